@@ -1,0 +1,1 @@
+"""Model backends; each loads its heavy dependency on first use."""

@@ -1,0 +1,76 @@
+"""The one protocol every defence implements: a pure generator over evidence and state.
+
+A defence holds no model, clock, file or random number generator. It yields requests, is sent the
+responses, and returns `(Verdict, new_state)`; `pipelines.guard` fulfils the requests of many
+queries in one model batch. State is a small frozen value; stateless defences use None.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from schemas.memory import StateT
+from schemas.prompt import Task
+from schemas.verdict import Verdict
+
+
+class Signal(StrEnum):
+    """Evidence computed before the defence runs, in parallel, on the model workers."""
+
+    ATOMIC_ANSWERS = "atomic_answers"  # Evidence.answers
+    RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Ask the generator for one answer. Response: AtomicAnswer."""
+
+    task: Task
+    question: str
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relate:
+    """Relate answers to the question, pair by pair. Response: (m, 3) probabilities in the
+    columns entailment, neutral, contradiction.
+    """
+
+    question: str
+    premises: tuple[str, ...]
+    hypotheses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Embed texts. Response: (m, d) rows of unit length."""
+
+    texts: tuple[str, ...]
+
+
+Request = Complete | Relate | Embed
+Response = AtomicAnswer | FloatArray
+
+# What a defence's body really is; the response's type follows from the request's, which the
+# type system cannot say about `yield`, hence Any.
+Defending = Generator[Request, Any, tuple[Verdict, StateT]]
+
+
+class Defense(Protocol[StateT]):
+    """Selects what to trust in one snapshot and answers from it."""
+
+    needs: ClassVar[frozenset[Signal]]
+
+    def initial_state(self) -> StateT:
+        """The state before the first snapshot."""
+        ...
+
+    def defend(self, evidence: Evidence, state: StateT) -> Defending[StateT]:
+        """Judge one snapshot.
+
+        Deterministic; leaves `evidence` and `state` unchanged. Raises EvidenceError when a signal
+        in `needs` is missing or malformed.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""The pipeline: guard, settings, wiring, command line."""

@@ -1,0 +1,1 @@
+"""The Beam graph; the only package that imports apache_beam."""

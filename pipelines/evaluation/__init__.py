@@ -1,0 +1,1 @@
+"""Simulated histories, attacks, metrics and reports."""

@@ -1,0 +1,1 @@
+"""Model ports, prompts and what is computed with them."""

@@ -1,0 +1,54 @@
+"""What the pipeline asks of models. Backends match structurally; connectors never import this.
+
+Every call is batched and keeps order: result i belongs to request i, whatever the batch size. A
+failed call raises `schemas.errors.ModelError`; it never returns an empty or abstaining answer.
+`model_id` names everything that decides the result (weights, revision, sampling), because cached
+results are keyed by it.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from schemas.evidence import FloatArray
+from schemas.prompt import AnswerPair, Completion, Prompt
+
+
+class Generator(Protocol):
+    """A language model."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights, revision and sampling settings, as one stable string."""
+        ...
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order."""
+        ...
+
+
+class RelationScorer(Protocol):
+    """A natural language inference model over answers to the same question."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights, revision and calibration, as one stable string."""
+        ...
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        """(m, 3) rows that sum to 1: entailment, neutral, contradiction of premise over
+        hypothesis.
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """A sentence embedding model."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights and revision, as one stable string."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows of unit Euclidean length."""
+        ...

@@ -1,0 +1,1 @@
+"""Frozen value types, their wire codec and the error tree."""

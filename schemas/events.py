@@ -1,0 +1,83 @@
+"""What the pipeline emits: defended answers, attribution events and dead letters."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from schemas.errors import ReasonClass
+from schemas.snapshot import STRICT, Provenance
+from schemas.verdict import Abstention, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document as a reader cites it; `rank` joins it to its DocumentVerdict."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    rank: Annotated[int, Field(ge=1)]
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """The defended answer of one query at one step. Key: `query_id`, identity: `query_id/step`.
+
+    `undefended_answer` is what the same generator said from all documents at once, present when
+    the job compares; `changed` tells whether the answer differs from the previous step's.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    query_id: str
+    question: str
+    step: Annotated[int, Field(ge=0)]
+    snapshot_id: str
+    observed_at: AwareDatetime
+    provenance: Provenance
+    defense: str
+    answer: str
+    abstention: Abstention | None
+    changed: bool
+    verdict: Verdict
+    sources: tuple[Source, ...] = ()
+    undefended_answer: str | None = None
+    generator: str = ""
+    relation_scorer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionEvent:
+    """One document that an answer did not trust, and why. Identity: `query_id/step/rank`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    query_id: str
+    step: Annotated[int, Field(ge=0)]
+    snapshot_id: str
+    observed_at: AwareDatetime
+    rank: Annotated[int, Field(ge=1)]
+    url: str
+    title: str
+    reason: str
+    atomic_answer: str | None
+    defended_answer: str
+    keep_evidence: float | None
+    reject_evidence: float | None
+    margin: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that produced no answer, with its bytes (base64) so that it can be replayed.
+
+    `disposition` is "poison" when the record itself is at fault, "outage" when a model was.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    reason: ReasonClass
+    detail: str
+    disposition: str
+    source: str
+    position: int
+    attempts: int
+    payload_base64: str

@@ -1,0 +1,86 @@
+"""What a search returned for one query at one moment: the pipeline's input."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, ClassVar
+from unicodedata import normalize
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Provenance(StrEnum):
+    """How a snapshot was obtained; date filters leak later pages, so scores must say which."""
+
+    LIVE = "live"
+    ARCHIVED = "archived"
+    DATE_RESTRICTED = "date_restricted"
+    SIMULATED = "simulated"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A watched question. `id` keys every topic and table."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    id: Annotated[str, Field(min_length=1, max_length=200)]
+    text: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+    @staticmethod
+    def from_text(text: str) -> "Query":
+        """Key a question that has no id of its own by its normalised text.
+
+        >>> Query.from_text("Who leads  France?").id == Query.from_text("who leads france?").id
+        True
+        """
+        canonical = " ".join(normalize("NFKC", text).casefold().split())
+        return Query(id=f"q-{sha256(canonical.encode()).hexdigest()[:12]}", text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One search result. Its text is untrusted everywhere."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    rank: Annotated[int, Field(ge=1, description="retrieval rank, 1 = best")]
+    text: str
+    title: str = ""
+    url: str = ""
+    published_at: AwareDatetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What an evaluator knows about a snapshot. No defence ever sees it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    answers: tuple[str, ...] = ()
+    all_answers_required: bool = False
+    target: str | None = None
+    attack: str | None = None
+    poisoned_ranks: tuple[Annotated[int, Field(ge=1)], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSnapshot:
+    """The ranked results of one query as observed at one event time (aware, UTC)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    query: Query
+    observed_at: AwareDatetime
+    documents: tuple[Document, ...]
+    provenance: Provenance = Provenance.LIVE
+    labels: Labels | None = field(default=None)
+
+    @property
+    def id(self) -> str:
+        """Deterministic identity: the same query observed at the same millisecond."""
+        return f"{self.query.id}@{self.observed_at_ms}"
+
+    @property
+    def observed_at_ms(self) -> int:
+        """Event time in whole milliseconds since 1970-01-01 UTC."""
+        return int((self.observed_at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)

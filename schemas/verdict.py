@@ -1,0 +1,113 @@
+"""What a defence decided about one snapshot, with everything needed to re-check it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from schemas.memory import Probability
+from schemas.snapshot import STRICT
+
+MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
+
+
+class Reason(StrEnum):
+    """Why a document was kept or rejected."""
+
+    SUPPORTED = "supported"  # source side of the cut
+    BEST_OF_NONE = "best_of_none"  # the cut kept nothing: the document with the largest S - F
+    NOT_JUDGED = "not_judged"  # the defence does not select documents
+    CUT = "cut"  # sink side of the cut
+    ISOLATED = "isolated"  # kept by the cut, dropped by the similarity check
+    UNINFORMATIVE = "uninformative"  # the document does not answer the question
+
+
+class Abstention(StrEnum):
+    """Why there is no answer."""
+
+    NO_DOCUMENTS = "no_documents"
+    NO_EVIDENCE = "no_evidence"  # every document was uninformative
+    MODEL_ABSTAINED = "model_abstained"
+
+
+class MemoryDecision(StrEnum):
+    """What became of the previous answer."""
+
+    RETAINED = "retained"
+    FALSIFIED = "falsified"
+    NONE = "none"  # no previous answer, or nothing to judge it by
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVerdict:
+    """One document's fate.
+
+    `keep_evidence` is S_i and `reject_evidence` F_i (RADAR, Eq. 6 and 7); `margin` is by how much
+    the energy would rise if this document alone changed sides (0 = a tie). None where the defence
+    has no such quantity.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    rank: Annotated[int, Field(ge=1)]
+    kept: bool
+    reason: Reason
+    atomic_answer: str | None = None
+    keep_evidence: float | None = None
+    reject_evidence: float | None = None
+    margin: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryVerdict:
+    """The memory node's fate at one step.
+
+    Priors are what the state carried (pi_S, pi_F); posteriors are the terminal capacities S_old
+    and F_old after the Bayesian update with this step's likelihoods (RADAR, Eq. 13-16).
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    decision: MemoryDecision = MemoryDecision.NONE
+    previous_answer: str | None = None
+    support_prior: Probability | None = None
+    conflict_prior: Probability | None = None
+    support_posterior: Probability | None = None
+    conflict_posterior: Probability | None = None
+    margin: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An undirected edge of the cut graph: two nodes and the cost of separating them."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    a: int
+    b: int
+    capacity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The defended answer and why.
+
+    `energy` is E(y) of Eq. 3-5, 18 recomputed in float64 from the labels, and `edges` with the
+    documents' and memory's terminals are all that is needed to recompute it.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    answer: str
+    documents: tuple[DocumentVerdict, ...]
+    abstention: Abstention | None = None
+    memory: MemoryVerdict = MemoryVerdict()
+    energy: float | None = None
+    edges: tuple[Edge, ...] = ()
+
+    @property
+    def abstained(self) -> bool:
+        """Whether there is no answer."""
+        return self.abstention is not None
+
+    @property
+    def kept_ranks(self) -> tuple[int, ...]:
+        """Ranks of the kept documents, ascending."""
+        return tuple(d.rank for d in self.documents if d.kept)
