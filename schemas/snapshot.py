@@ -51,6 +51,11 @@ class Document:
     url: str = ""
     published_at: AwareDatetime | None = None
 
+    @property
+    def passage(self) -> str:
+        """The document as a model reads it: title, then text."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:

@@ -7,6 +7,7 @@ results are keyed by it.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.evidence import FloatArray
@@ -52,3 +53,12 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, d) rows of unit Euclidean length."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models a pipeline runs on."""
+
+    generator: Generator
+    relations: RelationScorer
+    embedder: Embedder

@@ -1,0 +1,105 @@
+"""Drives defences: fulfils the requests of many queries in one model batch per kind."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from defenses.protocol import Complete, Defending, Embed, Relate, Request
+from pipelines.signals.parsing import parse_answer
+from pipelines.signals.ports import Models
+from pipelines.signals.prompts import build_prompt
+from schemas.errors import ModelError
+from schemas.memory import StateT
+from schemas.prompt import AnswerPair
+from schemas.verdict import Verdict
+
+RequestT = TypeVar("RequestT", Complete, Relate, Embed)
+
+
+def drive(
+    defendings: Sequence[Defending[StateT]], models: Models
+) -> list[tuple[Verdict, StateT] | ModelError]:
+    """Run generators in lockstep to their results, order preserved.
+
+    A query whose model calls fail yields its ModelError; the others go on.
+    """
+    results: dict[int, tuple[Verdict, StateT] | ModelError] = {}
+    requests: dict[int, Request] = {}
+
+    def advance(index: int, resume: Callable[[], Request]) -> None:
+        try:
+            requests[index] = resume()
+        except StopIteration as stop:
+            results[index] = stop.value
+
+    for index, defending in enumerate(defendings):
+        advance(index, defending.__next__)
+    while requests:
+        responses = fulfil(requests, models)
+        waiting, requests = requests, {}
+        for index in waiting:
+            response = responses[index]
+            if isinstance(response, ModelError):
+                defendings[index].close()
+                results[index] = response
+            else:
+                advance(index, lambda i=index, r=response: defendings[i].send(r))  # type: ignore[misc]
+    return [results[index] for index in range(len(defendings))]
+
+
+def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
+    """Answer every request; a request that fails on its own is answered by its ModelError."""
+    responses: dict[int, Any] = {}
+    kinds: tuple[tuple[type, Callable[[Any, Models], list[Any]]], ...] = (
+        (Complete, complete_all),
+        (Relate, relate_all),
+        (Embed, embed_all),
+    )
+    for kind, answer_all in kinds:
+        indices = [index for index, request in requests.items() if isinstance(request, kind)]
+        if indices:
+            batch = [requests[index] for index in indices]
+            responses.update(zip(indices, isolating(answer_all, batch, models), strict=True))
+    return responses
+
+
+def isolating(
+    answer_all: Callable[[Any, Models], list[Any]], batch: list[Any], models: Models
+) -> list[Any]:
+    """Try the batch; if it fails, one by one, so that one query's failure stays its own."""
+    try:
+        return answer_all(batch, models)
+    except ModelError as error:
+        if len(batch) == 1:
+            return [error]
+        return [isolating(answer_all, [request], models)[0] for request in batch]
+
+
+def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
+    """Complete every prompt in one call."""
+    prompts = [build_prompt(r.task, r.question, r.passages) for r in requests]
+    return [parse_answer(completion.text) for completion in models.generator.complete(prompts)]
+
+
+def relate_all(requests: Sequence[Relate], models: Models) -> list[Any]:
+    """Relate every pair of every request in one call."""
+    pairs = [
+        AnswerPair(request.question, premise, hypothesis)
+        for request in requests
+        for premise, hypothesis in zip(request.premises, request.hypotheses, strict=True)
+    ]
+    return split(models.relations.probabilities(pairs), [len(r.premises) for r in requests])
+
+
+def embed_all(requests: Sequence[Embed], models: Models) -> list[Any]:
+    """Embed every text of every request in one call."""
+    rows = models.embedder.embed([text for request in requests for text in request.texts])
+    return split(rows, [len(r.texts) for r in requests])
+
+
+def split(rows: Any, sizes: Sequence[int]) -> list[Any]:
+    """Cut `rows` into consecutive parts of the given sizes."""
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(rows[start : start + size])
+        start += size
+    return parts

@@ -1,0 +1,55 @@
+"""Counts what each stage asked of the models and how long it took."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from time import perf_counter
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class CallCounts(Protocol):
+    """A model that counts: `calls` reached the model, `hits` were answered from the cache."""
+
+    @property
+    def calls(self) -> int:
+        """Requests that reached the model."""
+        ...
+
+    @property
+    def hits(self) -> int:
+        """Requests answered from the cache."""
+        ...
+
+
+@dataclass(slots=True)
+class StageTotals:
+    """Running totals of one stage; seconds are wall clock."""
+
+    calls: int = 0
+    hits: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Meter:
+    """Totals per stage, in the order in which stages first ran."""
+
+    stages: dict[str, StageTotals] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    @contextmanager
+    def stage(self, name: str, *models: object) -> Iterator[None]:
+        """Charge the enclosed work, and what it asks of `models`, to a stage."""
+        counted = [model for model in models if isinstance(model, CallCounts)]
+        calls, hits = sum(m.calls for m in counted), sum(m.hits for m in counted)
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            with self.lock:
+                totals = self.stages.setdefault(name, StageTotals())
+                totals.seconds += perf_counter() - started
+                totals.calls += sum(m.calls for m in counted) - calls
+                totals.hits += sum(m.hits for m in counted) - hits

@@ -1,0 +1,39 @@
+"""Pairwise NLI between the informative atomic answers of a snapshot."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pipelines.signals.ports import RelationScorer
+from schemas.evidence import AtomicAnswer, Relations
+from schemas.prompt import AnswerPair
+
+Question = str
+
+
+def relate_answers(
+    scorer: RelationScorer, batches: Sequence[tuple[Question, Sequence[AtomicAnswer]]]
+) -> list[Relations]:
+    """Relate the informative answers of each (question, answers) item, in one model batch.
+
+    Equal answers are scored once and expanded: with u distinct answers among n, u * u pairs are
+    asked for instead of n * (n - 1), and the matrices are the same.
+    """
+    texts = [[a.text for a in answers if not a.abstained] for _, answers in batches]
+    distinct = [list(dict.fromkeys(answers)) for answers in texts]
+    pairs = [
+        AnswerPair(question, premise, hypothesis)
+        for (question, _), unique in zip(batches, distinct, strict=True)
+        for premise in unique
+        for hypothesis in unique
+    ]
+    probabilities = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
+    relations, start = [], 0
+    for answers, unique in zip(texts, distinct, strict=True):
+        size = len(unique)
+        table = probabilities[start : start + size * size].reshape(size, size, 3)
+        start += size * size
+        index = np.array([unique.index(text) for text in answers], dtype=np.intp)
+        full = table[np.ix_(index, index)] if size else np.zeros((0, 0, 3))
+        relations.append(Relations(full[:, :, 0].copy(), full[:, :, 2].copy()))
+    return relations
