@@ -25,7 +25,8 @@ class AnswerEvent:
     """The defended answer of one query at one step. Key: `query_id`, identity: `query_id/step`.
 
     `undefended_answer` is what the same generator said from all documents at once, present when
-    the job compares; `changed` tells whether the answer differs from the previous step's.
+    the job compares; `changed` tells whether the answer means something else than the previous
+    step's, None when there is none to compare with.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -38,7 +39,7 @@ class AnswerEvent:
     defense: str
     answer: str
     abstention: Abstention | None
-    changed: bool
+    changed: bool | None
     verdict: Verdict
     sources: tuple[Source, ...] = ()
     undefended_answer: str | None = None

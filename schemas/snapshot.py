@@ -1,6 +1,6 @@
 """What a search returned for one query at one moment: the pipeline's input."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -71,14 +71,18 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class SearchSnapshot:
-    """The ranked results of one query as observed at one event time (aware, UTC)."""
+    """The ranked results of one query as observed at one event time; documents sort by rank."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     query: Query
     observed_at: AwareDatetime
     documents: tuple[Document, ...]
     provenance: Provenance = Provenance.LIVE
-    labels: Labels | None = field(default=None)
+    labels: Labels | None = None
+
+    def __post_init__(self) -> None:
+        ranked = tuple(sorted(self.documents, key=lambda document: document.rank))
+        object.__setattr__(self, "documents", ranked)
 
     @property
     def id(self) -> str:
