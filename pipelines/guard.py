@@ -1,0 +1,164 @@
+"""Guard: snapshot + memory -> defended answer + memory.
+
+The same object serves a notebook, a replay and the Beam job. `gather` computes the signals a
+defence needs, `decide` runs the defence; both take many snapshots and fill one model batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from defenses.protocol import Defense, Signal
+from pipelines.signals.atomic_answers import answer_documents
+from pipelines.signals.fulfilment import drive
+from pipelines.signals.metering import Meter
+from pipelines.signals.ports import Models
+from pipelines.signals.relations import relate_answers
+from schemas.errors import ModelError
+from schemas.events import AnswerEvent, Source
+from schemas.evidence import AtomicAnswer, Evidence
+from schemas.memory import Memory, StateT
+from schemas.prompt import AnswerPair
+from schemas.snapshot import SearchSnapshot
+from schemas.verdict import Verdict
+
+AGREEMENT = 0.5  # two answers agree when either entails the other at least this probably
+
+
+@dataclass(frozen=True)
+class Guard(Generic[StateT]):
+    """Defends one query's snapshots, one after another; holds no state of its own.
+
+    `baseline` answers the same snapshot without a defence, for comparison; it sees the same
+    evidence and never influences the defended answer.
+    """
+
+    name: str
+    defense: Defense[StateT]
+    models: Models
+    baseline: Defense[None] | None = None
+    meter: Meter = field(default_factory=Meter)
+
+    def initial_memory(self) -> Memory[StateT]:
+        """The memory before the first snapshot."""
+        return Memory(step=0, state=self.defense.initial_state())
+
+    def answer(
+        self, snapshot: SearchSnapshot, memory: Memory[StateT]
+    ) -> tuple[AnswerEvent, Memory[StateT]]:
+        """Defend one snapshot. Raises ModelError when a model does not answer."""
+        (outcome,) = self.decide([(snapshot, self.gather([snapshot])[0], memory)])
+        if isinstance(outcome, ModelError):
+            raise outcome
+        return outcome
+
+    def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Evidence]:
+        """Compute what the defence needs to know of each snapshot, in one batch per model."""
+        answers: Sequence[tuple[AtomicAnswer, ...] | None] = [None] * len(snapshots)
+        if self.defense.needs:
+            answers = self.atomic_answers(snapshots)
+        return self.relate(list(zip(snapshots, answers, strict=True)))
+
+    def atomic_answers(
+        self, snapshots: Sequence[SearchSnapshot]
+    ) -> list[tuple[AtomicAnswer, ...]]:
+        """One answer per document of each snapshot."""
+        with self.meter.stage("atomic answers", self.models.generator):
+            return answer_documents(self.models.generator, snapshots)
+
+    def relate(
+        self, items: Sequence[tuple[SearchSnapshot, tuple[AtomicAnswer, ...] | None]]
+    ) -> list[Evidence]:
+        """Complete the evidence with the relations between atomic answers, if needed."""
+        if Signal.RELATIONS not in self.defense.needs:
+            return [evidence_of(snapshot, answers) for snapshot, answers in items]
+        batches = [(snapshot.query.text, answers or ()) for snapshot, answers in items]
+        with self.meter.stage("relations", self.models.relations, self.models.embedder):
+            relations = relate_answers(self.models.relations, batches)
+        return [
+            Evidence(s.query, s.observed_at, s.documents, answers, related)
+            for (s, answers), related in zip(items, relations, strict=True)
+        ]
+
+    def decide(
+        self, items: Sequence[tuple[SearchSnapshot, Evidence, Memory[StateT]]]
+    ) -> list[tuple[AnswerEvent, Memory[StateT]] | ModelError]:
+        """Run the defence on one snapshot of each of several queries, in lockstep."""
+        undefended = self.undefended_answers([evidence for _, evidence, _ in items])
+        with self.meter.stage("defence", *self.counted_models()):
+            decisions = drive(
+                [self.defense.defend(evidence, m.state) for _, evidence, m in items], self.models
+            )
+        return [
+            self.conclude(snapshot, memory, decision, bare)
+            for (snapshot, _, memory), decision, bare in zip(
+                items, decisions, undefended, strict=True
+            )
+        ]
+
+    def undefended_answers(
+        self, evidences: Sequence[Evidence]
+    ) -> list[str | None | ModelError]:
+        """What the baseline says of each snapshot; None when there is no baseline."""
+        if self.baseline is None:
+            return [None] * len(evidences)
+        with self.meter.stage("undefended answer", self.models.generator):
+            outcomes = drive([self.baseline.defend(e, None) for e in evidences], self.models)
+        return [o if isinstance(o, ModelError) else o[0].answer for o in outcomes]
+
+    def conclude(
+        self,
+        snapshot: SearchSnapshot,
+        memory: Memory[StateT],
+        decision: tuple[Verdict, StateT] | ModelError,
+        undefended: str | None | ModelError,
+    ) -> tuple[AnswerEvent, Memory[StateT]] | ModelError:
+        """Turn a decision into the event to emit and the memory to keep."""
+        if isinstance(decision, ModelError):
+            return decision
+        if isinstance(undefended, ModelError):
+            return undefended
+        verdict, state = decision
+        event = AnswerEvent(
+            query_id=snapshot.query.id,
+            question=snapshot.query.text,
+            step=memory.step,
+            snapshot_id=snapshot.id,
+            observed_at=snapshot.observed_at,
+            provenance=snapshot.provenance,
+            defense=self.name,
+            answer=verdict.answer,
+            abstention=verdict.abstention,
+            changed=self.changed(snapshot.query.text, verdict),
+            verdict=verdict,
+            sources=tuple(Source(d.rank, d.title, d.url) for d in snapshot.documents),
+            undefended_answer=undefended,
+            generator=self.models.generator.model_id,
+            relation_scorer=self.models.relations.model_id,
+        )
+        return event, Memory(memory.step + 1, state)
+
+    def changed(self, question: str, verdict: Verdict) -> bool | None:
+        """Whether the answer means something else than the previous one; None if unknown."""
+        previous = verdict.memory.previous_answer
+        if previous is None or verdict.abstained:
+            return None
+        if previous == verdict.answer:
+            return False
+        pairs = [
+            AnswerPair(question, previous, verdict.answer),
+            AnswerPair(question, verdict.answer, previous),
+        ]
+        entailment = self.models.relations.probabilities(pairs)[:, 0]
+        return bool(entailment.max() < AGREEMENT)
+
+    def counted_models(self) -> tuple[object, ...]:
+        """The models whose calls the meter charges to the defence."""
+        return (self.models.generator, self.models.relations, self.models.embedder)
+
+
+def evidence_of(
+    snapshot: SearchSnapshot, answers: tuple[AtomicAnswer, ...] | None
+) -> Evidence:
+    """Evidence without relations."""
+    return Evidence(snapshot.query, snapshot.observed_at, snapshot.documents, answers)
