@@ -59,9 +59,7 @@ class Guard(Generic[StateT]):
             answers = self.atomic_answers(snapshots)
         return self.relate(list(zip(snapshots, answers, strict=True)))
 
-    def atomic_answers(
-        self, snapshots: Sequence[SearchSnapshot]
-    ) -> list[tuple[AtomicAnswer, ...]]:
+    def atomic_answers(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[AtomicAnswer, ...]]:
         """One answer per document of each snapshot."""
         with self.meter.stage("atomic answers", self.models.generator):
             return answer_documents(self.models.generator, snapshots)
@@ -96,9 +94,7 @@ class Guard(Generic[StateT]):
             )
         ]
 
-    def undefended_answers(
-        self, evidences: Sequence[Evidence]
-    ) -> list[str | None | ModelError]:
+    def undefended_answers(self, evidences: Sequence[Evidence]) -> list[str | None | ModelError]:
         """What the baseline says of each snapshot; None when there is no baseline."""
         if self.baseline is None:
             return [None] * len(evidences)
@@ -157,8 +153,6 @@ class Guard(Generic[StateT]):
         return (self.models.generator, self.models.relations, self.models.embedder)
 
 
-def evidence_of(
-    snapshot: SearchSnapshot, answers: tuple[AtomicAnswer, ...] | None
-) -> Evidence:
+def evidence_of(snapshot: SearchSnapshot, answers: tuple[AtomicAnswer, ...] | None) -> Evidence:
     """Evidence without relations."""
     return Evidence(snapshot.query, snapshot.observed_at, snapshot.documents, answers)
