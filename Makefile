@@ -1,0 +1,45 @@
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO := build/demo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs-check clean install
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[embedded,postgres,test,lint]'
+	@touch $@
+
+install: $(STAMP) ## create .venv and install everything the project and its tests need
+
+demo: $(STAMP) ## replay the bundled history, partly attacked, and write a report
+	$(BIN)/radarstream simulate --out $(DEMO)/history.json
+	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack $(DEMO_ATTACK)
+
+test: $(STAMP) ## run every test
+	@bash tests/browser_setup.sh
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+lint: $(STAMP) ## check style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## measure; results in build/bench.json
+	$(BIN)/python -m pytest tests/benchmarks -m bench --benchmark-json build/bench.json
+
+docs-check: $(STAMP) ## run the README's Python and check generated files
+	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules README.md schemas defenses pipelines connectors
+	$(BIN)/python -m schemas.json_schema --check
+
+clean: ## remove what the targets made, except .venv
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
