@@ -1,7 +1,7 @@
 """What a search returned for one query at one moment: the pipeline's input."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar
@@ -59,7 +59,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What an evaluator knows about a snapshot. No defence ever sees it."""
+    """What an evaluator knows about a snapshot. No defence ever sees it.
+
+    `target` is the answer an attacker wants; `false_passages` are texts that claim it, which an
+    attack may plant.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     answers: tuple[str, ...] = ()
@@ -67,6 +71,7 @@ class Labels:
     target: str | None = None
     attack: str | None = None
     poisoned_ranks: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    false_passages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +97,4 @@ class SearchSnapshot:
     @property
     def observed_at_ms(self) -> int:
         """Event time in whole milliseconds since 1970-01-01 UTC."""
-        return int((self.observed_at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
+        return (self.observed_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

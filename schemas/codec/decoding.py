@@ -1,0 +1,207 @@
+"""Untrusted bytes to payload values. Nothing but InputError comes out of here."""
+
+import re
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from schemas.codec.json_text import JsonObject, parse_object
+from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
+from schemas.errors import InputError, ReasonClass
+from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from schemas.records import Limits, RawRecord
+from schemas.snapshot import Document, SearchSnapshot
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FUTURE_TOLERANCE = timedelta(minutes=5)  # clocks of collectors and workers may differ this much
+OWN_EVENT_BYTES = 64 * 2**20  # a dead letter carries a whole record, base64 adds a third
+DETAIL_CHARACTERS = 300
+
+PayloadT = TypeVar("PayloadT", SearchSnapshot, AnswerEvent, AttributionEvent, DeadLetter)
+ADAPTERS: dict[type[Payload], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
+_REASONS = {
+    "missing": ReasonClass.MISSING_FIELD,
+    "missing_argument": ReasonClass.MISSING_FIELD,
+    "unexpected_keyword_argument": ReasonClass.UNKNOWN_FIELD,
+    "extra_forbidden": ReasonClass.UNKNOWN_FIELD,
+    "finite_number": ReasonClass.NOT_FINITE,
+    "greater_than_equal": ReasonClass.OUT_OF_RANGE,
+    "less_than_equal": ReasonClass.OUT_OF_RANGE,
+    "string_too_short": ReasonClass.OUT_OF_RANGE,
+    "string_too_long": ReasonClass.OUT_OF_RANGE,
+    "enum": ReasonClass.OUT_OF_RANGE,
+}
+# Without it the validator reads "1451606399" as seconds since 1970.
+_TIME_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
+
+
+def decode_record(record: RawRecord, *, limits: Limits, now: datetime | None) -> SearchSnapshot:
+    """Decode a snapshot record, honouring a reader's own verdict on it."""
+    if record.reason is not None:
+        raise InputError(record.reason, record.detail)
+    return decode_snapshot(record.payload, limits=limits, now=now)
+
+
+def decode_snapshot(data: bytes, *, limits: Limits, now: datetime | None) -> SearchSnapshot:
+    """Decode and check one snapshot, bare or inside a structured CloudEvent.
+
+    Documents come back in ascending rank, times in UTC, the event time in whole milliseconds.
+    `now` (aware) turns on the check for event times in the future; leave it None in a replay.
+    """
+    payload = _payload(SearchSnapshot, data, limits.record_bytes)
+    _check_documents(payload, limits)
+    snapshot = _validate(SearchSnapshot, payload)
+    documents = snapshot.documents
+    for better, worse in zip(documents, documents[1:], strict=False):
+        if better.rank == worse.rank:
+            raise InputError(ReasonClass.DUPLICATE_RANK, f"two documents have rank {worse.rank}")
+    return SearchSnapshot(
+        query=snapshot.query,
+        observed_at=_event_time(snapshot.observed_at, now),
+        documents=tuple(_with_utc(document) for document in documents),
+        provenance=snapshot.provenance,
+        labels=snapshot.labels,
+    )
+
+
+def decode_answer(data: bytes) -> AnswerEvent:
+    """Decode one defended answer, bare or inside a structured CloudEvent."""
+    return _validate(AnswerEvent, _payload(AnswerEvent, data, OWN_EVENT_BYTES))
+
+
+def decode_attribution(data: bytes) -> AttributionEvent:
+    """Decode one attribution event, bare or inside a structured CloudEvent."""
+    return _validate(AttributionEvent, _payload(AttributionEvent, data, OWN_EVENT_BYTES))
+
+
+def decode_dead_letter(data: bytes) -> DeadLetter:
+    """Decode one dead letter, bare or inside a structured CloudEvent."""
+    return _validate(DeadLetter, _payload(DeadLetter, data, OWN_EVENT_BYTES))
+
+
+def dead_letter(record: RawRecord, error: InputError, *, attempts: int = 1) -> DeadLetter:
+    """What becomes of a record that cannot be used; its bytes are kept."""
+    outage = error.reason is ReasonClass.MODEL_UNAVAILABLE
+    return DeadLetter(
+        reason=error.reason,
+        detail=error.detail,
+        disposition="outage" if outage else "poison",
+        source=record.source,
+        position=record.position,
+        attempts=attempts,
+        payload_base64=b64encode(record.payload).decode("ascii"),
+    )
+
+
+def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
+    payload = parse_object(data, max_bytes=max_bytes)
+    schema = WIRE_SCHEMAS[kind]
+    if "specversion" in payload:
+        payload = _cloud_event_data(payload, schema.uri)
+    tag = payload.pop("schema", None)
+    if tag is None:
+        raise InputError(ReasonClass.MISSING_FIELD, f"no schema; expected {schema.tag}")
+    if not isinstance(tag, str):
+        raise InputError(ReasonClass.WRONG_TYPE, "schema is not a string")
+    if tag != schema.tag:
+        raise InputError(
+            ReasonClass.UNKNOWN_SCHEMA, _brief(f"{tag!r} where {schema.tag!r} is read")
+        )
+    _check_time("observed_at", payload)
+    return payload
+
+
+def _cloud_event_data(event: JsonObject, uri: str) -> JsonObject:
+    if event["specversion"] != "1.0":
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, "CloudEvents specversion is not 1.0")
+    if event.get("dataschema", uri) != uri:
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {uri}")
+    if "data" not in event:
+        raise InputError(ReasonClass.MISSING_FIELD, "the CloudEvent has no JSON data")
+    data = event["data"]
+    if not isinstance(data, dict):
+        raise InputError(ReasonClass.WRONG_TYPE, "the CloudEvent's data is not an object")
+    return data
+
+
+def _check_time(name: str, holder: JsonObject) -> None:
+    time = holder.get(name)
+    if isinstance(time, str) and not _TIME_SHAPE.match(time):
+        raise InputError(ReasonClass.WRONG_TYPE, f"{name} is not an RFC 3339 time")
+    if time is None and name == "observed_at" and name in holder:
+        raise InputError(ReasonClass.MISSING_TIME, "observed_at is null")
+
+
+def _check_documents(payload: JsonObject, limits: Limits) -> None:
+    documents = payload.get("documents")
+    if not isinstance(documents, list):
+        return
+    if len(documents) > limits.documents:
+        raise InputError(
+            ReasonClass.TOO_MANY_DOCUMENTS,
+            f"{len(documents)} documents, the limit is {limits.documents}",
+        )
+    for index, document in enumerate(documents):
+        if not isinstance(document, dict):
+            continue
+        _check_time("published_at", document)
+        for name in ("text", "title", "url"):
+            text = document.get(name)
+            if isinstance(text, str) and len(text.encode()) > limits.document_bytes:
+                raise InputError(
+                    ReasonClass.OVERSIZED_DOCUMENT,
+                    f"documents.{index}.{name} is over {limits.document_bytes} bytes",
+                )
+
+
+def _validate(kind: type[PayloadT], payload: JsonObject) -> PayloadT:
+    # Strict validation from JSON accepts arrays as tuples and RFC 3339 strings as times, which
+    # strict validation of Python values does not.
+    try:
+        value: PayloadT = ADAPTERS[kind].validate_json(compact_json(payload), strict=True)
+    except ValidationError as error:
+        raise _input_error(error.errors(include_url=False, include_input=False)[0]) from None
+    return value
+
+
+def _input_error(error: ErrorDetails) -> InputError:
+    place = ".".join(str(part) for part in error["loc"])
+    reason = _REASONS.get(error["type"], ReasonClass.WRONG_TYPE)
+    if place == "observed_at" and reason is ReasonClass.MISSING_FIELD:
+        reason = ReasonClass.MISSING_TIME
+    return InputError(reason, _brief(f"{place}: {error['msg']}"))
+
+
+def _brief(detail: str) -> str:
+    return detail if len(detail) <= DETAIL_CHARACTERS else detail[: DETAIL_CHARACTERS - 1] + "…"
+
+
+def _event_time(time: datetime, now: datetime | None) -> datetime:
+    if time < EPOCH:
+        raise InputError(ReasonClass.NEGATIVE_TIME, "observed_at lies before 1970")
+    if now is not None and time > now + FUTURE_TOLERANCE:
+        raise InputError(ReasonClass.FUTURE_TIME, "observed_at lies in the future")
+    time = _utc(time)
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def _with_utc(document: Document) -> Document:
+    if document.published_at is None:
+        return document
+    return Document(
+        rank=document.rank,
+        text=document.text,
+        title=document.title,
+        url=document.url,
+        published_at=_utc(document.published_at),
+    )
+
+
+def _utc(time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise InputError(ReasonClass.OUT_OF_RANGE, "a time lies outside the calendar") from None

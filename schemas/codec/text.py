@@ -1,0 +1,32 @@
+"""Which characters a string on the wire may hold.
+
+Refused: the controls C0 (but tab, newline, carriage return), DEL and C1, which drive terminals
+and hide text from a reader, and lone surrogates, which are not Unicode text. `decode_*` refuses
+them; `encode` and the readers of web pages clean them away.
+"""
+
+import re
+
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_LINE_BREAKS = "\x0b\x0c\x85"
+
+
+def is_surrogate(character: str) -> bool:
+    """Whether the character is half of a UTF-16 pair."""
+    return "\ud800" <= character <= "\udfff"
+
+
+def clean(text: str) -> str:
+    r"""Drop control characters; page breaks become newlines, lone surrogates U+FFFD.
+
+    >>> clean("a\x1b[31mb\x0cc")
+    'a[31mb\nc'
+    """
+    return FORBIDDEN.sub(_replacement, text)
+
+
+def _replacement(match: re.Match[str]) -> str:
+    character = match.group()
+    if is_surrogate(character):
+        return "\ufffd"
+    return "\n" if character in _LINE_BREAKS else ""

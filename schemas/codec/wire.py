@@ -1,0 +1,76 @@
+"""Wire names, versions and the encoder.
+
+Every payload is a JSON object whose `schema` is `name/version`. Within a version only optional
+fields are added; anything else is a new version.
+"""
+
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from schemas.codec.text import clean
+from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from schemas.snapshot import SearchSnapshot
+
+Payload = SearchSnapshot | AnswerEvent | AttributionEvent | DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class WireSchema:
+    """A payload type's name and version on the wire, and the topic that carries it."""
+
+    name: str
+    version: int
+    topic: str
+
+    @property
+    def tag(self) -> str:
+        """Value of the payload's `schema` field."""
+        return f"{self.name}/{self.version}"
+
+    @property
+    def uri(self) -> str:
+        """CloudEvents `dataschema` and JSON Schema `$id`."""
+        return f"urn:radarstream:{self.name}:{self.version}"
+
+
+WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
+    SearchSnapshot: WireSchema("search.snapshot", 1, "search.snapshots"),
+    AnswerEvent: WireSchema("answer.defended", 1, "answers.defended"),
+    AttributionEvent: WireSchema("event.attribution", 1, "events.attribution"),
+    DeadLetter: WireSchema("dead.letter", 1, "snapshots.deadletter"),
+}
+
+
+def encode(value: Payload) -> bytes:
+    """Compact UTF-8 JSON in the order of the fields: equal values give equal bytes.
+
+    Times are written in UTC with milliseconds and strings without control characters, so
+    `decode(encode(value)) == value` for every value that holds neither finer times nor such
+    characters. Raises ValueError for NaN and infinity: those are defects, not data.
+    """
+    payload = {"schema": WIRE_SCHEMAS[type(value)].tag, **_plain(value)}
+    return compact_json(payload).encode()
+
+
+def compact_json(value: object) -> str:
+    """JSON without blanks, non-ASCII characters as they are. Raises ValueError for NaN."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def wire_time(time: datetime) -> str:
+    """RFC 3339 in UTC with milliseconds: `2015-12-31T23:59:59.000Z`."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, datetime):
+        return wire_time(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
