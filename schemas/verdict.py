@@ -16,7 +16,7 @@ class Reason(StrEnum):
     """Why a document was kept or rejected."""
 
     SUPPORTED = "supported"  # source side of the cut
-    BEST_OF_NONE = "best_of_none"  # the cut kept nothing: the document with the largest S - F
+    BEST_OF_NONE = "best_of_none"  # the cut kept nothing: the fallback, by default largest S - F
     NOT_JUDGED = "not_judged"  # the defence does not select documents
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # kept by the cut, dropped by the similarity check
@@ -28,6 +28,7 @@ class Abstention(StrEnum):
 
     NO_DOCUMENTS = "no_documents"
     NO_EVIDENCE = "no_evidence"  # every document was uninformative
+    NO_CONSENSUS = "no_consensus"  # the cut kept nothing and the settings forbid a fallback
     MODEL_ABSTAINED = "model_abstained"
 
 
