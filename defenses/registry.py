@@ -1,0 +1,33 @@
+"""Every defence by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from defenses.protocol import Defense
+from defenses.radar import Radar
+from defenses.vanilla import Vanilla
+from schemas.errors import ConfigurationError
+
+DEFENSES: dict[str, type[Defense[Any]]] = {"radar": Radar, "vanilla": Vanilla}
+
+
+def build_defense(name: str, options: Mapping[str, Any] | None = None) -> Defense[Any]:
+    """Make a defence by its name, with options named as its class names them.
+
+    Raises ConfigurationError on an unknown name, an unknown option or a value out of range.
+
+    >>> build_defense("radar", {"pair_scale": 0.3}).pair_scale
+    0.3
+    """
+    if name not in DEFENSES:
+        raise ConfigurationError(f"no defence named {name!r}; there are {', '.join(DEFENSES)}")
+    defense = DEFENSES[name]
+    try:
+        return TypeAdapter(defense).validate_python(dict(options or {}))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
+        )
+        raise ConfigurationError(f"options of defence {name!r}: {problems}") from error

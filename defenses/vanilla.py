@@ -1,0 +1,35 @@
+"""Undefended retrieval-augmented generation, the baseline everything is compared with."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from defenses.protocol import Complete, Defending, Signal
+from schemas.evidence import Evidence
+from schemas.prompt import Task
+from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Vanilla:
+    """Answers from every retrieved document, in rank order, in one prompt.
+
+    The workflow of Eq. 1 and 2 in the RADAR paper, and its "Vanilla" baseline.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def initial_state(self) -> None:
+        """Nothing is remembered."""
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Answer from all documents; abstain when there are none or the model abstains."""
+        documents = tuple(
+            DocumentVerdict(d.rank, kept=True, reason=Reason.NOT_JUDGED) for d in evidence.documents
+        )
+        if not documents:
+            return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
+        passages = tuple(d.passage for d in evidence.documents)
+        answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages)
+        if answer.abstained:
+            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
+        return Verdict(answer.text, documents), state
