@@ -64,7 +64,9 @@ class Selection:
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class Radar:
-    """ "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1; Eq. 3-17, 29-40).
+    """Min-cut over atomic answers, with a Bayesian memory node.
+
+    From "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1).
 
     Keeps the documents on the source side of a minimum s-t cut whose capacities come from how the
     atomic answers entail and contradict each other (Eq. 3-9), drops isolated ones (Eq. 10) and
