@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 
 from schemas.errors import ConfigurationError
+from schemas.records import Limits
 
 Profile = Literal["embedded", "gpu", "scripted"]
 
@@ -114,6 +115,10 @@ class LimitSettings(Section):
     record_bytes: Annotated[int, Field(ge=1_024)] = 16 * 2**20
     document_bytes: Annotated[int, Field(ge=256)] = 2**20
     documents: Annotated[int, Field(ge=1)] = 200
+
+    def as_limits(self) -> Limits:
+        """Return the value that the decoder takes."""
+        return Limits(**self.model_dump())
 
 
 class BatchSettings(Section):

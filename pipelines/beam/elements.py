@@ -1,0 +1,37 @@
+"""What flows between the steps of the graph; a DeadLetter may take the place of any of them."""
+
+from dataclasses import dataclass
+
+from schemas.evidence import AtomicAnswer, Evidence
+from schemas.records import RawRecord
+from schemas.snapshot import SearchSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A decoded snapshot with the record it came in."""
+
+    record: RawRecord
+    snapshot: SearchSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A snapshot with one atomic answer per document, or None when the defence needs none."""
+
+    observed: Observed
+    answers: tuple[AtomicAnswer, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A snapshot with all the evidence its defence needs."""
+
+    observed: Observed
+    evidence: Evidence
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Folding order within a query: event time, then place in the source."""
+        record = self.observed.record
+        return self.observed.snapshot.observed_at_ms, record.source, record.position

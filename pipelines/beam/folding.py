@@ -1,0 +1,148 @@
+"""The ordered step per query: fold snapshots into memory, one SQL transaction per query.
+
+Snapshots of a query are folded in event-time order; several queries advance in lockstep so that
+their model calls share batches. Memory and outgoing events are committed together by a
+compare-and-set on the row's step. No Beam here: `graph` wraps it.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine
+
+from connectors.state_table.memory import MemoryRow, commit_fold, load
+from connectors.state_table.order import order_decision
+from connectors.state_table.outbox import append
+from pipelines.beam.elements import Ready
+from pipelines.beam.model_stages import unavailable
+from pipelines.guard import Guard
+from schemas.codec import dead_letter, decode_state, encode_state, outbox_record
+from schemas.errors import InputError, ModelError, ReasonClass
+from schemas.events import AnswerEvent, AttributionEvent
+from schemas.memory import Memory
+from schemas.records import OutboxRecord
+from schemas.snapshot import SearchSnapshot
+
+BOUNDED_LOG = 0  # partition number of a bounded replay's log
+
+
+@dataclass(slots=True)
+class Progress:
+    """One query on its way through this bundle."""
+
+    waiting: deque[tuple[int, Ready]]
+    stored: MemoryRow | None
+    current: MemoryRow | None
+    memory: Memory[Any]
+    outgoing: list[OutboxRecord] = field(default_factory=list)
+
+
+def fold_queries(
+    guard: Guard[Any],
+    engine: Engine,
+    snapshots: Mapping[str, Sequence[Ready]],
+    log_epoch: str,
+) -> Iterator[AnswerEvent]:
+    """Fold each query's snapshots into its row; yields the answers of what was newly folded.
+
+    The log of a bounded replay is each query's own snapshots in event-time order: a snapshot's
+    offset is its place there, so that a resumed replay of the same input (the same `log_epoch`)
+    skips what it has folded. Raises StateConflictError if another worker moved a row meanwhile.
+    """
+    rows = load(engine, list(snapshots))
+    queries = {
+        query_id: start(guard, rows.get(query_id), readies)
+        for query_id, readies in snapshots.items()
+    }
+    while wave := [
+        (progress, *step)
+        for progress in queries.values()
+        if (step := next_to_fold(progress, log_epoch)) is not None
+    ]:
+        outcomes = guard.decide([(r.observed.snapshot, r.evidence, p.memory) for p, _, r in wave])
+        for (progress, offset, ready), outcome in zip(wave, outcomes, strict=True):
+            if isinstance(outcome, ModelError):
+                letter = unavailable(ready.observed.record, outcome)
+                progress.outgoing.append(outbox_record(letter))
+                continue
+            event, progress.memory = outcome
+            snapshot = ready.observed.snapshot
+            progress.current = row_after(guard, progress.memory, snapshot, log_epoch, offset)
+            progress.outgoing.extend(outgoing(event, snapshot))
+            yield event
+    for progress in queries.values():
+        if progress.current is None or progress.current is progress.stored:
+            append(engine, progress.outgoing)  # dead letters only
+        else:
+            commit_fold(engine, progress.stored, progress.current, progress.outgoing)
+
+
+def start(guard: Guard[Any], row: MemoryRow | None, readies: Sequence[Ready]) -> Progress:
+    """Begin where the query's row left off."""
+    memory = guard.initial_memory() if row is None else Memory(row.step, decode_state(row.state))
+    ordered = sorted(readies, key=lambda ready: ready.order)
+    return Progress(deque(enumerate(ordered)), stored=row, current=row, memory=memory)
+
+
+def next_to_fold(progress: Progress, log_epoch: str) -> tuple[int, Ready] | None:
+    """Take the query's next new snapshot; skip what was folded before, park what is late."""
+    while progress.waiting:
+        offset, ready = progress.waiting.popleft()
+        as_of_ms = ready.observed.snapshot.observed_at_ms
+        match order_decision(progress.current, as_of_ms, log_epoch, BOUNDED_LOG, offset):
+            case "fold":
+                return offset, ready
+            case "late":
+                error = InputError(ReasonClass.LATE, "older than what has been folded")
+                letter = dead_letter(ready.observed.record, error)
+                progress.outgoing.append(outbox_record(letter))
+            case "replayed":
+                pass
+    return None
+
+
+def row_after(
+    guard: Guard[Any],
+    memory: Memory[Any],
+    snapshot: SearchSnapshot,
+    log_epoch: str,
+    offset: int,
+) -> MemoryRow:
+    """Build the state row once this snapshot is folded."""
+    return MemoryRow(
+        query_id=snapshot.query.id,
+        defense=guard.name,
+        step=memory.step,
+        as_of_ms=snapshot.observed_at_ms,
+        log_epoch=log_epoch,
+        log_partition=BOUNDED_LOG,
+        log_offset=offset,
+        state=encode_state(memory.state),
+    )
+
+
+def outgoing(event: AnswerEvent, snapshot: SearchSnapshot) -> list[OutboxRecord]:
+    """Collect the answer and one attribution event per document it did not trust."""
+    documents = {document.rank: document for document in snapshot.documents}
+    attributions = [
+        AttributionEvent(
+            query_id=event.query_id,
+            step=event.step,
+            snapshot_id=event.snapshot_id,
+            observed_at=event.observed_at,
+            rank=judged.rank,
+            url=documents[judged.rank].url,
+            title=documents[judged.rank].title,
+            reason=judged.reason,
+            atomic_answer=judged.atomic_answer,
+            defended_answer=event.answer,
+            keep_evidence=judged.keep_evidence,
+            reject_evidence=judged.reject_evidence,
+            margin=judged.margin,
+        )
+        for judged in event.verdict.documents
+        if not judged.kept
+    ]
+    return [outbox_record(event), *map(outbox_record, attributions)]

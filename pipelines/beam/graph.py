@@ -1,0 +1,136 @@
+r"""The graph, top to bottom: raw records to defended answers.
+
+    decode -> atomic answers -> relations -> fold by query -> answers
+       \____________\______________\___________\-> dead letters -> outbox
+
+State and outgoing events are in the database of the settings when the run has ended; publishing
+them is the caller's next step. One composite serves every job.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.ml.inference.base import RunInference
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from connectors.state_table.outbox import append
+from pipelines.beam.elements import Observed, Ready
+from pipelines.beam.folding import fold_queries
+from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from pipelines.build import shared_engine, shared_guard
+from pipelines.settings import Settings
+from schemas.codec import dead_letter, decode_record, outbox_record
+from schemas.errors import InputError
+from schemas.events import AnswerEvent, DeadLetter
+from schemas.records import RawRecord
+
+DEAD = "dead"
+
+
+class DefendSnapshots(beam.PTransform):
+    """RawRecords of a bounded source -> the AnswerEvents they led to."""
+
+    def __init__(self, settings: Settings, log_epoch: str) -> None:
+        super().__init__()
+        self.settings = settings
+        self.log_epoch = log_epoch
+
+    def expand(self, records: PCollection[RawRecord]) -> PCollection[AnswerEvent]:
+        """Build the steps."""
+        settings = self.settings
+        decided = (
+            records
+            | "Decode" >> beam.ParDo(Decode(settings))
+            | "AtomicAnswers" >> RunInference(AtomicAnswers(settings))
+            | "Relations" >> RunInference(RelateAnswers(settings))
+            | "Split" >> beam.ParDo(SplitDead()).with_outputs(DEAD, main="ready")
+        )
+        decided[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
+        return (
+            decided["ready"]
+            | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
+            | "GroupByQuery" >> beam.GroupByKey()
+            | "Fold" >> beam.ParDo(FoldQueries(settings, self.log_epoch))
+        )
+
+
+class Decode(beam.DoFn):
+    """RawRecord -> Observed or DeadLetter."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.limits = settings.limits.as_limits()
+
+    def process(self, record: RawRecord) -> Iterator[Observed | DeadLetter]:
+        """Decode one record."""
+        try:
+            yield Observed(record, decode_record(record, limits=self.limits, now=None))
+        except InputError as error:
+            yield dead_letter(record, error)
+
+
+class SplitDead(beam.DoFn):
+    """Send dead letters to their own output."""
+
+    def process(self, element: Ready | DeadLetter) -> Iterator[Any]:
+        """Tag one element."""
+        yield TaggedOutput(DEAD, element) if isinstance(element, DeadLetter) else element
+
+
+class ParkDead(beam.DoFn):
+    """Write dead letters to the outbox, one transaction per bundle."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.letters: list[DeadLetter] = []
+
+    def start_bundle(self) -> None:
+        """Forget what a failed bundle left."""
+        self.letters = []
+
+    def process(self, letter: DeadLetter) -> None:
+        """Collect one dead letter."""
+        self.letters.append(letter)
+
+    def finish_bundle(self) -> None:
+        """Write the bundle's dead letters."""
+        append(shared_engine(self.settings), [outbox_record(letter) for letter in self.letters])
+
+
+class FoldQueries(beam.DoFn):
+    """(query id, its Ready snapshots) -> AnswerEvents, queries advancing in lockstep."""
+
+    def __init__(self, settings: Settings, log_epoch: str) -> None:
+        self.settings = settings
+        self.log_epoch = log_epoch
+        self.queries: dict[str, list[Ready]] = {}
+
+    def start_bundle(self) -> None:
+        """Forget what a failed bundle left."""
+        self.queries = {}
+
+    def process(self, keyed: tuple[str, Iterable[Ready]]) -> Iterator[AnswerEvent]:
+        """Collect one query's snapshots; fold when enough queries are there."""
+        query_id, readies = keyed
+        self.queries[query_id] = list(readies)
+        if len(self.queries) >= self.settings.batch.queries:
+            yield from self.fold()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Fold the rest."""
+        window = GlobalWindow()
+        for event in self.fold():
+            yield WindowedValue(event, window.max_timestamp(), [window])
+
+    def fold(self) -> Iterator[AnswerEvent]:
+        """Fold what has been collected."""
+        queries, self.queries = self.queries, {}
+        guard, engine = shared_guard(self.settings), shared_engine(self.settings)
+        return fold_queries(guard, engine, queries, self.log_epoch)
+
+
+def key_by_query(ready: Ready) -> tuple[str, Ready]:
+    """Key a snapshot by its query."""
+    return ready.observed.snapshot.query.id, ready

@@ -1,0 +1,108 @@
+"""RunInference handlers whose element is a whole snapshot.
+
+A handler flattens the prompts of all snapshots of a batch into one model call and splits the
+results back, so no shuffle is needed. A snapshot whose model calls fail comes out as a dead letter
+and the others of its batch go on; dead letters of earlier steps pass through.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from apache_beam.ml.inference.base import ModelHandler
+
+from pipelines.beam.elements import Answered, Observed, Ready
+from pipelines.build import shared_guard
+from pipelines.guard import Guard
+from pipelines.settings import Settings
+from schemas.codec import dead_letter
+from schemas.errors import InputError, ModelError, ReasonClass
+from schemas.events import DeadLetter
+from schemas.records import RawRecord
+
+InT = TypeVar("InT")
+OutT = TypeVar("OutT")
+
+
+class GuardHandler(ModelHandler[Any, Any, Guard[Any]]):
+    """Runs one of the guard's signal stages; the model is the process's shared guard."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def load_model(self) -> Guard[Any]:
+        """Return the process's guard: RunInference drops models that it alone refers to."""
+        return shared_guard(self.settings)
+
+    def batch_elements_kwargs(self) -> Mapping[str, Any]:
+        """Fill batches to the configured size."""
+        size = self.settings.batch.snapshots
+        return {"min_batch_size": size, "max_batch_size": size}
+
+
+class AtomicAnswers(GuardHandler):
+    """Observed -> Answered."""
+
+    def run_inference(
+        self,
+        batch: Sequence[Observed | DeadLetter],
+        model: Guard[Any],
+        inference_args: dict[str, Any] | None = None,  # noqa: ARG002 the base class passes it
+    ) -> Iterable[Answered | DeadLetter]:
+        """Answer every document of every snapshot of the batch."""
+
+        def answer(items: Sequence[Observed]) -> list[Answered]:
+            answers = model.atomic_answers([observed.snapshot for observed in items])
+            return [Answered(o, a) for o, a in zip(items, answers, strict=True)]
+
+        if not model.defense.needs:
+            return [o if isinstance(o, DeadLetter) else Answered(o, None) for o in batch]
+        return each_alive(answer, batch, lambda observed: observed.record)
+
+
+class RelateAnswers(GuardHandler):
+    """Answered -> Ready."""
+
+    def run_inference(
+        self,
+        batch: Sequence[Answered | DeadLetter],
+        model: Guard[Any],
+        inference_args: dict[str, Any] | None = None,  # noqa: ARG002 the base class passes it
+    ) -> Iterable[Ready | DeadLetter]:
+        """Relate the atomic answers within every snapshot of the batch."""
+
+        def relate(items: Sequence[Answered]) -> list[Ready]:
+            evidences = model.relate([(i.observed.snapshot, i.answers) for i in items])
+            return [Ready(i.observed, e) for i, e in zip(items, evidences, strict=True)]
+
+        return each_alive(relate, batch, lambda answered: answered.observed.record)
+
+
+def each_alive(
+    stage: Callable[[Sequence[InT]], list[OutT]],
+    batch: Sequence[InT | DeadLetter],
+    record_of: Callable[[InT], RawRecord],
+) -> list[OutT | DeadLetter]:
+    """Run a stage on the batch's living elements, in order; failing ones become dead letters."""
+    living = [item for item in batch if not isinstance(item, DeadLetter)]
+    results = iter(isolating(stage, living, record_of) if living else [])
+    return [item if isinstance(item, DeadLetter) else next(results) for item in batch]
+
+
+def isolating(
+    stage: Callable[[Sequence[InT]], list[OutT]],
+    batch: Sequence[InT],
+    record_of: Callable[[InT], RawRecord],
+) -> list[OutT | DeadLetter]:
+    """Run the batch at once; if a model call fails, one by one, and park those that still fail."""
+    try:
+        return list(stage(batch))
+    except ModelError as error:
+        if len(batch) > 1:
+            return [isolating(stage, [item], record_of)[0] for item in batch]
+        return [unavailable(record_of(batch[0]), error)]
+
+
+def unavailable(record: RawRecord, error: ModelError) -> DeadLetter:
+    """Park a record that a model did not answer for."""
+    return dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, str(error)))

@@ -1,0 +1,130 @@
+"""Settings to a working guard: the only module that names concrete models and connectors.
+
+Heavy libraries are imported in the arm that needs them; a missing one names its extra. The
+`shared_…` functions keep one instance per process, which Beam workers and the command line share.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, assert_never
+
+from sqlalchemy import Engine
+
+from connectors.models.response_cache import (
+    CachedEmbedder,
+    CachedGenerator,
+    CachedRelations,
+    ResponseCache,
+)
+from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
+from connectors.state_table.engine import open_engine
+from defenses.registry import build_defense
+from pipelines import settings as s
+from pipelines.guard import Guard
+from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer
+from schemas.errors import ConfigurationError
+
+
+def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
+    """Wire the defence and its models, every model behind the response cache."""
+    baseline = settings.defense.compare_with
+    return Guard(
+        name=settings.defense.name,
+        defense=build_defense(settings.defense.name, settings.defense.options),
+        models=build_models(settings, engine),
+        baseline=build_defense(baseline) if baseline else None,
+    )
+
+
+def build_models(settings: s.Settings, engine: Engine) -> Models:
+    """Create the three models behind one response cache; weights load on first use."""
+    cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
+    embedder = CachedEmbedder(build_embedder(settings.embedder), cached)
+    relations = CachedRelations(build_relations(settings.relations, embedder), cached)
+    generator = CachedGenerator(
+        build_generator(settings.generator), cached, chunk=settings.cache.chunk
+    )
+    return Models(generator, relations, embedder)
+
+
+def build_generator(settings: s.GeneratorSettings) -> Generator:
+    """Create the language model backend."""
+    match settings:
+        case s.LlamaCpp():
+            with naming_extra("embedded"):
+                from connectors.models.llama_cpp import LlamaCpp
+
+                return LlamaCpp(
+                    settings.model_path, parallel=settings.parallel, threads=settings.threads
+                )
+        case s.TransformersGenerator():
+            with naming_extra("gpu"):
+                from connectors.models.transformers_generator import TransformersGenerator
+
+                return TransformersGenerator(settings.model, batch_tokens=settings.batch_tokens)
+        case s.ScriptedGenerator():
+            return ScriptedGenerator()
+    assert_never(settings)
+
+
+def build_relations(settings: s.RelationSettings, embedder: Embedder) -> RelationScorer:
+    """Create the relation scorer; the embedded one compares answers through `embedder`."""
+    match settings:
+        case s.AnswerAgreement():
+            from connectors.models.answer_agreement import AnswerAgreement
+
+            return AnswerAgreement(embedder)
+        case s.CrossEncoder():
+            with naming_extra("gpu"):
+                from connectors.models.cross_encoder_nli import CrossEncoderNli
+
+                return CrossEncoderNli(settings.model, canary=settings.canary)
+        case s.ScriptedRelations():
+            return ScriptedRelations()
+    assert_never(settings)
+
+
+def build_embedder(settings: s.EmbedderSettings) -> Embedder:
+    """Create the sentence embedder."""
+    match settings:
+        case s.SentenceEmbedder():
+            with naming_extra("embedded"):
+                from connectors.models.sentence_embedder import SentenceEmbedder
+
+                return SentenceEmbedder(settings.model)
+        case s.ScriptedEmbedder():
+            return ScriptedEmbedder()
+    assert_never(settings)
+
+
+@contextmanager
+def naming_extra(extra: str) -> Iterator[None]:
+    """Turn a missing library into an error that says what to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{error.name or error} is not installed: pip install 'radarstream[{extra}]'"
+        ) from error
+
+
+def shared_guard(settings: s.Settings) -> Guard[Any]:
+    """Return this process's guard for these settings; repeated calls return the same one."""
+    return _guard(settings.model_dump_json())
+
+
+def shared_engine(settings: s.Settings) -> Engine:
+    """Return this process's database engine for these settings."""
+    return _engine(settings.database)
+
+
+@cache
+def _guard(settings_json: str) -> Guard[Any]:
+    settings = s.Settings.model_validate_json(settings_json)
+    return build_guard(settings, shared_engine(settings))
+
+
+@cache
+def _engine(database: str) -> Engine:
+    return open_engine(database)

@@ -1,0 +1,133 @@
+"""`radarstream doctor`: what works here, what is missing, how to get it."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from pipelines.build import build_models, shared_engine
+from pipelines.cli.terminal import cell, print_json, stdout
+from pipelines.settings import Profile, Settings, load_settings
+from pipelines.signals.prompts import build_prompt
+from schemas.errors import ConfigurationError, ModelError
+from schemas.prompt import AnswerPair, Task
+
+GIB = 2**30
+ENOUGH_DISK = 2 * GIB
+REINSTALL = "reinstall: pip install 'radarstream[{}]'"
+LIBRARIES = {
+    "embedded": ("apache-beam", "ortools", "sqlalchemy", "xllamacpp", "sentence-transformers"),
+    "gpu": ("apache-beam", "ortools", "sqlalchemy", "torch", "transformers"),
+    "scripted": ("apache-beam", "ortools", "sqlalchemy"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding; `remedy` says how to mend what is missing."""
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+
+def doctor(
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to check.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what works on this machine, what is missing and how to get it."""
+    settings = load_settings(config, profile=profile)
+    checks = list(examine(settings))
+    if as_json:
+        print_json([asdict(check) for check in checks])
+    else:
+        print_checks(checks)
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+def examine(settings: Settings) -> Iterator[Check]:
+    """Run every check; none raises."""
+    yield Check(
+        "python", sys.version_info >= (3, 11), sys.version.split()[0], "install Python 3.11 or newer"
+    )
+    for name in LIBRARIES[settings.profile]:
+        yield library(name, settings.profile)
+    yield disk()
+    yield attempt("database", lambda: database(settings), "point `database` to a writable place")
+    yield from models(settings)
+
+
+def library(name: str, profile: Profile) -> Check:
+    """Look up an installed library."""
+    try:
+        return Check(name, True, version(name))
+    except PackageNotFoundError:
+        return Check(name, False, "not installed", REINSTALL.format(profile))
+
+
+def disk() -> Check:
+    """Check the free space where results are written."""
+    free = shutil.disk_usage(Path.cwd()).free
+    return Check("disk", free >= ENOUGH_DISK, f"{free / GIB:.1f} GiB free", "free some disk space")
+
+
+def database(settings: Settings) -> str:
+    """Open the state database, which creates it."""
+    url = shared_engine(settings).url
+    return url.render_as_string(hide_password=True)
+
+
+def models(settings: Settings) -> Iterator[Check]:
+    """Ask every model one thing, past the cache's answers of earlier runs."""
+    try:
+        built = build_models(settings, shared_engine(settings))
+    except ConfigurationError as error:
+        yield Check("models", False, str(error), REINSTALL.format(settings.profile))
+        return
+    question, passage = "What is the capital of Peru?", "Lima is the capital of Peru."
+    prompt = build_prompt(Task.ATOMIC_ANSWER, question, (passage,))
+    pair = AnswerPair(question, "Lima", "Lima, Peru")
+
+    def generate() -> str:
+        text = built.generator.complete([prompt])[0].text.strip()
+        return f"{built.generator.model_id}: {question} -> {text}"
+
+    def relate() -> str:
+        row = built.relations.probabilities([pair])[0]
+        return f"{built.relations.model_id}: Lima entails Lima, Peru with {row[0]:.2f}"
+
+    def embed() -> str:
+        vectors = built.embedder.embed([passage])
+        return f"{built.embedder.model_id}: {vectors.shape[1]} dimensions"
+
+    remedy = REINSTALL.format(settings.profile)
+    yield attempt("generator", generate, remedy)
+    yield attempt("relations", relate, remedy)
+    yield attempt("embedder", embed, remedy)
+
+
+def attempt(name: str, try_out: Callable[[], str], remedy: str) -> Check:
+    """Turn a failure into a finding."""
+    try:
+        return Check(name, True, try_out())
+    except (ConfigurationError, ModelError) as error:
+        return Check(name, False, str(error), remedy)
+
+
+def print_checks(checks: list[Check]) -> None:
+    """Print the findings as a table."""
+    table = Table("check", "", "found", "what to do", title="radarstream doctor")
+    for check in checks:
+        mark = cell("ok", "green") if check.ok else cell("missing", "bold red")
+        remedy = "" if check.ok else check.remedy
+        table.add_row(check.name, mark, cell(check.found, limit=120), cell(remedy, limit=120))
+    stdout.print(table)

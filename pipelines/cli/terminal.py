@@ -1,0 +1,41 @@
+"""What the commands share when they print: consoles and text that cannot harm a terminal."""
+
+import json
+from dataclasses import asdict, is_dataclass
+from typing import Any
+from unicodedata import category
+
+from rich.console import Console
+from rich.text import Text
+
+stdout = Console()
+stderr = Console(stderr=True)  # progress and errors; stdout stays clean for pipes
+
+# Control, format (bidirectional overrides), surrogate and private-use characters.
+UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn"}
+
+
+def printable(text: str, limit: int = 200) -> str:
+    """Make untrusted text safe to print: one line, no control or direction characters, capped.
+
+    >>> printable("Paris" + chr(27) + "[2J" + chr(10) + "France")
+    'Paris[2J France'
+    """
+    safe = "".join(
+        " " if character.isspace() else character
+        for character in text
+        if character.isspace() or category(character) not in UNSAFE
+    )
+    safe = " ".join(safe.split())
+    return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+
+
+def cell(text: str, style: str = "", limit: int = 60) -> Text:
+    """Make a table cell of untrusted text; never interpreted as markup."""
+    return Text(printable(text, limit), style=style)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON on standard output."""
+    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    stdout.print_json(json.dumps(plain, default=str, ensure_ascii=False))
