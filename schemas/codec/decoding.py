@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from schemas.codec.json_text import JsonObject, parse_object
 from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
@@ -163,16 +162,18 @@ def _validate(kind: type[PayloadT], payload: JsonObject) -> PayloadT:
     try:
         value: PayloadT = ADAPTERS[kind].validate_json(compact_json(payload), strict=True)
     except ValidationError as error:
-        raise _input_error(error.errors(include_url=False, include_input=False)[0]) from None
+        raise input_error(error) from None
     return value
 
 
-def _input_error(error: ErrorDetails) -> InputError:
-    place = ".".join(str(part) for part in error["loc"])
-    reason = _REASONS.get(error["type"], ReasonClass.WRONG_TYPE)
+def input_error(error: ValidationError) -> InputError:
+    """The first complaint of a failed validation as a typed refusal; never quotes the input."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    reason = _REASONS.get(first["type"], ReasonClass.WRONG_TYPE)
     if place == "observed_at" and reason is ReasonClass.MISSING_FIELD:
         reason = ReasonClass.MISSING_TIME
-    return InputError(reason, _brief(f"{place}: {error['msg']}"))
+    return InputError(reason, _brief(f"{place}: {first['msg']}"))
 
 
 def _brief(detail: str) -> str:

@@ -1,0 +1,1 @@
+"""Replay formats in, JSON lines out."""

@@ -1,0 +1,99 @@
+"""Top-level items of a JSON document, one at a time.
+
+A dynamic data set with page contents takes gigabytes; only the item at hand is held in memory.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from schemas.errors import InputError, ReasonClass
+
+CHUNK_CHARACTERS = 2**20
+ITEM_CHARACTERS = 2**28
+_NOT_BLANK = re.compile(r"[^ \t\r\n]")
+
+
+class JsonObject(dict[str, Any]):
+    """A JSON object that remembers names it repeats: `pairs` has every member, in order."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+class JsonItems:
+    """Iterates over the items of top-level lists and over other top-level values.
+
+    Broken syntax raises InputError; `rest` is then the text from where reading stopped. Items
+    before it have been delivered.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._text = ""
+        self._start = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        while character := self._next_character():
+            if character == "[":
+                self._start += 1
+                yield from self._list_items()
+            else:
+                yield self._value()
+
+    @property
+    def rest(self) -> str:
+        """What has been read of the document but not delivered."""
+        return self._text[self._start :]
+
+    def _list_items(self) -> Iterator[Any]:
+        if self._next_character() == "]":
+            self._start += 1
+            return
+        while True:
+            yield self._value()
+            character = self._next_character()
+            if character not in ("]", ","):
+                raise InputError(ReasonClass.MALFORMED_JSON, "a list of items breaks off")
+            self._start += 1
+            if character == "]":
+                return
+            self._next_character()
+
+    def _next_character(self) -> str:
+        while not (found := _NOT_BLANK.search(self._text, self._start)):
+            self._start = len(self._text)
+            if not self._read_more():
+                return ""
+        self._start = found.start()
+        return found.group()
+
+    def _value(self) -> Any:
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._start)
+            except RecursionError:
+                raise InputError(ReasonClass.MALFORMED_JSON, "nested too deeply") from None
+            except ValueError as error:
+                if not self._read_more():
+                    raise InputError(ReasonClass.MALFORMED_JSON, str(error)) from None
+            else:
+                if end < len(self._text) or not self._read_more():
+                    self._start = end
+                    return value
+
+    def _read_more(self) -> bool:
+        """Double what is held, so that parsing again costs no more than parsing twice."""
+        held = self.rest
+        if len(held) > ITEM_CHARACTERS:
+            raise InputError(
+                ReasonClass.OVERSIZED_RECORD, f"an item exceeds {ITEM_CHARACTERS} characters"
+            )
+        more = self._stream.read(max(CHUNK_CHARACTERS, len(held)))
+        self._text, self._start = held + more, 0
+        return bool(more)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=JsonObject)

@@ -1,0 +1,124 @@
+"""Events to files: one structured CloudEvent a line, each event once, durable on return."""
+
+import fcntl
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from schemas.codec import structured
+from schemas.errors import ConfigurationError
+from schemas.records import OutboxRecord
+
+FILES = {
+    "answers.defended": "answers.jsonl",
+    "events.attribution": "attribution.jsonl",
+    "snapshots.deadletter": "deadletter.jsonl",
+}
+
+
+class JsonlSink:
+    """Appends events to `answers.jsonl`, `attribution.jsonl` and `deadletter.jsonl`.
+
+    Opening removes a last line that a crash left unfinished and remembers the ids of the others,
+    so that publishing again writes nothing twice. One sink at a time may hold a directory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._files = {topic: _EventFile(directory / name) for topic, name in FILES.items()}
+        _sync_directory(directory)
+
+    def publish(self, records: Sequence[OutboxRecord]) -> None:
+        """Return when every record is on disk. Raises OSError when one is not.
+
+        After an error nothing of the failed file's share stays behind: publish all again.
+        """
+        unknown = {record.topic for record in records} - self._files.keys()
+        if unknown:
+            raise ConfigurationError(f"no file for topics {sorted(unknown)}")
+        for topic, file in self._files.items():
+            file.append([record for record in records if record.topic == topic])
+
+    def close(self) -> None:
+        """Release the files; everything published is already on disk."""
+        for file in self._files.values():
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _EventFile:
+    def __init__(self, path: Path) -> None:
+        self._stream: BinaryIO = path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._ids, complete = _events(path)
+            self._stream.truncate(complete)
+        except BlockingIOError:
+            self._stream.close()
+            raise ConfigurationError(f"another job is writing {path}") from None
+        except ConfigurationError:
+            self._stream.close()
+            raise
+
+    def append(self, records: Sequence[OutboxRecord]) -> None:
+        fresh = {r.event_id: r for r in records if r.event_id not in self._ids}
+        if not fresh:
+            return
+        block = b"".join(structured(r.envelope, r.data) + b"\n" for r in fresh.values())
+        end = self._stream.seek(0, os.SEEK_END)
+        try:
+            _write_all(self._stream, block)
+            os.fsync(self._stream.fileno())
+        except OSError:
+            self._stream.truncate(end)
+            raise
+        self._ids.update(fresh)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _events(path: Path) -> tuple[set[str], int]:
+    """Ids of the events in a file, and the bytes its complete lines take."""
+    ids: set[str] = set()
+    complete = 0
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n"):
+                break
+            complete += len(line)
+            try:
+                ids.add(json.loads(line)["id"])
+            except (ValueError, TypeError, KeyError):
+                raise ConfigurationError(
+                    f"{path} line {number} is not an event; move the file away"
+                ) from None
+    return ids, complete
+
+
+def _write_all(stream: BinaryIO, block: bytes) -> None:
+    view = memoryview(block)
+    while view:
+        view = view[stream.write(view) :]
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make new names durable: without this a file can be lost although its bytes were synced."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

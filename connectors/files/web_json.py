@@ -1,0 +1,31 @@
+"""JSON that others wrote about the web, parsed leniently into a model of the fields we read."""
+
+import json
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from schemas.codec.decoding import input_error
+from schemas.errors import InputError, ReasonClass
+from schemas.records import RawRecord
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def parsed_line(model: type[ModelT], line: RawRecord) -> ModelT:
+    """Parse a line; bytes that are not UTF-8 are replaced. Raises InputError."""
+    if line.reason is not None:
+        raise InputError(line.reason, line.detail)
+    try:
+        value = json.loads(line.payload.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(ReasonClass.MALFORMED_JSON, f"not JSON: {error}") from None
+    return checked(model, value)
+
+
+def checked(model: type[ModelT], value: object) -> ModelT:
+    """Validate a parsed value; fields that the model does not name are ignored."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise input_error(error) from None

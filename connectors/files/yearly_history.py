@@ -1,0 +1,154 @@
+"""Yearly search histories: the format of RADAR's dynamic data set (its appendix P).
+
+A file holds one object or a list of them: a question and, for every year, the right answers, the
+documents a search restricted to that year returned, and a wrong answer with passages that claim
+it. The example printed in the paper closes a brace too early, so that the wrong answer follows
+its year instead of being inside it and later years stand beside `yearly_contexts`; both forms
+are read.
+
+A year is observed at its last second, because its documents may date from any day of it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from connectors.files.json_items import JsonItems, JsonObject
+from connectors.files.lines import BROKEN_GZIP, EXCERPT_BYTES, broken_gzip, open_bytes
+from connectors.files.page_text import PageText, PageTexts, capped
+from connectors.files.web_json import checked
+from schemas.codec import encode
+from schemas.errors import InputError, ReasonClass
+from schemas.records import Limits, RawRecord
+from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+
+CONTEXTS = "yearly_contexts"
+FALSEHOODS = ("incorrect_answer", "incorrect_context")
+_YEAR = re.compile(r"[0-9]{4}")
+
+
+class _Page(BaseModel):
+    title: PageText = ""
+    url: PageText = ""
+    snippet: PageText = ""
+    content: PageText = ""
+
+    @property
+    def text(self) -> str:
+        return self.content if self.content.strip() else self.snippet
+
+
+class _Year(BaseModel):
+    answer: PageTexts = ()
+    docs: tuple[_Page, ...]
+    incorrect_answer: PageText = ""
+    incorrect_context: PageTexts = ()
+
+
+class _Question(BaseModel):
+    question: PageText
+    provenance: Provenance = Provenance.DATE_RESTRICTED
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What a file says about one question in one year, unchecked."""
+
+    key: str
+    content: Any
+
+
+def read_yearly(path: Path, limits: Limits) -> Iterator[RawRecord]:
+    """Yield one snapshot per question and year, the years of a question in order.
+
+    Positions count records from 1. What cannot be used comes as JSON with the reason: a year, or
+    a whole item when it has no readable question or years. Broken syntax ends the file with one
+    record that keeps 64 KiB from there. Page text is the content, or the snippet if there is none.
+    """
+    source = path.as_posix()
+    position = 0
+    with TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="replace") as stream:
+        items = JsonItems(stream)
+        try:
+            for item in items:
+                for record in _item_records(item, limits):
+                    position += 1
+                    yield replace(record, source=source, position=position)
+        except InputError as error:
+            rest = items.rest[:EXCERPT_BYTES].encode()[:EXCERPT_BYTES]
+            yield RawRecord(source, position + 1, rest, error.reason, error.detail)
+        except BROKEN_GZIP as error:
+            yield broken_gzip(source, position + 1, error)
+
+
+def _item_records(item: Any, limits: Limits) -> Iterator[RawRecord]:
+    try:
+        question = checked(_Question, item)
+        blocks = _blocks(item)
+    except InputError as error:
+        yield _refused(item, error)
+        return
+    for block in blocks:
+        try:
+            yield RawRecord("", 0, encode(_snapshot(question, block, limits)))
+        except InputError as error:
+            part = {"question": item["question"], CONTEXTS: {block.key: block.content}}
+            yield _refused(part, error)
+
+
+def _blocks(item: JsonObject) -> list[_Block]:
+    contexts = item.get(CONTEXTS)
+    if not isinstance(contexts, JsonObject):
+        raise InputError(ReasonClass.MISSING_FIELD, f"{CONTEXTS} is missing or not an object")
+    astray = [(name, v) for name, v in item.pairs if name in FALSEHOODS or _YEAR.fullmatch(name)]
+    blocks: list[_Block] = []
+    for name, value in (*contexts.pairs, *astray):
+        if name not in FALSEHOODS:
+            blocks.append(_Block(name, value))
+        elif blocks and isinstance(blocks[-1].content, dict):
+            # Mis-nested: it belongs to the year it follows, unless that year has its own.
+            blocks[-1].content.setdefault(name, value)
+    if not blocks:
+        raise InputError(ReasonClass.MISSING_FIELD, f"{CONTEXTS} has no years")
+    return sorted(blocks, key=lambda block: block.key)
+
+
+def _snapshot(question: _Question, block: _Block, limits: Limits) -> SearchSnapshot:
+    if not _YEAR.fullmatch(block.key) or block.key == "0000":
+        raise InputError(ReasonClass.WRONG_TYPE, "the name of a year is not four digits")
+    year = checked(_Year, block.content)
+    documents = (
+        Document(
+            rank=rank,
+            text=capped(page.text, limits.document_bytes),
+            title=capped(page.title, limits.document_bytes),
+            url=capped(page.url, limits.document_bytes),
+        )
+        for rank, page in enumerate(year.docs, start=1)
+    )
+    return SearchSnapshot(
+        query=Query.from_text(question.question),
+        observed_at=datetime(int(block.key), 12, 31, 23, 59, 59, tzinfo=UTC),
+        documents=tuple(documents),
+        provenance=question.provenance,
+        labels=Labels(
+            answers=year.answer,
+            target=year.incorrect_answer or None,
+            false_passages=year.incorrect_context,
+        ),
+    )
+
+
+def _refused(part: Any, error: InputError) -> RawRecord:
+    try:
+        payload = json.dumps(part).encode()
+    except RecursionError:
+        payload = b""
+    return RawRecord("", 0, payload, error.reason, error.detail)
