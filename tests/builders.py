@@ -1,0 +1,96 @@
+"""Small inputs for tests; every array is read-only, so that a write to an input fails."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from schemas.evidence import AtomicAnswer, Evidence, Relations
+from schemas.snapshot import Document, Provenance, Query, SearchSnapshot
+
+QUESTION = "Who won the cup?"
+OBSERVED_AT = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+
+def make_documents(texts: Sequence[str]) -> tuple[Document, ...]:
+    """Documents at ranks 1, 2, ... with title and address of their own."""
+    return tuple(
+        Document(rank, text, title=f"Title {rank}", url=f"https://example.org/{rank}")
+        for rank, text in enumerate(texts, start=1)
+    )
+
+
+def make_snapshot(
+    texts: Sequence[str],
+    *,
+    question: str = QUESTION,
+    query_id: str = "cup",
+    observed_at: datetime = OBSERVED_AT,
+) -> SearchSnapshot:
+    return SearchSnapshot(
+        Query(query_id, question), observed_at, make_documents(texts), Provenance.SIMULATED
+    )
+
+
+def read_only(values: object) -> np.ndarray:
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def make_evidence(
+    entailment: object,
+    contradiction: object,
+    *,
+    ranks: Sequence[int] | None = None,
+    retrieved: int | None = None,
+    answers: Sequence[str] | None = None,
+) -> Evidence:
+    """Evidence with n informative documents at `ranks` among `retrieved`; the rest abstain.
+
+    Document r reads "document r"; its atomic answer is "answer r" unless `answers` names the
+    informative ones.
+    """
+    n = len(np.asarray(entailment))
+    ranks = list(ranks) if ranks is not None else list(range(1, n + 1))
+    retrieved = retrieved if retrieved is not None else n
+    texts = list(answers) if answers is not None else [f"answer {rank}" for rank in ranks]
+    said = dict(zip(ranks, texts, strict=True))
+    snapshot = make_snapshot([f"document {rank}" for rank in range(1, retrieved + 1)])
+    return Evidence(
+        snapshot.query,
+        snapshot.observed_at,
+        snapshot.documents,
+        tuple(
+            AtomicAnswer(said[d.rank]) if d.rank in said else AtomicAnswer("I don't know", True)
+            for d in snapshot.documents
+        ),
+        Relations(
+            read_only(np.asarray(entailment, dtype=float).reshape(n, n)),
+            read_only(np.asarray(contradiction, dtype=float).reshape(n, n)),
+        ),
+    )
+
+
+def claims_evidence(
+    claims: Sequence[str | None], *, agree: float = 0.95, leak: float = 0.02
+) -> Evidence:
+    """One document per claim (None abstains); equal claims entail each other, others contradict."""
+    ranks = [rank for rank, claim in enumerate(claims, start=1) if claim is not None]
+    informative = [claim for claim in claims if claim is not None]
+    same = np.array([[a == b for b in informative] for a in informative], dtype=bool)
+    same = same.reshape(len(informative), len(informative))
+    return make_evidence(
+        np.where(same, agree, leak),
+        np.where(same, 0.01, agree),
+        ranks=ranks,
+        retrieved=len(claims),
+        answers=informative,
+    )
+
+
+def camps(sizes: Sequence[int], within: tuple[float, float], across: tuple[float, float]):
+    """Entailment and contradiction of consecutive camps; pairs are (entailment, contradiction)."""
+    camp = np.repeat(np.arange(len(sizes)), sizes)
+    same = camp[:, None] == camp[None, :]
+    return (np.where(same, within[0], across[0]), np.where(same, within[1], across[1]))

@@ -1,0 +1,81 @@
+"""Drives a defence in tests: every request is answered from a script, nothing is computed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from defenses.protocol import Complete, Defending, Embed, Relate, Request
+from schemas.evidence import AtomicAnswer
+from schemas.verdict import Verdict
+
+Relation = Callable[[str, str], tuple[float, float]]  # premise, hypothesis -> entails, contradicts
+
+
+def by_equality(premise: str, hypothesis: str) -> tuple[float, float]:
+    """Equal texts agree, others contradict."""
+    return (0.95, 0.01) if premise == hypothesis else (0.02, 0.95)
+
+
+def towards(table: Mapping[str, Mapping[str, tuple[float, float]]]) -> Relation:
+    """Symmetric relations from table[answer][other]; an unknown pair fails the test."""
+
+    def relation(premise: str, hypothesis: str) -> tuple[float, float]:
+        if premise in table and hypothesis in table[premise]:
+            return table[premise][hypothesis]
+        return table[hypothesis][premise]
+
+    return relation
+
+
+def saying(*texts: str | None) -> Callable[[Complete], AtomicAnswer]:
+    """Answers in turn; None abstains; the last one repeats."""
+    queue = list(texts)
+
+    def answer(_: Complete) -> AtomicAnswer:
+        text = queue.pop(0) if len(queue) > 1 else queue[0]
+        return AtomicAnswer("I don't know", True) if text is None else AtomicAnswer(text)
+
+    return answer
+
+
+def most_common(request: Complete) -> AtomicAnswer:
+    """The last line that most passages share, the earliest of equals."""
+    claims = [passage.splitlines()[-1] for passage in request.passages]
+    return AtomicAnswer(max(claims, key=claims.count))
+
+
+@dataclass
+class Script:
+    """Scripted models. `requests` records what was asked, in order."""
+
+    answer: Callable[[Complete], AtomicAnswer] = field(default_factory=lambda: saying("final"))
+    relation: Relation = by_equality
+    embedding: Callable[[str], Sequence[float]] = lambda text: (1.0, 0.0)
+    requests: list[Request] = field(default_factory=list)
+
+    def respond(self, request: Request) -> Any:
+        self.requests.append(request)
+        match request:
+            case Complete():
+                return self.answer(request)
+            case Relate(premises=premises, hypotheses=hypotheses):
+                pairs = zip(premises, hypotheses, strict=True)
+                both = [self.relation(p, h) for p, h in pairs]
+                return np.array([[e, 1.0 - e - c, c] for e, c in both]).clip(0.0, 1.0)
+            case Embed(texts=texts):
+                return np.array([self.embedding(text) for text in texts], dtype=np.float64)
+
+    def asked(self, kind: type) -> list[Any]:
+        return [request for request in self.requests if isinstance(request, kind)]
+
+
+def run(defending: Defending[Any], script: Script) -> tuple[Verdict, Any]:
+    """Run a defence to its end."""
+    try:
+        request = next(defending)
+        while True:
+            request = defending.send(script.respond(request))
+    except StopIteration as stop:
+        return stop.value

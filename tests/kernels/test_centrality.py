@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from defenses.kernels.centrality import eigenvector_centrality, rescaled
+
+
+def star(loop: float = 0.0) -> np.ndarray:
+    weights = np.zeros((3, 3))
+    weights[0, 1:] = weights[1:, 0] = 0.9
+    return weights + loop * np.eye(3)
+
+
+def uniform(n: int, weight: float) -> np.ndarray:
+    return weight * (np.ones((n, n)) - np.eye(n))
+
+
+def blocks(*sizes: int) -> np.ndarray:
+    camp = np.repeat(np.arange(len(sizes)), sizes)
+    return 0.9 * ((camp[:, None] == camp) & ~np.eye(len(camp), dtype=bool))
+
+
+def test_g_a2_three_documents():
+    weights = np.array([[0, 0.8, 0.1], [0.8, 0, 0.05], [0.1, 0.05, 0]])
+    raw = eigenvector_centrality(weights)
+    assert raw == pytest.approx([0.690561, 0.711473, 0.130120], abs=1e-6)
+    assert rescaled(raw) == pytest.approx([0.964028, 1.0, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 50])
+@pytest.mark.parametrize("weight", [0.0, 0.05, 0.8, 1.0])
+def test_equal_documents_are_all_central(n: int, weight: float):
+    """Eq. 36 read literally gives 0 to every one of them."""
+    raw = eigenvector_centrality(uniform(n, weight))
+    assert raw == pytest.approx([n**-0.5] * n, abs=1e-5)
+    assert rescaled(raw).tolist() == [1.0] * n
+
+
+@given(st.floats(0.0, 1.0))
+def test_two_documents_are_always_equal(weight: float):
+    assert rescaled(eigenvector_centrality(uniform(2, weight))).tolist() == [1.0, 1.0]
+
+
+def test_tiny_differences_are_blown_up():
+    weights = np.array(
+        [[0, 0.98, 0.97, 0.96], [0.98, 0, 0.97, 0.97], [0.97, 0.97, 0, 0.98], [0.96, 0.97, 0.98, 0]]
+    )
+    raw = eigenvector_centrality(weights)
+    assert raw == pytest.approx([0.499359, 0.500641, 0.500641, 0.499359], abs=1e-6)
+    assert rescaled(raw) == pytest.approx([0, 0.999992, 0.999992, 0], abs=1e-6)
+
+
+def test_disconnected_camps_of_equal_size_are_equal():
+    raw = eigenvector_centrality(blocks(2, 2))
+    assert raw == pytest.approx([0.5] * 4, abs=1e-6)
+    assert rescaled(raw).tolist() == [1.0] * 4
+
+
+def test_the_larger_of_disconnected_camps_takes_all():
+    raw = eigenvector_centrality(blocks(3, 2))
+    assert raw == pytest.approx([0.57735] * 3 + [0.000596] * 2, abs=1e-5)
+    assert rescaled(raw) == pytest.approx([1, 1, 1, 0, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("iterations", "hub"), [(9, 0.803563), (10, 0.597044), (11, 0.800870), (200, 0.701851)]
+)
+def test_ten_steps_do_not_converge_on_a_star_but_rank_it_right(iterations: int, hub: float):
+    raw = eigenvector_centrality(star(), iterations=iterations)
+    assert raw[0] == pytest.approx(hub, abs=1e-6)
+    assert rescaled(raw) == pytest.approx([1, 0, 0], abs=1e-6)
+
+
+def test_a_unit_diagonal_would_converge():
+    assert eigenvector_centrality(star(loop=1.0)) == pytest.approx([0.707107, 0.5, 0.5], abs=1e-5)
+
+
+def test_no_documents():
+    raw = eigenvector_centrality(np.zeros((0, 0)))
+    assert raw.shape == rescaled(raw).shape == (0,)
+
+
+@given(st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_in_range_finite_and_equivariant(n: int, seed: int):
+    rng = np.random.default_rng(seed)
+    weights = rng.random((n, n))
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    central = rescaled(eigenvector_centrality(weights))
+    assert np.isfinite(central).all()
+    assert central.min() >= 0.0
+    assert central.max() <= 1.0
+    order = rng.permutation(n)
+    permuted = rescaled(eigenvector_centrality(weights[np.ix_(order, order)]))
+    assert permuted == pytest.approx(central[order], abs=1e-6)

@@ -1,0 +1,316 @@
+"""Min-cut against brute force over all labellings and against two other solvers."""
+
+import itertools
+from dataclasses import dataclass
+
+import maxflow
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ortools.graph.python import max_flow
+
+from defenses.kernels.min_cut import energy, error_bound, flip_margins, min_cut, scaling_bits
+
+EIGHTHS = 8  # capacities in eighths are exact in float and in the solver, and tie often
+
+
+@dataclass(frozen=True)
+class Instance:
+    source: np.ndarray
+    sink: np.ndarray
+    pair: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return len(self.source)
+
+    def permuted(self, order: np.ndarray) -> "Instance":
+        return Instance(self.source[order], self.sink[order], self.pair[np.ix_(order, order)])
+
+    def scaled(self, factor: float) -> "Instance":
+        return Instance(self.source * factor, self.sink * factor, self.pair * factor)
+
+
+def solve(instance: Instance):
+    return min_cut(instance.source, instance.sink, instance.pair)
+
+
+def instance_from(n: int, values: list[float]) -> Instance:
+    pair = np.zeros((n, n))
+    pair[np.triu_indices(n, 1)] = values[2 * n :]
+    return Instance(np.array(values[:n]), np.array(values[n : 2 * n]), pair + pair.T)
+
+
+@st.composite
+def instances(draw: st.DrawFn, exact: bool = True, largest: int = 6) -> Instance:
+    n = draw(st.integers(0, largest))
+    value = st.integers(0, EIGHTHS).map(lambda v: v / EIGHTHS) if exact else st.floats(0.0, 1.0)
+    size = 2 * n + n * (n - 1) // 2
+    return instance_from(n, draw(st.lists(value, min_size=size, max_size=size)))
+
+
+def brute_force(instance: Instance) -> tuple[float, np.ndarray, np.ndarray]:
+    """Least energy, the intersection of all minimisers, and every labelling's energy."""
+    labels = np.array(list(itertools.product([False, True], repeat=instance.n)), dtype=bool)
+    labels = labels.reshape(2**instance.n, instance.n)
+    upper = np.triu(instance.pair, 1)
+    energies = labels @ instance.sink + ~labels @ instance.source
+    for i, j in zip(*np.nonzero(upper), strict=True):
+        energies = energies + upper[i, j] * (labels[:, i] != labels[:, j])
+    return energies.min(), labels[energies == energies.min()].all(axis=0), energies
+
+
+def by_pymaxflow(instance: Instance) -> tuple[float, np.ndarray]:
+    """Value and minimal source side.
+
+    PyMaxflow reports tied nodes on its source side, so the terminals are exchanged: what it then
+    puts on its sink side is the minimal source side of the instance as given.
+    """
+    graph = maxflow.GraphFloat()
+    nodes = graph.add_nodes(instance.n)
+    for i in range(instance.n):
+        graph.add_tedge(nodes[i], instance.sink[i], instance.source[i])
+        for j in range(i):
+            graph.add_edge(nodes[i], nodes[j], instance.pair[i, j], instance.pair[i, j])
+    value = graph.maxflow()
+    return value, np.array([graph.get_segment(node) == 1 for node in nodes], dtype=bool)
+
+
+def by_networkx(instance: Instance) -> tuple[float, np.ndarray]:
+    """Value and the nodes reachable from s in the residual graph, in integer eighths."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(["s", "t", *range(instance.n)])
+    for i in range(instance.n):
+        graph.add_edge("s", i, capacity=round(instance.source[i] * EIGHTHS))
+        graph.add_edge(i, "t", capacity=round(instance.sink[i] * EIGHTHS))
+        for j in range(instance.n):
+            if i != j:
+                graph.add_edge(i, j, capacity=round(instance.pair[i, j] * EIGHTHS))
+    residual = nx.algorithms.flow.edmonds_karp(graph, "s", "t")
+    open_arcs = [(u, v) for u, v, d in residual.edges(data=True) if d["capacity"] > d["flow"]]
+    reachable = nx.descendants(nx.DiGraph([*open_arcs, ("s", "s")]), "s")
+    return residual.graph["flow_value"] / EIGHTHS, np.isin(np.arange(instance.n), list(reachable))
+
+
+@given(instances())
+def test_least_energy_and_fewest_nodes_of_all_labellings(instance: Instance):
+    least, intersection, _ = brute_force(instance)
+    cut = solve(instance)
+    assert cut.energy == least
+    assert cut.kept.tolist() == intersection.tolist()
+
+
+def test_a_thousand_random_instances_of_up_to_ten_nodes():
+    rng = np.random.default_rng(20250601)
+    for _ in range(1000):
+        n = int(rng.integers(1, 11))
+        instance = instance_from(n, rng.random(2 * n + n * (n - 1) // 2).tolist())
+        least, intersection, energies = brute_force(instance)
+        cut = solve(instance)
+        assert least - 1e-12 <= cut.energy <= least + cut.error_bound
+        gap = np.partition(energies, 1)[1] - least
+        if gap > cut.error_bound:
+            assert cut.kept.tolist() == intersection.tolist()
+
+
+@given(instances(largest=8))
+def test_pymaxflow_finds_the_same_value_and_minimal_source_side(instance: Instance):
+    value, kept = by_pymaxflow(instance)
+    cut = solve(instance)
+    assert cut.energy == value
+    assert cut.kept.tolist() == kept.tolist()
+
+
+@given(instances(largest=8))
+def test_networkx_finds_the_same_value_and_minimal_source_side(instance: Instance):
+    value, kept = by_networkx(instance)
+    cut = solve(instance)
+    assert cut.energy == value
+    assert cut.kept.tolist() == kept.tolist()
+
+
+@given(instances(exact=False))
+def test_arbitrary_capacities_stay_within_the_error_bound(instance: Instance):
+    least, _, _ = brute_force(instance)
+    cut = solve(instance)
+    assert cut.energy <= least + cut.error_bound + 1e-12
+
+
+@given(instances(), st.randoms(use_true_random=False))
+def test_permuting_nodes_permutes_labels(instance: Instance, random):
+    order = np.array(random.sample(range(instance.n), instance.n), dtype=int)
+    assert solve(instance.permuted(order)).kept.tolist() == solve(instance).kept[order].tolist()
+
+
+@given(instances(exact=False), st.integers(-900, 900))
+def test_scaling_by_a_power_of_two_changes_no_label(instance: Instance, exponent: int):
+    """Resolution follows the largest capacity; subnormal capacities are left out."""
+    tiny = np.concatenate([instance.source, instance.sink, instance.pair.ravel()])
+    if np.any((tiny > 0) & (tiny < 1e-20)):
+        return
+    scaled = solve(instance.scaled(2.0**exponent))
+    plain = solve(instance)
+    assert scaled.kept.tolist() == plain.kept.tolist()
+    assert scaled.energy == plain.energy * 2.0**exponent
+    assert scaled.error_bound == plain.error_bound * 2.0**exponent
+
+
+@given(instances(), st.floats(1e-6, 1e6))
+def test_scaling_changes_no_label_when_the_optimum_is_clear(instance: Instance, factor: float):
+    _, _, energies = brute_force(instance)
+    if instance.n and np.sum(energies == energies.min()) == 1:
+        assert solve(instance.scaled(factor)).kept.tolist() == solve(instance).kept.tolist()
+
+
+@given(instances(), st.data())
+def test_more_reject_evidence_never_adds_a_node(instance: Instance, data: st.DataObject):
+    if instance.n == 0:
+        return
+    node = data.draw(st.integers(0, instance.n - 1))
+    raised = instance.sink.copy()
+    raised[node] += data.draw(st.integers(1, EIGHTHS)) / EIGHTHS
+    after = min_cut(instance.source, raised, instance.pair).kept
+    assert not (after & ~solve(instance).kept).any()
+
+
+@given(instances(), st.data())
+def test_less_keep_evidence_never_adds_a_node(instance: Instance, data: st.DataObject):
+    if instance.n == 0:
+        return
+    node = data.draw(st.integers(0, instance.n - 1))
+    lowered = instance.source.copy()
+    lowered[node] *= data.draw(st.sampled_from([0.0, 0.25, 0.5]))
+    after = min_cut(lowered, instance.sink, instance.pair).kept
+    assert not (after & ~solve(instance).kept).any()
+
+
+@given(instances(), st.data())
+def test_one_stronger_pair_raises_the_least_energy_by_at_most_that(
+    instance: Instance, data: st.DataObject
+):
+    if instance.n < 2:
+        return
+    i, j = data.draw(st.sampled_from([(i, j) for i in range(instance.n) for j in range(i)]))
+    extra = data.draw(st.integers(1, EIGHTHS)) / EIGHTHS
+    pair = instance.pair.copy()
+    pair[i, j] += extra
+    pair[j, i] += extra
+    rise = min_cut(instance.source, instance.sink, pair).energy - solve(instance).energy
+    assert 0.0 <= rise <= extra
+
+
+@given(instances(), st.data())
+def test_margin_is_the_energy_of_changing_sides_alone(instance: Instance, data: st.DataObject):
+    bits = st.lists(st.booleans(), min_size=instance.n, max_size=instance.n)
+    labels = np.array(data.draw(bits), dtype=bool)
+    margins = flip_margins(labels, instance.source, instance.sink, instance.pair)
+    before = energy(labels, instance.source, instance.sink, instance.pair)
+    for node in range(instance.n):
+        flipped = labels.copy()
+        flipped[node] = not flipped[node]
+        after = energy(flipped, instance.source, instance.sink, instance.pair)
+        assert margins[node] == after - before
+
+
+@given(instances())
+def test_margins_are_never_negative_at_a_minimum(instance: Instance):
+    kept = solve(instance).kept
+    assert (flip_margins(kept, instance.source, instance.sink, instance.pair) >= 0.0).all()
+
+
+def test_margins_ignore_the_diagonal():
+    pair = np.array([[5.0, 0.5], [0.5, 7.0]])
+    labels = np.array([True, False])
+    margins = flip_margins(labels, np.array([1.0, 0.25]), np.array([0.5, 1.0]), pair)
+    assert margins.tolist() == [1.0 - 0.5 - 0.5, 1.0 - 0.25 - 0.5]
+
+
+class TestTies:
+    def test_equal_evidence_goes_to_the_sink(self):
+        assert not min_cut(np.array([0.5]), np.array([0.5]), np.zeros((1, 1))).kept.any()
+
+    def test_no_evidence_at_all_goes_to_the_sink(self):
+        cut = min_cut(np.zeros(3), np.zeros(3), np.zeros((3, 3)))
+        assert not cut.kept.any()
+        assert (cut.energy, cut.error_bound) == (0.0, 3 * 4 / 2)
+
+    def test_a_chain_of_equal_capacities_is_rejected_whole(self):
+        """s -> x - y -> t: three cuts of the same value."""
+        pair = np.array([[0.0, 0.5], [0.5, 0.0]])
+        assert not min_cut(np.array([0.5, 0.0]), np.array([0.0, 0.5]), pair).kept.any()
+
+    def test_two_groups_that_tie_in_opposite_ways(self):
+        source, sink = np.array([1.0, 0.25, 0.5]), np.array([0.5, 0.25, 0.5])
+        assert min_cut(source, sink, np.zeros((3, 3))).kept.tolist() == [True, False, False]
+
+
+class TestScaling:
+    @pytest.mark.parametrize(
+        ("n", "bits", "bound"), [(11, 24, 3.9339e-6), (51, 24, 7.9036e-5), (51, 30, 1.2349e-6)]
+    )
+    def test_error_bound(self, n: int, bits: int, bound: float):
+        assert error_bound(n, bits) == pytest.approx(bound, rel=1e-4)
+
+    @given(st.floats(5e-324, 1e300), st.integers(1, 10**6))
+    def test_all_capacities_together_fit_int64(self, largest: float, n: int):
+        assert int(np.ldexp(largest, scaling_bits(largest, n))) * n * (n + 1) < 2**63
+
+    @pytest.mark.parametrize("largest", [1e-300, 0.3, 1.0, 1e300])
+    def test_resolution_follows_the_largest_capacity(self, largest: float):
+        assert 2**29 <= np.ldexp(largest, scaling_bits(largest, 51)) <= 2**30
+
+    def test_capacities_below_one_unit_are_not_cast_to_zero(self):
+        cut = min_cut(np.array([0.7]), np.array([0.6]), np.zeros((1, 1)))
+        assert cut.kept.all()
+        assert cut.energy == 0.6
+
+    def test_two_hundred_nodes_at_full_capacity(self):
+        pair = np.ones((200, 200)) - np.eye(200)
+        cut = min_cut(np.ones(200), np.zeros(200), pair)
+        assert cut.kept.all()
+
+
+class TestRefusals:
+    def test_no_nodes(self):
+        cut = min_cut(np.zeros(0), np.zeros(0), np.zeros((0, 0)))
+        assert (cut.kept.shape, cut.energy, cut.error_bound) == ((0,), 0.0, 0.0)
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1e-300])
+    @pytest.mark.parametrize("name", ["source", "sink", "pair"])
+    def test_capacities_must_be_finite_and_not_negative(self, name: str, bad: float):
+        arrays = {"source": np.ones(2), "sink": np.ones(2), "pair": np.ones((2, 2))}
+        arrays[name].flat[1] = bad
+        arrays["pair"][1, 0] = arrays["pair"][0, 1]
+        with pytest.raises(ValueError, match=name):
+            min_cut(**arrays)
+
+    def test_pairs_must_be_symmetric(self):
+        with pytest.raises(ValueError, match="symmetric"):
+            min_cut(np.ones(2), np.ones(2), np.array([[0.0, 1.0], [0.5, 0.0]]))
+
+    @pytest.mark.parametrize(
+        ("source", "sink", "pair"), [((2,), (3,), (2, 2)), ((2,), (2,), (2, 3)), ((2,), (2,), (4,))]
+    )
+    def test_shapes_must_fit(self, source: tuple, sink: tuple, pair: tuple):
+        with pytest.raises(ValueError, match="shape"):
+            min_cut(np.ones(source), np.ones(sink), np.ones(pair))
+
+    def test_a_flow_that_does_not_certify_the_labels_raises(self, monkeypatch):
+        class Lying(max_flow.SimpleMaxFlow):
+            def optimal_flow(self) -> int:
+                return super().optimal_flow() + 1000
+
+        monkeypatch.setattr(max_flow, "SimpleMaxFlow", Lying)
+        with pytest.raises(ArithmeticError, match="differ"):
+            min_cut(np.array([0.7]), np.array([0.6]), np.zeros((1, 1)))
+
+    def test_inputs_are_left_alone(self):
+        arrays = [np.array([0.7, 0.2]), np.array([0.6, 0.3]), np.array([[0.0, 0.1], [0.1, 0.0]])]
+        for array in arrays:
+            array.flags.writeable = False
+        before = [array.copy() for array in arrays]
+        min_cut(*arrays)
+        for array, copy in zip(arrays, before, strict=True):
+            np.testing.assert_array_equal(array, copy)
