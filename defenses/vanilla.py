@@ -1,15 +1,17 @@
 """Undefended retrieval-augmented generation, the baseline everything is compared with."""
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from defenses.protocol import Complete, Defending, Signal
 from schemas.evidence import Evidence
 from schemas.prompt import Task
+from schemas.snapshot import STRICT
 from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
 class Vanilla:
     """Answers from every retrieved document, in rank order, in one prompt.
 

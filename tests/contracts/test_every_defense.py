@@ -1,0 +1,306 @@
+"""What every registered defence promises, whatever its method."""
+
+import copy
+import dataclasses
+import inspect
+import itertools
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from defenses.protocol import Complete, Defense, Embed, Relate, Signal
+from defenses.registry import DEFENSES, build_defense
+from schemas.codec import decode_state, encode_state
+from schemas.errors import ConfigurationError, EvidenceError
+from schemas.evidence import AtomicAnswer, Evidence, Relations
+from schemas.prompt import Task
+from schemas.verdict import Verdict
+from tests.builders import claims_evidence, make_evidence
+from tests.driving import Script, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HISTORY: list[list[str | None]] = [
+    ["old", "old", "lie"],
+    [None, None],
+    ["old", "new", "new", None, "new"],
+    [],
+    ["lie", "new", "new"],
+    ["lie", "lie", "new"],
+    ["new"],
+    ["lie", "new"],
+]
+
+
+@pytest.fixture(params=sorted(DEFENSES))
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def defense(name: str) -> Defense:
+    return build_defense(name)
+
+
+def believing(request: Complete) -> AtomicAnswer:
+    """A generator that repeats the claims it is shown, or counts the documents."""
+    if request.task is Task.SYNTHESISE_ANSWERS:
+        claim = max(request.passages, key=request.passages.count)
+        return AtomicAnswer(claim)
+    return AtomicAnswer("old" if len(request.passages) != 2 else "new")
+
+
+def judge(defense: Defense, evidence: Evidence, state: object = None):
+    return run(defense.defend(evidence, state), Script(answer=believing))
+
+
+def live(defense: Defense, histories, state: object) -> tuple[list[Verdict], object]:
+    verdicts = []
+    for claims in histories:
+        verdict, state = judge(defense, claims_evidence(claims), state)
+        verdicts.append(verdict)
+    return verdicts, state
+
+
+def as_plain(evidence: Evidence) -> tuple:
+    arrays = ()
+    if evidence.relations is not None:
+        arrays = (evidence.relations.entailment.tolist(), evidence.relations.contradiction.tolist())
+    return (evidence.query, evidence.observed_at, evidence.documents, evidence.answers, *arrays)
+
+
+def test_inputs_stay_unchanged(defense: Defense):
+    """The builders' arrays are read-only, so writing to them fails as well."""
+    state = defense.initial_state()
+    for claims in HISTORY:
+        evidence = claims_evidence(claims)
+        before, state_before = copy.deepcopy(as_plain(evidence)), copy.deepcopy(state)
+        _, after = judge(defense, evidence, state)
+        assert as_plain(evidence) == before
+        assert state == state_before
+        state = after
+
+
+def test_deterministic(defense: Defense):
+    first = live(defense, HISTORY, defense.initial_state())
+    second = live(defense, HISTORY, defense.initial_state())
+    assert first == second
+
+
+def test_deterministic_across_processes_and_hash_seeds():
+    program = (
+        "from tests.contracts.test_every_defense import *\n"
+        "for name in sorted(DEFENSES):\n"
+        "    d = build_defense(name)\n"
+        "    print(name, live(d, HISTORY, d.initial_state()))\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert all(name in next(iter(outputs)) for name in DEFENSES)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [[], ["A"], [None], ["A", "A"], ["A", "B"], ["A", None], [None, None], ["A", "B", "C"]],
+)
+def test_every_document_gets_a_verdict_in_rank_order(defense: Defense, claims: list[str | None]):
+    evidence = claims_evidence(claims)
+    verdict, _ = judge(defense, evidence)
+    assert [d.rank for d in verdict.documents] == [d.rank for d in evidence.documents]
+    assert verdict.abstained == (verdict.answer == "")
+    numbers = [
+        value
+        for d in verdict.documents
+        for value in (d.keep_evidence, d.reject_evidence, d.margin)
+        if value is not None
+    ]
+    assert np.isfinite(numbers).all()
+
+
+def test_no_documents_means_abstention_without_a_model_call(defense: Defense):
+    script = Script()
+    verdict, state = run(defense.defend(claims_evidence([]), defense.initial_state()), script)
+    assert verdict.abstained
+    assert (script.requests, state) == ([], defense.initial_state())
+
+
+def test_an_abstaining_generator_means_abstention(defense: Defense):
+    script = Script(answer=lambda _: AtomicAnswer("I don't know", True))
+    verdict, state = run(defense.defend(claims_evidence(["A", "A"]), None), script)
+    assert verdict.abstained
+    assert state == defense.initial_state()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[0.0, np.nan], [0.5, 0.0]], r"\[0, 1\] = .*nan"),
+        ([[0.0, 0.5], [np.inf, 0.0]], r"\[1, 0\] = .*inf"),
+        ([[0.0, -0.1], [0.5, 0.0]], "not a probability"),
+        ([[0.0, 1.1], [0.5, 0.0]], "not a probability"),
+        ([[0.0, 0.5]], "square"),
+    ],
+)
+def test_malformed_relations_never_reach_a_defence(matrix: list, message: str):
+    good, bad = np.zeros((2, 2)), np.array(matrix)
+    with pytest.raises(EvidenceError, match=message):
+        Relations(bad, good)
+    with pytest.raises(EvidenceError):
+        Relations(good, bad)
+
+
+def test_relations_must_cover_the_informative_answers():
+    evidence = claims_evidence(["A", "B", None])
+    with pytest.raises(EvidenceError, match="2 are informative"):
+        dataclasses.replace(evidence, relations=Relations(np.zeros((3, 3)), np.zeros((3, 3))))
+
+
+def spoiled(response: np.ndarray, how: str) -> np.ndarray:
+    match how:
+        case "nan":
+            return np.full_like(response, np.nan)
+        case "short":
+            return response[:-1]
+        case "flat":
+            return response.ravel()
+        case _:
+            return response[:, :0]
+
+
+@pytest.mark.parametrize("how", ["nan", "short", "flat", "no columns"])
+@pytest.mark.parametrize("kind", [Relate, Embed])
+def test_malformed_responses_raise(defense: Defense, kind: type, how: str):
+    _, state = judge(defense, claims_evidence(["A", "A"]), defense.initial_state())
+    defending = defense.defend(claims_evidence(["A", "A", "A"]), state)
+    script = Script(answer=believing)
+    try:
+        request = next(defending)
+        while not isinstance(request, kind):
+            request = defending.send(script.respond(request))
+    except StopIteration:
+        return  # asks for nothing of this kind
+    with pytest.raises(EvidenceError):
+        defending.send(spoiled(script.respond(request), how))
+
+
+def test_needs_are_honest(defense: Defense):
+    """Taking away what a defence did not ask for changes nothing."""
+    for claims in HISTORY:
+        evidence = claims_evidence(claims)
+        relations = evidence.relations if Signal.RELATIONS in defense.needs else None
+        answers = evidence.answers if defense.needs else None
+        bare = Evidence(
+            evidence.query, evidence.observed_at, evidence.documents, answers, relations
+        )
+        assert judge(defense, bare) == judge(defense, evidence)
+
+
+def test_what_a_defence_needs_it_misses(defense: Defense):
+    evidence = claims_evidence(["A", "B"])
+    bare = Evidence(evidence.query, evidence.observed_at, evidence.documents)
+    if defense.needs:
+        with pytest.raises(EvidenceError):
+            judge(defense, bare)
+    else:
+        assert judge(defense, bare)[0].answer
+
+
+@pytest.mark.parametrize("pause", range(len(HISTORY)))
+def test_resuming_from_stored_state_equals_an_uninterrupted_run(defense: Defense, pause: int):
+    whole, final = live(defense, HISTORY, defense.initial_state())
+    before, state = live(defense, HISTORY[:pause], defense.initial_state())
+    restored = decode_state(encode_state(state))
+    assert restored == state
+    after, resumed = live(defense, HISTORY[pause:], restored)
+    assert before + after == whole
+    assert resumed == final
+
+
+def test_pickles_and_still_judges_alike(defense: Defense):
+    copied = pickle.loads(pickle.dumps(defense))
+    assert copied == defense
+    assert live(copied, HISTORY, None) == live(defense, HISTORY, None)
+
+
+def test_verdicts_follow_documents_to_their_ranks(defense: Defense):
+    """A clear majority is kept wherever it ranks, and every entry speaks of its own document."""
+    claims = ["true", "true", "true", "true", "lie"]
+    for order in sorted(set(itertools.permutations(claims))):
+        evidence = claims_evidence(list(order))
+        verdict, _ = judge(defense, evidence)
+        assert verdict.documents[0].rank == 1
+        for claim, document in zip(order, verdict.documents, strict=True):
+            assert document.atomic_answer in (None, claim)
+            assert document.kept == (claim == "true" or not defense.needs)
+
+
+def test_other_words_for_the_same_claims_change_only_the_words(defense: Defense):
+    matrices = np.random.default_rng(3).random((2, 4, 4))
+    plain, _ = judge(defense, make_evidence(*matrices))
+    other, _ = judge(defense, make_evidence(*matrices, answers=["w", "x", "y", "z"]))
+    unworded = [dataclasses.replace(d, atomic_answer=None) for d in plain.documents]
+    assert unworded == [dataclasses.replace(d, atomic_answer=None) for d in other.documents]
+    assert (plain.energy, plain.edges) == (other.energy, other.edges)
+
+
+def test_state_stays_small_over_a_thousand_steps(defense: Defense):
+    rng = np.random.default_rng(11)
+    histories = [
+        rng.choice(["old", "new", "lie"], size=int(rng.integers(0, 6))).tolist()
+        for _ in range(1000)
+    ]
+    state, largest = defense.initial_state(), 0
+    for claims in histories:
+        _, state = judge(defense, claims_evidence(claims), state)
+        largest = max(largest, len(encode_state(state)))
+    assert largest <= 100
+
+
+def test_docstring_cites_paper_and_equations(name: str):
+    doc = inspect.getdoc(DEFENSES[name]) or ""
+    assert re.search(r"\bEq\. \d|\bAlgorithm \d", doc)
+    assert re.search(r"paper|\"[A-Z].+\"", doc)
+
+
+class TestRegistry:
+    @pytest.mark.parametrize("registered", sorted(DEFENSES))
+    def test_names_build_instances_of_their_class(self, registered: str):
+        assert type(build_defense(registered)) is DEFENSES[registered]
+
+    @pytest.mark.parametrize("registered", sorted(DEFENSES))
+    def test_unknown_options_are_refused(self, registered: str):
+        with pytest.raises(ConfigurationError, match="no_such_option"):
+            build_defense(registered, {"no_such_option": 1})
+
+    def test_options_arrive(self):
+        radar = build_defense("radar", {"pair_scale": 0.3, "on_empty": "abstain"})
+        assert (radar.pair_scale, radar.on_empty) == (0.3, "abstain")
+
+    @pytest.mark.parametrize(
+        ("unknown", "options", "message"),
+        [
+            ("rader", {}, "radar"),
+            ("radar", {"pair_sclae": 1.0}, "pair_sclae"),
+            ("radar", {"iterations": 0}, "iterations"),
+            ("radar", {"epsilon": "much"}, "epsilon"),
+        ],
+    )
+    def test_mistakes_are_named(self, unknown: str, options: dict, message: str):
+        with pytest.raises(ConfigurationError, match=message):
+            build_defense(unknown, options)

@@ -1,0 +1,426 @@
+"""Static RADAR: golden numbers, degenerate inputs and known weaknesses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from defenses.protocol import Complete, Embed, Relate
+from defenses.radar import Radar, keep_evidence, reject_evidence
+from schemas.errors import EvidenceError
+from schemas.evidence import Evidence
+from schemas.prompt import Task
+from schemas.verdict import Abstention, MemoryVerdict, Reason, Verdict
+from tests.builders import camps, claims_evidence, make_evidence, make_snapshot
+from tests.driving import Script, most_common, run, saying
+from tests.verdicts import keep_values, recomputed_energy, reject_values
+
+
+def agreeable(_: str, __: str) -> tuple[float, float]:
+    """Relations of the final answer, which static verdicts do not depend on."""
+    return (0.9, 0.05)
+
+
+def judge(evidence: Evidence, radar: Radar | None = None, **script) -> Verdict:
+    script.setdefault("relation", agreeable)
+    verdict, _ = run((radar or Radar()).defend(evidence, None), Script(**script))
+    return verdict
+
+
+class TestGolden:
+    def test_g_a2_two_agree_one_contradicts(self):
+        entailment = [[0, 0.8, 0.1], [0.8, 0, 0.05], [0.1, 0.05, 0]]
+        contradiction = [[0, 0.02, 0.7], [0.02, 0, 0.9], [0.7, 0.9, 0]]
+        verdict = judge(make_evidence(entailment, contradiction))
+        assert keep_values(verdict) == pytest.approx([0.690756, 0.513417, 0], abs=1e-6)
+        assert reject_values(verdict) == pytest.approx([0.02, 0.02, 0.801832], abs=1e-6)
+        assert verdict.energy == pytest.approx(0.19, abs=1e-6)
+        assert verdict.kept_ranks == (1, 2)
+        # Energies of the neighbours by one document: 010, 100 and 111.
+        assert [d.margin for d in verdict.documents] == pytest.approx(
+            [1.560756 - 0.19, 1.433417 - 0.19, 0.841832 - 0.19], abs=2e-6
+        )
+        assert [d.reason for d in verdict.documents] == [
+            Reason.SUPPORTED,
+            Reason.SUPPORTED,
+            Reason.CUT,
+        ]
+
+    def test_g_a3_poison_at_the_first_rank(self):
+        entailment, contradiction = camps([1, 4], within=(0.9, 0.01), across=(0.02, 0.95))
+        verdict = judge(make_evidence(entailment, contradiction))
+        assert keep_values(verdict) == pytest.approx(
+            [0, 0.670320, 0.548812, 0.449329, 0.367879], abs=1e-6
+        )
+        assert reject_values(verdict) == pytest.approx([0.95, *[0.01] * 4], abs=1e-6)
+        assert verdict.energy == pytest.approx(0.12, abs=1e-6)
+        assert verdict.kept_ranks == (2, 3, 4, 5)
+
+    def test_g_a4_unanimous_documents_are_all_kept(self):
+        """The printed equations would give every one of them centrality 0 and keep none."""
+        verdict = judge(make_evidence(np.full((4, 4), 0.9), np.zeros((4, 4))))
+        assert keep_values(verdict) == pytest.approx(
+            [0.778801, 0.606531, 0.472367, 0.367879], abs=1e-6
+        )
+        assert reject_values(verdict) == [0.0] * 4
+        assert verdict.energy == 0.0
+        assert verdict.kept_ranks == (1, 2, 3, 4)
+
+    @pytest.mark.parametrize(
+        ("retrieved", "keep", "energy"),
+        [(2, [0.606531, 0.367879], 0.974410), (10, [0.904837, 0.818731], 1.723568)],
+    )
+    def test_g_a5_two_contradict_and_the_better_rank_is_the_fallback(
+        self, retrieved: int, keep: list[float], energy: float
+    ):
+        evidence = make_evidence(
+            np.zeros((2, 2)), np.full((2, 2), 0.95), ranks=[1, 2], retrieved=retrieved
+        )
+        verdict = judge(evidence)
+        assert keep_values(verdict) == pytest.approx(keep, abs=1e-6)
+        assert reject_values(verdict) == pytest.approx([0.95, 0.95])
+        assert verdict.energy == pytest.approx(energy, abs=1e-6)
+        assert verdict.kept_ranks == (1,)
+        assert verdict.documents[0].reason is Reason.BEST_OF_NONE
+        assert verdict.documents[1].reason is Reason.CUT
+
+    def test_g_a6_between_equal_camps_the_better_ranks_decide(self):
+        entailment, contradiction = camps([2, 2], within=(0.9, 0.01), across=(0.0, 0.95))
+        verdict = judge(make_evidence(entailment, contradiction))
+        assert reject_values(verdict) == pytest.approx([0.636667] * 4, abs=1e-6)
+        assert verdict.energy == pytest.approx(2.113579, abs=1e-6)
+        assert verdict.kept_ranks == (1, 2)
+
+    def test_g_a7_weakly_related_documents_are_kept(self):
+        verdict = judge(make_evidence(np.full((3, 3), 0.05), np.full((3, 3), 0.05)))
+        assert verdict.energy == pytest.approx(0.15, abs=1e-6)
+        assert verdict.kept_ranks == (1, 2, 3)
+
+    def test_g_a9_original_ranks_count_after_filtering(self):
+        evidence = make_evidence(
+            np.full((3, 3), 0.9), np.zeros((3, 3)), ranks=[2, 5, 9], retrieved=10
+        )
+        verdict = judge(evidence)
+        assert keep_values(verdict) == pytest.approx([0.818731, 0.606531, 0.406570], abs=1e-6)
+
+    @pytest.mark.parametrize(("benign", "adverse"), [(9, 1), (8, 2), (7, 3), (6, 4), (26, 24)])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_g_a10_perfect_relations_keep_exactly_the_majority(
+        self, benign: int, adverse: int, seed: int
+    ):
+        truth = np.random.default_rng(seed).permutation([True] * benign + [False] * adverse)
+        verdict = judge(perfect(truth))
+        assert verdict.kept_ranks == tuple(np.flatnonzero(truth) + 1)
+
+    def test_g_a10_every_position_of_three_adverse_documents_in_seven(self):
+        for adverse in itertools.combinations(range(7), 3):
+            truth = ~np.isin(np.arange(7), adverse)
+            assert judge(perfect(truth)).kept_ranks == tuple(np.flatnonzero(truth) + 1)
+
+    def test_g_a10_an_adverse_majority_wins(self):
+        verdict = judge(perfect(np.array([True] * 4 + [False] * 6)))
+        assert verdict.kept_ranks == (5, 6, 7, 8, 9, 10)
+
+    def test_g_a10_between_equal_halves_the_better_ranks_win(self):
+        verdict = judge(perfect(np.array([True] * 5 + [False] * 5)))
+        assert verdict.kept_ranks == (1, 2, 3, 4, 5)
+        assert verdict.energy == pytest.approx(5.047, abs=5e-4)
+
+    def test_g_a10_one_against_one_falls_back_on_the_first(self):
+        verdict = judge(perfect(np.array([False, True])))
+        assert verdict.documents[0].reason is Reason.BEST_OF_NONE
+        assert verdict.kept_ranks == (1,)
+
+
+def perfect(truth: np.ndarray) -> Evidence:
+    """Camps that entail themselves and contradict each other without error."""
+    same = truth[:, None] == truth[None, :]
+    return make_evidence(same.astype(float), (~same).astype(float))
+
+
+class TestIsolation:
+    """G-A8: the cosine check after the cut."""
+
+    @staticmethod
+    def vectors(cosines: list[list[float]]):
+        rows = np.linalg.cholesky(np.array(cosines))
+        return lambda text: rows[int(text.removeprefix("answer ")) - 1]
+
+    def test_g_a8_an_answer_unlike_the_others_is_dropped(self):
+        embedding = self.vectors([[1, 0.8, 0.1], [0.8, 1, 0.2], [0.1, 0.2, 1]])
+        evidence = make_evidence(np.full((3, 3), 0.9), np.zeros((3, 3)))
+        verdict = judge(evidence, embedding=embedding)
+        assert verdict.kept_ranks == (1, 2)
+        assert verdict.documents[2].reason is Reason.ISOLATED
+        assert verdict.energy == recomputed_energy(verdict) == 0.0
+
+    @pytest.mark.parametrize(
+        ("threshold", "kept"), [(0.45, (1, 2)), (0.47, (2,)), (0.14, (1, 2, 3))]
+    )
+    def test_g_a8_the_threshold_is_on_the_mean_cosine(self, threshold: float, kept: tuple):
+        """Mean cosines are 0.45, 0.5 and 0.15; the first is met up to rounding."""
+        embedding = self.vectors([[1, 0.8, 0.1], [0.8, 1, 0.2], [0.1, 0.2, 1]])
+        evidence = make_evidence(np.full((3, 3), 0.9), np.zeros((3, 3)))
+        radar = Radar(similarity_threshold=threshold - 1e-9)
+        assert judge(evidence, radar, embedding=embedding).kept_ranks == kept
+
+    def test_g_a8_when_all_would_go_all_stay(self):
+        embedding = self.vectors([[1, 0.2], [0.2, 1]])
+        evidence = make_evidence(np.full((2, 2), 0.9), np.zeros((2, 2)))
+        verdict = judge(evidence, embedding=embedding)
+        assert verdict.kept_ranks == (1, 2)
+        assert {d.reason for d in verdict.documents} == {Reason.SUPPORTED}
+
+    def test_g_a8_a_single_document_is_not_embedded(self):
+        script = Script()
+        verdict, _ = run(Radar().defend(claims_evidence(["A"]), None), script)
+        assert verdict.kept_ranks == (1,)
+        assert script.asked(Embed) == []
+
+    def test_only_kept_answers_are_embedded_in_rank_order(self):
+        script = Script()
+        run(Radar().defend(claims_evidence(["B", "A", None, "A", "A"]), None), script)
+        assert script.asked(Embed) == [Embed(("A", "A", "A"))]
+
+
+class TestEquations:
+    def test_keep_evidence_decays_with_rank(self):
+        values = keep_evidence(np.ones(3), np.array([1, 2, 3]), retrieved=3)
+        assert values == pytest.approx([0.716531, 0.513417, 0.367879], abs=1e-6)
+
+    def test_reject_evidence_of_one_document_is_zero(self):
+        assert reject_evidence(np.zeros((1, 1)), np.ones(1)).tolist() == [0.0]
+
+    def test_without_central_others_the_mean_is_unweighted(self):
+        conflict = np.array([[0, 0.2, 0.6], [0.2, 0, 0.4], [0.6, 0.4, 0]])
+        values = reject_evidence(conflict, np.array([1.0, 0.0, 0.0]))
+        assert values == pytest.approx([0.4, 0.2, 0.6])
+
+    def test_no_central_document_at_all(self):
+        conflict = np.array([[0, 0.2, 0.6], [0.2, 0, 0.4], [0.6, 0.4, 0]])
+        assert reject_evidence(conflict, np.zeros(3)) == pytest.approx([0.4, 0.3, 0.5])
+
+    @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
+    def test_documents_permuted_with_their_ranks_permute_the_capacities(self, n: int, seed: int):
+        rng = np.random.default_rng(seed)
+        conflict = rng.random((n, n))
+        conflict = np.triu(conflict, 1) + np.triu(conflict, 1).T
+        centrality, ranks, order = rng.random(n), rng.permutation(n) + 1, rng.permutation(n)
+        moved = reject_evidence(conflict[np.ix_(order, order)], centrality[order])
+        assert moved == pytest.approx(reject_evidence(conflict, centrality)[order])
+        moved = keep_evidence(centrality[order], ranks[order], retrieved=n)
+        assert moved == pytest.approx(keep_evidence(centrality, ranks, retrieved=n)[order])
+
+    @settings(max_examples=60)
+    @given(st.integers(1, 9), st.integers(0, 2**32 - 1), st.sampled_from([0.3, 1.0]))
+    def test_the_verdict_is_enough_to_recompute_its_energy(self, n: int, seed: int, scale: float):
+        rng = np.random.default_rng(seed)
+        entailment, contradiction = rng.random((2, n, n)) * rng.integers(0, 2, (2, n, n))
+        evidence = make_evidence(entailment, contradiction)
+        verdict = judge(evidence, Radar(pair_scale=scale))
+        assert verdict.energy == pytest.approx(recomputed_energy(verdict))
+        assert min(d.margin for d in verdict.documents) >= -1e-6
+
+    def test_edges_are_the_scaled_geometric_means_without_zeros(self):
+        entailment = [[1, 0.9, 0], [0.4, 1, 0.5], [0.7, 0.5, 1]]
+        verdict = judge(make_evidence(entailment, np.zeros((3, 3))), Radar(pair_scale=0.5))
+        edges = {(e.a, e.b): e.capacity for e in verdict.edges}
+        assert edges == pytest.approx({(1, 2): 0.3, (2, 3): 0.25})
+
+
+class TestLeakBudget:
+    """One outlier among n is cut only if S + sum of its cross entailments < F <= 1."""
+
+    @pytest.mark.parametrize(
+        ("n", "leak", "scale", "poison_kept"),
+        [
+            (10, 0.10, 1.0, False),
+            (10, 0.11, 1.0, True),
+            (50, 0.018, 1.0, False),
+            (50, 0.02, 1.0, True),
+            (10, 0.30, 0.3, False),
+            (10, 0.35, 0.3, False),
+            (10, 0.36, 0.3, True),
+            (50, 0.06, 0.3, False),
+            (50, 0.07, 0.3, True),
+        ],
+    )
+    def test_leak_budget(self, n: int, leak: float, scale: float, poison_kept: bool):
+        entailment, contradiction = camps([1, n - 1], within=(0.95, 0.01), across=(leak, 0.95))
+        verdict = judge(make_evidence(entailment, contradiction), Radar(pair_scale=scale))
+        assert verdict.documents[0].kept is poison_kept
+        assert all(d.kept for d in verdict.documents[1:])
+
+
+class TestDegenerate:
+    def test_no_documents(self):
+        script = Script()
+        verdict, state = run(Radar().defend(claims_evidence([]), None), script)
+        assert verdict.abstention is Abstention.NO_DOCUMENTS
+        assert (verdict.documents, state, script.requests) == ((), None, [])
+
+    def test_no_informative_document_asks_nothing(self):
+        script = Script()
+        verdict, state = run(Radar().defend(claims_evidence([None, None]), None), script)
+        assert verdict.abstention is Abstention.NO_EVIDENCE
+        assert [d.reason for d in verdict.documents] == [Reason.UNINFORMATIVE] * 2
+        assert (verdict.kept_ranks, verdict.energy, state, script.requests) == ((), None, None, [])
+
+    def test_relations_may_be_missing_when_nothing_is_informative(self):
+        evidence = claims_evidence([None])
+        bare = Evidence(
+            evidence.query, evidence.observed_at, evidence.documents, evidence.answers, None
+        )
+        assert judge(bare).abstention is Abstention.NO_EVIDENCE
+
+    def test_one_informative_document_is_kept(self):
+        verdict = judge(claims_evidence([None, "A", None]))
+        document = verdict.documents[1]
+        assert (document.kept, document.reason) == (True, Reason.SUPPORTED)
+        assert document.keep_evidence == pytest.approx(math.exp(-2 / 3))
+        assert document.reject_evidence == 0.0
+
+    def test_copies_of_a_document_are_all_kept(self):
+        assert judge(claims_evidence(["A", "A", "A"])).kept_ranks == (1, 2, 3)
+
+    def test_weakness_copies_of_a_lie_outvote_the_truth(self):
+        assert judge(claims_evidence(["truth", "lie", "lie", "lie"])).kept_ranks == (2, 3, 4)
+
+    @pytest.mark.parametrize("missing", ["answers", "relations"])
+    def test_missing_signals_raise(self, missing: str):
+        evidence = claims_evidence(["A", "B"])
+        signals = {"answers": evidence.answers, "relations": None}
+        if missing == "answers":
+            signals = {"answers": None, "relations": None}
+        bare = Evidence(evidence.query, evidence.observed_at, evidence.documents, **signals)
+        with pytest.raises(EvidenceError, match=missing.removesuffix("s")):
+            judge(bare)
+
+    @pytest.mark.parametrize(
+        ("setting", "value"),
+        [
+            ("epsilon", -0.1),
+            ("iterations", 0),
+            ("delta", 0.0),
+            ("similarity_threshold", 1.1),
+            ("pair_scale", -1.0),
+            ("pair_scale", math.nan),
+            ("on_empty", "panic"),
+        ],
+    )
+    def test_settings_out_of_range_raise(self, setting: str, value: object):
+        with pytest.raises(ValidationError, match=setting):
+            Radar(**{setting: value})
+
+
+class TestEmptyCut:
+    evidence = claims_evidence(["A", "B", "C"], leak=0.0)
+
+    def test_best_document_has_the_largest_difference_of_evidence(self):
+        contradiction = np.array([[0, 0.99, 0.99], [0.99, 0, 0.9], [0.99, 0.9, 0]])
+        evidence = make_evidence(np.zeros((3, 3)), contradiction, ranks=[28, 29, 30], retrieved=30)
+        verdict = judge(evidence)
+        differences = np.subtract(keep_values(verdict), reject_values(verdict))
+        assert np.argmax(differences) == 1
+        assert verdict.kept_ranks == (29,)
+
+    def test_equal_differences_go_to_the_lower_rank(self):
+        evidence = claims_evidence(["A", "B"], leak=0.0)
+        radar = Radar()
+        graph = radar.build_graph(evidence, ("A", "B"))
+        graph.source[:] = 0.25
+        cut = type("Cut", (), {"kept": np.zeros(2, dtype=bool)})()
+        assert radar.select(graph, cut).tolist() == [True, False]
+
+    def test_all_informative(self):
+        verdict = judge(self.evidence, Radar(on_empty="all_informative"))
+        assert verdict.kept_ranks == (1, 2, 3)
+        assert {d.reason for d in verdict.documents} == {Reason.BEST_OF_NONE}
+
+    def test_abstain_asks_no_model_for_an_answer(self):
+        script = Script()
+        verdict, state = run(Radar(on_empty="abstain").defend(self.evidence, None), script)
+        assert verdict.abstention is Abstention.NO_CONSENSUS
+        assert (verdict.answer, verdict.kept_ranks, state) == ("", (), None)
+        assert script.requests == []
+        assert verdict.energy == pytest.approx(recomputed_energy(verdict))
+
+
+class TestGeneration:
+    def test_the_first_answer_comes_from_trusted_documents_in_rank_order(self):
+        script = Script()
+        evidence = claims_evidence(["A", "B", None, "A"])
+        verdict, _ = run(Radar().defend(evidence, None), script)
+        (request,) = script.asked(Complete)
+        assert request == Complete(
+            Task.ANSWER_FROM_DOCUMENTS,
+            evidence.query.text,
+            ("Title 1\ndocument 1", "Title 4\ndocument 4"),
+        )
+        assert verdict.answer == "final"
+        assert verdict.memory == MemoryVerdict()
+
+    def test_braces_in_documents_are_only_text(self):
+        evidence = claims_evidence(["{0} %s {question}"])
+        snapshot = make_snapshot(["{0} %s {}"])
+        hostile = Evidence(
+            evidence.query,
+            evidence.observed_at,
+            snapshot.documents,
+            evidence.answers,
+            evidence.relations,
+        )
+        script = Script(answer=most_common)
+        verdict, state = run(Radar().defend(hostile, None), script)
+        assert verdict.answer == state.answer == "{0} %s {}"
+
+    def test_an_abstaining_model_leaves_no_state(self):
+        verdict, state = run(
+            Radar().defend(claims_evidence(["A", "A"]), None), Script(answer=saying(None))
+        )
+        assert verdict.abstention is Abstention.MODEL_ABSTAINED
+        assert (verdict.answer, state) == ("", None)
+        assert verdict.kept_ranks == (1, 2)
+
+    def test_nothing_is_asked_twice(self):
+        script = Script()
+        run(Radar().defend(claims_evidence(["A", "A", "B"]), None), script)
+        assert [type(r) for r in script.requests] == [Embed, Complete, Relate]
+
+
+class TestPartialAnswers:
+    """G-A16, the paper's failure case 2: six documents name one laureate, three name both."""
+
+    @staticmethod
+    def verdict(entailment: float, contradiction: float) -> Verdict:
+        matrices = camps([6, 3], within=(0.95, 0.01), across=(entailment, contradiction))
+        return judge(make_evidence(*matrices, ranks=range(1, 10), retrieved=10))
+
+    def test_failure_case_2_partial_answers_displace_the_full_one(self):
+        verdict = self.verdict(0.05, 0.6)
+        assert reject_values(verdict) == pytest.approx([0.01] * 6 + [0.6] * 3, abs=1e-6)
+        assert keep_values(verdict)[6:] == pytest.approx([0.0] * 3, abs=1e-6)
+        assert verdict.energy == pytest.approx(0.96, abs=1e-6)
+        assert verdict.kept_ranks == (1, 2, 3, 4, 5, 6)
+
+    def test_one_way_entailment_keeps_both_and_leaves_it_to_the_generator(self):
+        verdict = self.verdict(0.308221, 0.077460)
+        assert verdict.energy == pytest.approx(0.292379, abs=2e-6)
+        assert len(verdict.kept_ranks) == 9
+
+    def test_an_exact_tie_goes_to_the_sink(self):
+        """18 * 0.05 + 0.06 and 0.06 + 0.9 are equal in decimals."""
+        verdict = self.verdict(0.05, 0.3)
+        assert verdict.energy == pytest.approx(0.96, abs=1e-6)
+        assert verdict.kept_ranks == (1, 2, 3, 4, 5, 6)
+
+
+def test_g_a14_failure_case_1a_a_single_poisoned_document_is_believed():
+    evidence = claims_evidence(["lie", *[None] * 9])
+    verdict, state = run(Radar().defend(evidence, None), Script(answer=saying("lie")))
+    assert verdict.kept_ranks == (1,)
+    assert verdict.answer == state.answer == "lie"

@@ -1,0 +1,26 @@
+"""Reads figures out of verdicts, and re-checks them from what the verdict says alone."""
+
+from schemas.verdict import MemoryDecision, Reason, Verdict
+
+
+def keep_values(verdict: Verdict) -> list[float]:
+    return [d.keep_evidence for d in verdict.documents if d.keep_evidence is not None]
+
+
+def reject_values(verdict: Verdict) -> list[float]:
+    return [d.reject_evidence for d in verdict.documents if d.reject_evidence is not None]
+
+
+def recomputed_energy(verdict: Verdict) -> float:
+    """E(y) from what the verdict says and nothing else."""
+    kept = {d.rank: d.reason in (Reason.SUPPORTED, Reason.ISOLATED) for d in verdict.documents}
+    total = sum(
+        d.reject_evidence if kept[d.rank] else d.keep_evidence
+        for d in verdict.documents
+        if d.reason is not Reason.UNINFORMATIVE
+    )
+    memory = verdict.memory
+    if memory.decision is not MemoryDecision.NONE:
+        kept[0] = memory.decision is MemoryDecision.RETAINED
+        total += memory.conflict_posterior if kept[0] else memory.support_posterior
+    return total + sum(e.capacity for e in verdict.edges if kept[e.a] != kept[e.b])
