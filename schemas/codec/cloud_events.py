@@ -9,6 +9,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from schemas.codec.json_text import JsonObject, parse_object
+from schemas.codec.text import clean
 from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json, encode, wire_time
 from schemas.errors import InputError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent
@@ -64,7 +65,7 @@ def attributes(event: Envelope) -> dict[str, str]:
     """Attributes by wire name, in a fixed order, those without a value left out."""
     named = asdict(event)
     named["time"] = wire_time(event.time) if event.time else None
-    return {"specversion": SPEC_VERSION} | {k: v for k, v in named.items() if v is not None}
+    return {"specversion": SPEC_VERSION} | {k: clean(v) for k, v in named.items() if v}
 
 
 def encode_envelope(event: Envelope) -> str:
@@ -74,7 +75,7 @@ def encode_envelope(event: Envelope) -> str:
 
 def decode_envelope(text: str) -> Envelope:
     """Inverse of `encode_envelope`. Raises InputError."""
-    named: JsonObject = parse_object(text.encode(), max_bytes=2**20)
+    named: JsonObject = parse_object(text.encode("utf-8", "surrogatepass"), max_bytes=2**20)
     try:
         named.pop("specversion")
         if "time" in named:

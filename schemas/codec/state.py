@@ -5,6 +5,7 @@ the same decisions as one that was never stopped.
 """
 
 import json
+from typing import Any
 
 from schemas.codec.wire import compact_json
 from schemas.errors import InputError, ReasonClass
@@ -40,7 +41,7 @@ def decode_state(data: bytes) -> State:
     return Belief(row["a"], _probability(row["s"]), _probability(row["f"]))
 
 
-def _probability(value: object) -> float:
-    if not isinstance(value, float | int) or not 0.0 <= value <= 1.0:
+def _probability(value: Any) -> float:
+    if type(value) not in (float, int) or not 0.0 <= value <= 1.0:
         raise InputError(ReasonClass.OUT_OF_RANGE, "a stored probability is not in [0, 1]")
     return float(value)

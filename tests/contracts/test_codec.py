@@ -1,0 +1,429 @@
+"""The wire format: what is written, what is refused and why, and that nothing else escapes."""
+
+import copy
+import json
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.codec import (
+    WIRE_SCHEMAS,
+    binary_headers,
+    dead_letter,
+    decode_envelope,
+    decode_record,
+    decode_snapshot,
+    decode_state,
+    encode,
+    encode_envelope,
+    encode_state,
+    envelope,
+    outbox_record,
+    structured,
+)
+from schemas.errors import InputError, ReasonClass
+from schemas.events import DeadLetter
+from schemas.memory import Belief
+from schemas.records import Limits, RawRecord
+from schemas.snapshot import Document, Labels, SearchSnapshot
+from tests.wire_samples import ANSWER, ATTRIBUTION, DEAD_LETTER, DECODERS, SAMPLES, SNAPSHOT
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "wire"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LIMITS = Limits(record_bytes=10_000, document_bytes=100, documents=3)
+WIRE = json.loads(encode(SNAPSHOT))
+
+
+def refusal(data: bytes, now: datetime | None = NOW) -> ReasonClass:
+    with pytest.raises(InputError) as caught:
+        decode_snapshot(data, limits=LIMITS, now=now)
+    assert caught.value.detail.isprintable()
+    return caught.value.reason
+
+
+def altered(*path: str | int, to: object = ...) -> bytes:
+    """The sample snapshot's wire form with one member set, or removed."""
+    payload = copy.deepcopy(WIRE)
+    *parents, last = path
+    holder = payload
+    for step in parents:
+        holder = holder[step]
+    if to is ...:
+        del holder[last]
+    else:
+        holder[last] = to
+    return json.dumps(payload).encode()
+
+
+def decode_at(time: str) -> SearchSnapshot:
+    return decode_snapshot(altered("observed_at", to=time), limits=LIMITS, now=NOW)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: WIRE_SCHEMAS[type(sample)].name)
+def test_golden_wire_form(sample) -> None:
+    """A difference here breaks consumers: it needs a new version, and a golden file beside."""
+    schema = WIRE_SCHEMAS[type(sample)]
+    golden = (GOLDEN / f"{schema.name}.{schema.version}.json").read_bytes()
+    assert encode(sample) + b"\n" == golden
+    assert DECODERS[type(sample)](golden) == sample
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: WIRE_SCHEMAS[type(sample)].name)
+def test_golden_structured_event(sample) -> None:
+    schema = WIRE_SCHEMAS[type(sample)]
+    line = structured(envelope(sample), encode(sample))
+    golden = (GOLDEN / f"{schema.name}.{schema.version}.cloudevent.json").read_bytes()
+    assert line + b"\n" == golden
+    assert DECODERS[type(sample)](line) == sample
+
+
+def test_every_optional_field_of_the_snapshot_sample_is_set() -> None:
+    for value in (SNAPSHOT, SNAPSHOT.labels):
+        assert all(getattr(value, field.name) for field in fields(value))
+
+
+def test_reads_snapshot_without_optional_fields() -> None:
+    payload = {
+        "schema": "search.snapshot/1",
+        "query": {"id": "cup", "text": "Who?"},
+        "observed_at": "2025-06-01T12:00:00Z",
+        "documents": [{"rank": 1, "text": "Zürich"}],
+    }
+    snapshot = decode_snapshot(json.dumps(payload).encode(), limits=LIMITS, now=NOW)
+    assert snapshot.documents == (Document(1, "Zürich"),)
+    assert snapshot.labels is None
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", ReasonClass.MALFORMED_JSON),
+        (b"\xff\xfe", ReasonClass.INVALID_ENCODING),
+        (encode(SNAPSHOT)[:-1], ReasonClass.MALFORMED_JSON),
+        (encode(SNAPSHOT) + b"}", ReasonClass.MALFORMED_JSON),
+        (b"[" * 9_000, ReasonClass.MALFORMED_JSON),
+        (b'{"a":' * 40 + b"1" + b"}" * 40, ReasonClass.MALFORMED_JSON),
+        (b'{"schema":1,"schema":1}', ReasonClass.MALFORMED_JSON),
+        (b"[]", ReasonClass.WRONG_TYPE),
+        (b"null", ReasonClass.WRONG_TYPE),
+        (b'"text"', ReasonClass.WRONG_TYPE),
+        (b"{}", ReasonClass.MISSING_FIELD),
+        (b'{"schema":7}', ReasonClass.WRONG_TYPE),
+        (b'{"a":NaN}', ReasonClass.NOT_FINITE),
+        (b'{"a":-Infinity}', ReasonClass.NOT_FINITE),
+        (b'{"a":1e999}', ReasonClass.NOT_FINITE),
+        (b'{"a":9007199254740993}', ReasonClass.OUT_OF_RANGE),
+        (b'{"a":' + b"9" * 9_000 + b"}", ReasonClass.OUT_OF_RANGE),
+        (b" " * 10_001, ReasonClass.OVERSIZED_RECORD),
+        (b'{"specversion":"0.3","data":{}}', ReasonClass.UNKNOWN_SCHEMA),
+        (b'{"specversion":"1.0"}', ReasonClass.MISSING_FIELD),
+        (b'{"specversion":"1.0","data":"x"}', ReasonClass.WRONG_TYPE),
+        (b'{"specversion":"1.0","dataschema":"urn:x","data":{}}', ReasonClass.UNKNOWN_SCHEMA),
+        (encode(ANSWER), ReasonClass.UNKNOWN_SCHEMA),
+    ],
+    ids=lambda value: value if isinstance(value, ReasonClass) else repr(value[:24]),
+)
+def test_refuses_bytes(data: bytes, reason: ReasonClass) -> None:
+    assert refusal(data) is reason
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (altered("schema"), ReasonClass.MISSING_FIELD),
+        (altered("schema", to="search.snapshot/2"), ReasonClass.UNKNOWN_SCHEMA),
+        (altered("query"), ReasonClass.MISSING_FIELD),
+        (altered("query", to=None), ReasonClass.WRONG_TYPE),
+        (altered("query", "id", to=""), ReasonClass.OUT_OF_RANGE),
+        (altered("query", "id", to="x" * 201), ReasonClass.OUT_OF_RANGE),
+        (altered("query", "id", to=5), ReasonClass.WRONG_TYPE),
+        (altered("query", "extra", to=1), ReasonClass.UNKNOWN_FIELD),
+        (altered("extra", to=1), ReasonClass.UNKNOWN_FIELD),
+        (altered("x" * 500, to=1), ReasonClass.UNKNOWN_FIELD),
+        (altered("provenance", to="rumour"), ReasonClass.OUT_OF_RANGE),
+        (altered("documents"), ReasonClass.MISSING_FIELD),
+        (altered("documents", to={}), ReasonClass.WRONG_TYPE),
+        (altered("documents", to=[1]), ReasonClass.WRONG_TYPE),
+        (altered("documents", to=[{"rank": 1, "text": ""}] * 4), ReasonClass.TOO_MANY_DOCUMENTS),
+        (altered("documents", 0, "rank", to=3), ReasonClass.DUPLICATE_RANK),
+        (altered("documents", 0, "rank", to=0), ReasonClass.OUT_OF_RANGE),
+        (altered("documents", 0, "rank", to=1.0), ReasonClass.WRONG_TYPE),
+        (altered("documents", 0, "rank", to=True), ReasonClass.WRONG_TYPE),
+        (altered("documents", 0, "rank", to="1"), ReasonClass.WRONG_TYPE),
+        (altered("documents", 0, "text"), ReasonClass.MISSING_FIELD),
+        (altered("documents", 0, "text", to=None), ReasonClass.WRONG_TYPE),
+        (altered("documents", 0, "text", to="ü" * 51), ReasonClass.OVERSIZED_DOCUMENT),
+        (altered("documents", 0, "url", to="u" * 101), ReasonClass.OVERSIZED_DOCUMENT),
+        (altered("documents", 0, "text", to="\x00"), ReasonClass.CONTROL_CHARACTER),
+        (altered("documents", 0, "text", to="\x1b[2J"), ReasonClass.CONTROL_CHARACTER),
+        (altered("documents", 0, "title", to="\x7f"), ReasonClass.CONTROL_CHARACTER),
+        (altered("query", "text", to="\x9b31m"), ReasonClass.CONTROL_CHARACTER),
+        (altered("a\x08b", to=1), ReasonClass.CONTROL_CHARACTER),
+        (altered("documents", 0, "text", to="\ud83d"), ReasonClass.INVALID_ENCODING),
+        (altered("labels", "answers", to="Zürich"), ReasonClass.WRONG_TYPE),
+        (altered("labels", "poisoned_ranks", to=[0]), ReasonClass.OUT_OF_RANGE),
+        (altered("observed_at"), ReasonClass.MISSING_TIME),
+        (altered("observed_at", to=None), ReasonClass.MISSING_TIME),
+        (altered("observed_at", to=1748779200), ReasonClass.WRONG_TYPE),
+        (altered("observed_at", to="1748779200"), ReasonClass.WRONG_TYPE),
+        (altered("observed_at", to="2025-06-01"), ReasonClass.WRONG_TYPE),
+        (altered("observed_at", to="2025-06-01T12:00:00"), ReasonClass.WRONG_TYPE),
+        (altered("observed_at", to="2025-06-31T12:00:00Z"), ReasonClass.WRONG_TYPE),
+        (altered("observed_at", to="1969-12-31T23:59:59.999Z"), ReasonClass.NEGATIVE_TIME),
+        (altered("observed_at", to="0001-01-01T00:00:00+14:00"), ReasonClass.NEGATIVE_TIME),
+        (altered("observed_at", to="2026-01-01T00:05:00.001Z"), ReasonClass.FUTURE_TIME),
+        (altered("documents", 0, "published_at", to="0"), ReasonClass.WRONG_TYPE),
+        (
+            altered("documents", 0, "published_at", to="9999-12-31T23:00:00-14:00"),
+            ReasonClass.OUT_OF_RANGE,
+        ),
+    ],
+)
+def test_refuses_snapshot(data: bytes, reason: ReasonClass) -> None:
+    assert refusal(data) is reason
+
+
+def test_time_outside_the_calendar_is_refused_without_a_clock_too() -> None:
+    data = altered("observed_at", to="9999-12-31T23:00:00-14:00")
+    assert refusal(data, now=None) is ReasonClass.OUT_OF_RANGE
+
+
+def test_limits_are_inclusive() -> None:
+    full = [{"rank": rank, "text": "x" * 100} for rank in (1, 2, 3)]
+    data = altered("documents", to=full)
+    exact = Limits(record_bytes=len(data), document_bytes=100, documents=3)
+    assert len(decode_snapshot(data, limits=exact, now=NOW).documents) == 3
+
+
+def test_times_become_utc_milliseconds() -> None:
+    snapshot = decode_at("2025-06-01T14:00:00.1239+02:00")
+    assert snapshot.observed_at == datetime(2025, 6, 1, 12, 0, 0, 123_000, tzinfo=UTC)
+    assert snapshot.observed_at.tzinfo is UTC
+    assert snapshot.observed_at_ms % 1000 == 123
+
+
+def test_clocks_may_differ_by_five_minutes_and_a_replay_has_none() -> None:
+    assert decode_at("2026-01-01T00:05:00Z").observed_at == NOW + timedelta(minutes=5)
+    late = altered("observed_at", to="2400-01-01T00:00:00Z")
+    assert decode_snapshot(late, limits=LIMITS, now=None).observed_at.year == 2400
+
+
+def test_documents_come_back_by_rank() -> None:
+    data = altered("documents", to=[{"rank": rank, "text": ""} for rank in (9, 2, 5)])
+    snapshot = decode_snapshot(data, limits=LIMITS, now=NOW)
+    assert [document.rank for document in snapshot.documents] == [2, 5, 9]
+
+
+def test_encoding_cleans_what_decoding_refuses() -> None:
+    dirty = replace(ANSWER, answer="a\x00b\x1b[2J\x0cc\ud800", generator="\x9b")
+    decoded = DECODERS[type(dirty)](encode(dirty))
+    assert decoded.answer == "ab[2J\nc\ufffd"
+    assert decoded.generator == ""
+
+
+def test_encoding_refuses_nan() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode(replace(ATTRIBUTION, margin=float("nan")))
+
+
+def test_reader_verdict_wins_over_payload() -> None:
+    record = RawRecord("f", 1, encode(SNAPSHOT), ReasonClass.OVERSIZED_RECORD, "too long")
+    with pytest.raises(InputError, match="oversized_record: too long"):
+        decode_record(record, limits=LIMITS, now=NOW)
+    usable = replace(record, reason=None)
+    assert decode_record(usable, limits=LIMITS, now=NOW) == SNAPSHOT
+
+
+def test_dead_letter_keeps_the_bytes_and_tells_poison_from_outage() -> None:
+    record = RawRecord("topic/0", 5, b"\xff\x00")
+    poison = dead_letter(record, InputError(ReasonClass.INVALID_ENCODING, "bad"))
+    outage = dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, "down"), attempts=3)
+    assert (poison.payload_base64, poison.disposition) == ("/wA=", "poison")
+    assert (outage.attempts, outage.disposition) == (3, "outage")
+
+
+def test_ids_are_functions_of_the_event() -> None:
+    assert envelope(SNAPSHOT).id == "cup@1748779200250"
+    assert envelope(ANSWER).id == "cup/4"
+    assert envelope(ATTRIBUTION).id == "cup/4/3"
+    assert envelope(DEAD_LETTER) == envelope(replace(DEAD_LETTER, detail="other", attempts=9))
+    assert envelope(DEAD_LETTER).id != envelope(replace(DEAD_LETTER, position=18)).id
+    assert envelope(DEAD_LETTER).time is None
+    assert envelope(ANSWER).time == ANSWER.observed_at
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: WIRE_SCHEMAS[type(sample)].name)
+def test_envelope_survives_storage(sample) -> None:
+    record = outbox_record(sample, source="urn:test")
+    assert decode_envelope(encode_envelope(record.envelope)) == record.envelope
+    assert record.topic == WIRE_SCHEMAS[type(sample)].topic
+    assert record.key == record.envelope.partitionkey
+    assert record.event_id == record.envelope.id
+
+
+def test_file_name_that_is_not_unicode_can_be_published() -> None:
+    letter = replace(DEAD_LETTER, source="data/caf\udce9.jsonl")
+    line = structured(envelope(letter), encode(letter))
+    assert DECODERS[DeadLetter](line).source == "data/caf\ufffd.jsonl"
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"specversion":"1.0","id":"x"}', '{"id":"\ud800"}'])
+def test_damaged_envelope_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        decode_envelope(text)
+
+
+def test_binary_headers() -> None:
+    assert dict(binary_headers(envelope(ANSWER))) == {
+        "ce_specversion": b"1.0",
+        "ce_id": b"cup/4",
+        "ce_type": b"answer.defended",
+        "ce_source": b"urn:radarstream",
+        "ce_partitionkey": b"cup",
+        "ce_dataschema": b"urn:radarstream:answer.defended:1",
+        "ce_time": b"2025-06-01T12:00:00.250Z",
+        "content-type": b"application/json",
+    }
+
+
+# --- properties -------------------------------------------------------------------------------
+
+wire_text = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\t\n\r"), max_size=20
+)
+milliseconds = st.integers(0, 220_000_000_000_000)  # until the year 8941
+times = milliseconds.map(lambda count: EPOCH + timedelta(milliseconds=count))
+documents = st.lists(
+    st.builds(Document, st.integers(1, 9), wire_text, wire_text, wire_text, st.none() | times),
+    max_size=3,
+    unique_by=lambda document: document.rank,
+).map(tuple)
+labels = st.builds(Labels, st.lists(wire_text).map(tuple), st.booleans(), st.none() | wire_text)
+snapshots = st.builds(
+    SearchSnapshot,
+    st.just(SNAPSHOT.query),
+    times,
+    documents,
+    st.sampled_from(list(type(SNAPSHOT.provenance))),
+    st.none() | labels,
+)
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats()
+    | st.text(st.characters(exclude_categories=()), max_size=5)
+    | st.sampled_from(["9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00Z", "-1-01-01T00:00Z"])
+)
+values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(wire_text, inner))
+
+
+@given(snapshots)
+def test_snapshot_round_trip(snapshot: SearchSnapshot) -> None:
+    generous = Limits()
+    assert decode_snapshot(encode(snapshot), limits=generous, now=None) == snapshot
+    assert encode(snapshot) == encode(replace(snapshot))
+    line = structured(envelope(snapshot), encode(snapshot))
+    assert decode_snapshot(line, limits=generous, now=None) == snapshot
+
+
+@given(milliseconds, st.integers(-23, 23))
+def test_event_time_in_milliseconds_is_exact(count: int, hours: int) -> None:
+    moment = (EPOCH + timedelta(milliseconds=count)).astimezone(timezone(timedelta(hours=hours)))
+    assert replace(SNAPSHOT, observed_at=moment).observed_at_ms == count
+
+
+def decode_or_refuse(data: bytes) -> None:
+    """Anything but a value or an InputError fails the test by escaping."""
+    for decode in DECODERS.values():
+        try:
+            value = decode(data)
+        except InputError as error:
+            assert isinstance(error.reason, ReasonClass)
+            letter = dead_letter(RawRecord("fuzz", 0, data), error)
+            assert DECODERS[DeadLetter](encode(letter)).payload_base64 == letter.payload_base64
+        else:
+            assert decode(encode(value)) == value
+
+
+@given(st.binary() | st.text(st.characters(exclude_categories=["Cs"])).map(str.encode))
+@settings(max_examples=200)
+def test_arbitrary_bytes_raise_nothing_else(data: bytes) -> None:
+    decode_or_refuse(data)
+
+
+@given(st.sampled_from(SAMPLES), st.data())
+@settings(max_examples=200)
+def test_damaged_records_raise_nothing_else(sample, data: st.DataObject) -> None:
+    raw = bytearray(encode(sample))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(raw) - 1))
+        raw[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=4))
+        if not raw:
+            break
+    decode_or_refuse(bytes(raw))
+
+
+@given(st.sampled_from(SAMPLES), values, st.data())
+@settings(max_examples=300)
+def test_members_of_any_value_raise_nothing_else(sample, value, data: st.DataObject) -> None:
+    payload = json.loads(encode(sample))
+    holder = payload
+    while True:
+        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        if not keys:
+            break
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(holder[key], dict | list) or data.draw(st.booleans()):
+            holder[key] = value
+            break
+        holder = holder[key]
+    decode_or_refuse(json.dumps(payload).encode())
+
+
+# --- state ------------------------------------------------------------------------------------
+
+probabilities = st.floats(0.0, 1.0)
+beliefs = st.builds(
+    Belief, st.text(st.characters(exclude_categories=())), probabilities, probabilities
+)
+
+
+@given(st.none() | beliefs)
+def test_state_round_trip_is_exact(state: Belief | None) -> None:
+    assert decode_state(encode_state(state)) == state
+
+
+def test_state_golden_and_size() -> None:
+    assert encode_state(None) == b'{"v":1}'
+    state = Belief("Emmanuel Macron", 0.8731234567890123, 0.041234567890123454)
+    stored = b'{"v":1,"a":"Emmanuel Macron","s":0.8731234567890123,"f":0.041234567890123454}'
+    assert encode_state(state) == stored
+    assert decode_state(stored) == state
+    assert len(stored) < 100
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b"",
+        b"\xff",
+        b"[1]",
+        b'{"v":2}',
+        b"{}",
+        b'{"v":1,"a":"x"}',
+        b'{"v":1,"a":1,"s":0.5,"f":0.5}',
+        b'{"v":1,"a":"x","s":NaN,"f":0.5}',
+        b'{"v":1,"a":"x","s":1.5,"f":0.5}',
+        b'{"v":1,"a":"x","s":"0.5","f":0.5}',
+        b'{"v":1,"a":"x","s":true,"f":0.5}',
+    ],
+)
+def test_damaged_state_is_refused(row: bytes) -> None:
+    with pytest.raises(InputError):
+        decode_state(row)

@@ -1,0 +1,105 @@
+"""One value of every payload type with every field filled: the subjects of the golden files."""
+
+from datetime import UTC, datetime
+
+from schemas.codec import decode_answer, decode_attribution, decode_dead_letter, decode_snapshot
+from schemas.errors import ReasonClass
+from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
+from schemas.records import Limits
+from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from schemas.verdict import (
+    Abstention,
+    DocumentVerdict,
+    Edge,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
+
+OBSERVED_AT = datetime(2025, 6, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+
+SNAPSHOT = SearchSnapshot(
+    query=Query(id="cup", text="Who won the cup?"),
+    observed_at=OBSERVED_AT,
+    documents=(
+        Document(1, "Zürich won 👍.\n\tReally.", "Final", "https://example.org/1"),
+        Document(3, "", published_at=datetime(1969, 7, 20, 20, 17, tzinfo=UTC)),
+    ),
+    provenance=Provenance.DATE_RESTRICTED,
+    labels=Labels(
+        answers=("Zürich", "FC Zürich"),
+        all_answers_required=True,
+        target="Basel",
+        attack="poison",
+        poisoned_ranks=(3,),
+        false_passages=("Basel won.",),
+    ),
+)
+ANSWER = AnswerEvent(
+    query_id="cup",
+    question="Who won the cup?",
+    step=4,
+    snapshot_id=SNAPSHOT.id,
+    observed_at=OBSERVED_AT,
+    provenance=Provenance.LIVE,
+    defense="radar",
+    answer="",
+    abstention=Abstention.NO_EVIDENCE,
+    changed=True,
+    verdict=Verdict(
+        answer="",
+        documents=(
+            DocumentVerdict(1, True, Reason.SUPPORTED, "Zürich", 1.5, 0.1, 1.4),
+            DocumentVerdict(3, False, Reason.UNINFORMATIVE),
+        ),
+        abstention=Abstention.NO_EVIDENCE,
+        memory=MemoryVerdict(
+            MemoryDecision.RETAINED,
+            previous_answer="Basel",
+            support_prior=0.9,
+            conflict_prior=0.1,
+            support_posterior=1 / 3,
+            conflict_posterior=0.25,
+            margin=0.0,
+        ),
+        energy=2.5,
+        edges=(Edge(0, 1, 0.1 + 0.2),),
+    ),
+    sources=(Source(1, "Final", "https://example.org/1"),),
+    undefended_answer="Basel",
+    generator="scripted",
+    relation_scorer="agreement",
+)
+ATTRIBUTION = AttributionEvent(
+    query_id="cup",
+    step=4,
+    snapshot_id=SNAPSHOT.id,
+    observed_at=OBSERVED_AT,
+    rank=3,
+    url="https://example.org/3",
+    title="Fan page",
+    reason="cut",
+    atomic_answer="Basel",
+    defended_answer="Zürich",
+    keep_evidence=0.2,
+    reject_evidence=0.7,
+    margin=None,
+)
+DEAD_LETTER = DeadLetter(
+    reason=ReasonClass.FUTURE_TIME,
+    detail="observed_at lies in the future",
+    disposition="poison",
+    source="search.snapshots/0",
+    position=17,
+    attempts=1,
+    payload_base64="e30=",
+)
+
+SAMPLES = (SNAPSHOT, ANSWER, ATTRIBUTION, DEAD_LETTER)
+DECODERS = {
+    SearchSnapshot: lambda data: decode_snapshot(data, limits=Limits(), now=None),
+    AnswerEvent: decode_answer,
+    AttributionEvent: decode_attribution,
+    DeadLetter: decode_dead_letter,
+}
