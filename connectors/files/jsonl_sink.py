@@ -28,8 +28,14 @@ class JsonlSink:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._files = {topic: _EventFile(directory / name) for topic, name in FILES.items()}
-        _sync_directory(directory)
+        self._files: dict[str, _EventFile] = {}
+        try:
+            for topic, name in FILES.items():
+                self._files[topic] = _EventFile(directory / name)
+            _sync_directory(directory)
+        except (ConfigurationError, OSError):
+            self.close()
+            raise
 
     def publish(self, records: Sequence[OutboxRecord]) -> None:
         """Return when every record is on disk. Raises OSError when one is not.
@@ -66,11 +72,10 @@ class _EventFile:
             fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._ids, complete = _events(path)
             self._stream.truncate(complete)
-        except BlockingIOError:
+        except (ConfigurationError, OSError) as error:
             self._stream.close()
-            raise ConfigurationError(f"another job is writing {path}") from None
-        except ConfigurationError:
-            self._stream.close()
+            if isinstance(error, BlockingIOError):
+                raise ConfigurationError(f"another job is writing {path}") from None
             raise
 
     def append(self, records: Sequence[OutboxRecord]) -> None:

@@ -1,0 +1,62 @@
+"""The checked-in JSON Schema files describe what the codec writes and what it refuses."""
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemas.codec import WIRE_SCHEMAS, encode
+from schemas.json_schema import DIRECTORY, file_name, main, outdated
+from tests.wire_samples import ANSWER, SAMPLES
+
+named = pytest.mark.parametrize(
+    "sample", SAMPLES, ids=lambda sample: WIRE_SCHEMAS[type(sample)].name
+)
+
+
+def validator(sample) -> Draft202012Validator:
+    path = DIRECTORY / file_name(WIRE_SCHEMAS[type(sample)])
+    return Draft202012Validator(
+        json.loads(path.read_text("utf-8")), format_checker=Draft202012Validator.FORMAT_CHECKER
+    )
+
+
+def test_files_are_up_to_date() -> None:
+    assert outdated(DIRECTORY) == [], "run python -m schemas.json_schema"
+
+
+@named
+def test_encoded_samples_validate(sample) -> None:
+    checker = validator(sample)
+    checker.check_schema(checker.schema)
+    checker.validate(json.loads(encode(sample)))
+
+
+@named
+def test_identity_is_the_dataschema_of_events(sample) -> None:
+    assert validator(sample).schema["$id"] == WIRE_SCHEMAS[type(sample)].uri
+
+
+@named
+def test_other_versions_and_unknown_members_do_not_validate(sample) -> None:
+    payload = json.loads(encode(sample))
+    assert not validator(sample).is_valid({**payload, "schema": "something.else/1"})
+    assert not validator(sample).is_valid({**payload, "extra": 1})
+    del payload["schema"]
+    assert not validator(sample).is_valid(payload)
+
+
+def test_nested_members_are_described() -> None:
+    payload = json.loads(encode(ANSWER))
+    payload["verdict"]["documents"][0]["reason"] = "whim"
+    assert not validator(ANSWER).is_valid(payload)
+
+
+def test_check_notices_changed_missing_and_left_over_files(tmp_path, capsys) -> None:
+    assert main(["--check", "--directory", str(tmp_path)]) == 1
+    assert main(["--directory", str(tmp_path)]) == 0
+    assert main(["--check", "--directory", str(tmp_path)]) == 0
+    (tmp_path / "answer.defended.1.json").write_text("{}")
+    (tmp_path / "answer.defended.0.json").write_text("{}")
+    assert main(["--check", "--directory", str(tmp_path)]) == 1
+    assert "answer.defended.0.json, answer.defended.1.json" in capsys.readouterr().err
