@@ -1,0 +1,131 @@
+"""Open the state database: SQLite by default, PostgreSQL through psycopg 3."""
+
+from collections.abc import Callable
+from sqlite3 import SQLITE_BUSY
+from typing import Any, Literal, TypeVar
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from connectors.state_table.tables import create_tables
+from schemas.errors import ConfigurationError
+
+Durability = Literal["normal", "full"]
+ResultT = TypeVar("ResultT")
+CONTENDED_SQLSTATES = {"40001", "40P01", "55P03"}  # serialisation, deadlock, lock not available
+ATTEMPTS = 3
+DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+
+
+def open_engine(
+    url: str, *, durability: Durability = "normal", busy_timeout_s: float = 30.0
+) -> Engine:
+    """Open the database at `url` and create the tables that are missing.
+
+    SQLite runs in WAL mode. `durability` applies to SQLite alone: "normal" survives the death of
+    the process, "full" also a power cut, at one disk flush per transaction. `busy_timeout_s` is
+    how long a transaction waits for another writer's lock. Raises ConfigurationError when the URL
+    is unknown or the database cannot be written; no message repeats a password.
+    """
+    parsed = _parse(url)
+    is_sqlite = parsed.drivername == "sqlite"
+    wait_ms = int(busy_timeout_s * 1000)
+    try:
+        # hide_parameters: a failed statement must not carry answers or pages into a log.
+        engine = create_engine(parsed, hide_parameters=True, pool_pre_ping=not is_sqlite)
+        if is_sqlite:
+            event.listen(engine, "connect", _sqlite_setup(durability, wait_ms))
+        else:
+            event.listen(engine, "connect", _postgresql_setup(wait_ms))
+    except ImportError:
+        raise ConfigurationError(
+            "a PostgreSQL state database needs psycopg: install the `postgres` extra"
+        ) from None
+    try:
+        create_tables(engine)
+    except DBAPIError as error:
+        engine.dispose()
+        raise ConfigurationError(
+            f"cannot write the state database {_location(parsed)}: {_cause(parsed, error)}"
+        ) from None
+    return engine
+
+
+def retry_contended(work: Callable[[], ResultT]) -> ResultT:
+    """Run a whole transaction again when it lost against other writers, at most three times.
+
+    The database has already waited for the lock, up to its time-out, so there is no pause here.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return work()
+        except OperationalError as error:
+            if not _contended(error):
+                raise
+    return work()
+
+
+def _contended(error: OperationalError) -> bool:
+    sqlite_code = getattr(error.orig, "sqlite_errorcode", 0)
+    return (
+        sqlite_code & 0xFF == SQLITE_BUSY
+        or getattr(error.orig, "sqlstate", None) in CONTENDED_SQLSTATES
+    )
+
+
+def _parse(url: str) -> URL:
+    """Return the URL with the driver this project tests. Never quote `url`: it holds a password."""
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, ValueError):
+        raise ConfigurationError(
+            "the state database URL cannot be read; "
+            "write sqlite:///relative/path.db or postgresql://user@host/database"
+        ) from None
+    if backend not in DRIVERS:
+        raise ConfigurationError(
+            f"no state database of kind {backend!r}; use sqlite:/// or postgresql://"
+        )
+    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise ConfigurationError(
+            "an in-memory database would forget every answer; give a path: sqlite:///state.db"
+        )
+    return parsed.set(drivername=DRIVERS[backend])
+
+
+def _sqlite_setup(durability: Durability, wait_ms: int) -> Callable[[Any, object], None]:
+    def configure(connection: Any, _record: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout = {wait_ms}")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute(f"PRAGMA synchronous = {durability.upper()}")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    return configure
+
+
+def _postgresql_setup(wait_ms: int) -> Callable[[Any, object], None]:
+    def configure(connection: Any, _record: object) -> None:
+        connection.execute(f"SET lock_timeout = {wait_ms}")
+        connection.commit()
+
+    return configure
+
+
+def _location(url: URL) -> str:
+    """Where the database is, without user, password or query string."""
+    if url.drivername == "sqlite":
+        return f"{url.database} (its directory must exist and be writable)"
+    return f"{url.database} on {url.host or 'the local socket'}"
+
+
+def _cause(url: URL, error: DBAPIError) -> str:
+    """Return the driver's own words on one line, any password in them blotted out."""
+    words = " ".join(str(error.orig).split())
+    secrets = [url.password, *(v for name, v in url.query.items() if "password" in name)]
+    for secret in secrets:
+        if isinstance(secret, str) and secret:
+            words = words.replace(secret, "***")
+    return words

@@ -1,0 +1,126 @@
+"""One row per query: what was folded last, and the defence's state after it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+
+from sqlalchemy import Connection, Engine, delete, select, update
+
+from connectors.state_table.outbox import insert_records
+from connectors.state_table.tables import MEMORY, OUTBOX, dialect_insert
+from schemas.errors import StateConflictError
+from schemas.records import OutboxRecord
+
+KEYS_PER_SELECT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """A query's memory as stored; columns of the same names.
+
+    `step` counts folded snapshots. `as_of_ms` is the newest folded event time. `log_epoch` names
+    the log that the last folded record came from (a Kafka cluster id, a file's digest) and
+    `log_offset` is the highest offset folded from that log's `log_partition`; see `advance`.
+    `state` is the defence's encoded state, opaque here.
+    """
+
+    query_id: str
+    defense: str
+    step: int
+    as_of_ms: int
+    log_epoch: str
+    log_partition: int
+    log_offset: int
+    state: bytes
+
+
+def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
+    """Return `new` with the offset a row must carry after folding `new`'s record.
+
+    Records are folded by event time, so an earlier fold of the same log may have had a higher
+    offset; forgetting it would call that record late when it is read again.
+    """
+    if previous is None or _log(previous) != _log(new) or previous.log_offset <= new.log_offset:
+        return new
+    return replace(new, log_offset=previous.log_offset)
+
+
+def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
+    """Return the rows of the queries that have one."""
+    ids = iter(dict.fromkeys(query_ids))
+    rows: dict[str, MemoryRow] = {}
+    with engine.connect() as connection:
+        while chunk := list(islice(ids, KEYS_PER_SELECT)):
+            found = connection.execute(select(MEMORY).where(MEMORY.c.query_id.in_(chunk)))
+            rows.update((row.query_id, MemoryRow(*row)) for row in found)
+    return rows
+
+
+def commit_fold(
+    engine: Engine,
+    previous: MemoryRow | None,
+    new: MemoryRow,
+    outbox: Sequence[OutboxRecord] = (),
+) -> MemoryRow:
+    """Replace `previous`, as it was loaded, by `new` and queue the events, all or nothing.
+
+    Returns the row as stored (see `advance`). `new` may be several steps ahead: make one call per
+    query and batch, after folding all its records, because the row says nothing of a record that
+    was folded out of offset order and committed alone. Of several writers that loaded the same
+    row one wins and the others get StateConflictError, with nothing written. ValueError when
+    `new` does not lie ahead of `previous`.
+    """
+    if previous is not None and (
+        new.query_id != previous.query_id
+        or new.step <= previous.step
+        or new.as_of_ms < previous.as_of_ms
+    ):
+        raise ValueError(f"row of {new.query_id!r} would move back from step {previous.step}")
+    new = advance(previous, new)
+    with engine.begin() as connection:
+        # The row before the events: its lock gives one query's events ascending numbers.
+        if previous is None:
+            written = _insert(connection, new)
+        else:
+            written = _replace(connection, previous, new)
+        if written != 1:
+            raise StateConflictError(f"another writer moved query {new.query_id!r} first")
+        insert_records(connection, outbox)
+    return new
+
+
+def _insert(connection: Connection, new: MemoryRow) -> int:
+    statement = dialect_insert(connection, MEMORY).on_conflict_do_nothing()
+    # Without the option SQLAlchemy reports -1 for an INSERT on PostgreSQL.
+    counted = statement.execution_options(preserve_rowcount=True)
+    return connection.execute(counted, asdict(new)).rowcount
+
+
+def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int:
+    # A plain UPDATE, not an upsert: a row that `clear_run` deleted meanwhile must stay deleted.
+    statement = update(MEMORY).where(
+        MEMORY.c.query_id == previous.query_id, MEMORY.c.step == previous.step
+    )
+    return connection.execute(statement, asdict(new)).rowcount
+
+
+def clear_run(engine: Engine) -> None:
+    """Forget every query and every unsent event, so that a replay starts over; keep the cache."""
+    with engine.begin() as connection:
+        connection.execute(delete(MEMORY))
+        connection.execute(delete(OUTBOX))
+
+
+def row_bytes(row: MemoryRow) -> int:
+    """Bytes of the row's values: text as UTF-8, integers as the 8 bytes a database gives them."""
+    return sum(_value_bytes(value) for value in asdict(row).values())
+
+
+def _value_bytes(value: str | bytes | int) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    return len(value) if isinstance(value, bytes) else 8
+
+
+def _log(row: MemoryRow) -> tuple[str, int]:
+    return row.log_epoch, row.log_partition

@@ -1,0 +1,91 @@
+"""Events written with the state that produced them, until a sink has made them durable."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from sqlalchemy import Connection, Engine, delete, select
+
+from connectors.state_table.tables import OUTBOX, dialect_insert
+from schemas.codec.cloud_events import decode_envelope, encode_envelope
+from schemas.records import OutboxRecord
+
+RECORDS_PER_PUBLISH = 500
+
+
+class Sink(Protocol):
+    """Where events go."""
+
+    def publish(self, records: Sequence[OutboxRecord]) -> None:
+        """Return only when every record is durable; raise when any is not."""
+        ...
+
+
+class PendingRecord(NamedTuple):
+    """An unsent event and its place in the queue."""
+
+    seq: int
+    record: OutboxRecord
+
+
+def append(engine: Engine, records: Sequence[OutboxRecord]) -> None:
+    """Queue events that belong to no query's row, such as dead letters, in one transaction."""
+    if records:
+        with engine.begin() as connection:
+            insert_records(connection, records)
+
+
+def insert_records(connection: Connection, records: Sequence[OutboxRecord]) -> None:
+    """Queue events inside the caller's transaction; one queued before is left as it is.
+
+    The stored payload wins over a second one of the same topic and id: a model asked again after
+    a crash may answer differently, the event that is published must not change.
+    """
+    if records:
+        statement = dialect_insert(connection, OUTBOX).on_conflict_do_nothing()
+        connection.execute(statement, [_columns(record) for record in records])
+
+
+def pending(engine: Engine, limit: int = RECORDS_PER_PUBLISH) -> list[PendingRecord]:
+    """Return the oldest unsent events, oldest first."""
+    columns = (OUTBOX.c.seq, OUTBOX.c.topic, OUTBOX.c.envelope, OUTBOX.c.data)
+    with engine.connect() as connection:
+        rows = connection.execute(select(*columns).order_by(OUTBOX.c.seq).limit(limit)).all()
+    return [
+        PendingRecord(seq, OutboxRecord(topic, decode_envelope(envelope), data))
+        for seq, topic, envelope, data in rows
+    ]
+
+
+def mark_sent(engine: Engine, seqs: Sequence[int]) -> None:
+    """Drop events that a sink has made durable. Marking twice, or in two processes, is harmless.
+
+    Sent events are deleted, so that the table stays as small as the backlog; what must not be
+    answered again is guarded by the step in the query's row.
+    """
+    if seqs:
+        with engine.begin() as connection:
+            connection.execute(delete(OUTBOX).where(OUTBOX.c.seq.in_(seqs)))
+
+
+def publish_outbox(engine: Engine, sink: Sink, limit: int = RECORDS_PER_PUBLISH) -> int:
+    """Publish every unsent event in order, `limit` at a time, and return how many were sent.
+
+    At least once: killed at any point, the next call publishes what was not yet marked, with the
+    same ids and payloads.
+    """
+    sent = 0
+    while batch := pending(engine, limit):
+        sink.publish([entry.record for entry in batch])
+        mark_sent(engine, [entry.seq for entry in batch])
+        sent += len(batch)
+    return sent
+
+
+def _columns(record: OutboxRecord) -> dict[str, object]:
+    return {
+        "topic": record.topic,
+        "event_id": record.event_id,
+        "key": record.key,
+        "envelope": encode_envelope(record.envelope),
+        "data": record.data,
+    }
