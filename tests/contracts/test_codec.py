@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.codec import (
@@ -291,6 +291,10 @@ def test_binary_headers() -> None:
     }
 
 
+# Machines under load draw slowly; that is no defect of the codec.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+fuzzed = settings(patient, max_examples=200)
+
 # --- properties -------------------------------------------------------------------------------
 
 wire_text = st.text(
@@ -323,6 +327,7 @@ leaves = (
 values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(wire_text, inner))
 
 
+@patient
 @given(snapshots)
 def test_snapshot_round_trip(snapshot: SearchSnapshot) -> None:
     generous = Limits()
@@ -332,6 +337,7 @@ def test_snapshot_round_trip(snapshot: SearchSnapshot) -> None:
     assert decode_snapshot(line, limits=generous, now=None) == snapshot
 
 
+@patient
 @given(milliseconds, st.integers(-23, 23))
 def test_event_time_in_milliseconds_is_exact(count: int, hours: int) -> None:
     moment = (EPOCH + timedelta(milliseconds=count)).astimezone(timezone(timedelta(hours=hours)))
@@ -352,13 +358,13 @@ def decode_or_refuse(data: bytes) -> None:
 
 
 @given(st.binary() | st.text(st.characters(exclude_categories=["Cs"])).map(str.encode))
-@settings(max_examples=200)
+@fuzzed
 def test_arbitrary_bytes_raise_nothing_else(data: bytes) -> None:
     decode_or_refuse(data)
 
 
 @given(st.sampled_from(SAMPLES), st.data())
-@settings(max_examples=200)
+@fuzzed
 def test_damaged_records_raise_nothing_else(sample, data: st.DataObject) -> None:
     raw = bytearray(encode(sample))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -370,7 +376,7 @@ def test_damaged_records_raise_nothing_else(sample, data: st.DataObject) -> None
 
 
 @given(st.sampled_from(SAMPLES), values, st.data())
-@settings(max_examples=300)
+@fuzzed
 def test_members_of_any_value_raise_nothing_else(sample, value, data: st.DataObject) -> None:
     payload = json.loads(encode(sample))
     holder = payload
@@ -394,6 +400,7 @@ beliefs = st.builds(
 )
 
 
+@patient
 @given(st.none() | beliefs)
 def test_state_round_trip_is_exact(state: Belief | None) -> None:
     assert decode_state(encode_state(state)) == state
