@@ -1,0 +1,72 @@
+"use strict";
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const queries = [...document.querySelectorAll("details.query")];
+  const rows = [...document.querySelectorAll("tr.filtered")];
+  const text = byId("filter-text");
+  const attacked = byId("filter-attacked");
+  const changed = byId("filter-changed");
+  const count = byId("filter-count");
+  const toggle = byId("toggle-all");
+  const haystacks = new Map();
+
+  // A question is searched by everything its section and its overview row say.
+  const haystack = (anchor) => {
+    if (!haystacks.has(anchor)) {
+      const parts = document.querySelectorAll(`[data-q="${anchor}"]`);
+      haystacks.set(anchor, [...parts].map((part) => part.textContent).join(" ").toLowerCase());
+    }
+    return haystacks.get(anchor);
+  };
+
+  const apply = () => {
+    const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      const fits =
+        (!attacked.checked || row.dataset.attacked !== "0") &&
+        (!changed.checked || row.dataset.changed !== "0") &&
+        words.every((word) => haystack(row.dataset.q).includes(word));
+      row.hidden = !fits;
+      const section = byId(row.dataset.q);
+      if (section) section.hidden = !fits;
+      shown += fits ? 1 : 0;
+    }
+    byId("nothing-left").hidden = shown > 0;
+    const filtering = words.length > 0 || attacked.checked || changed.checked;
+    count.textContent = filtering ? `${shown} of ${rows.length}` : "";
+  };
+
+  const reveal = () => {
+    const target = location.hash.length > 1 ? byId(location.hash.slice(1)) : null;
+    if (!target) return;
+    for (let node = target; node; node = node.parentElement) {
+      if (node.tagName === "DETAILS") node.open = true;
+      if (node.hidden) node.hidden = false;
+    }
+    target.scrollIntoView();
+  };
+
+  for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
+  text.form.addEventListener("submit", (event) => event.preventDefault());
+  text.addEventListener("input", apply);
+  attacked.addEventListener("change", apply);
+  changed.addEventListener("change", apply);
+  window.addEventListener("hashchange", reveal);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && document.activeElement !== text && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      text.focus();
+    }
+  });
+  toggle.addEventListener("click", () => {
+    const unfold = toggle.getAttribute("aria-pressed") !== "true";
+    for (const query of queries) if (unfold) query.open = true;
+    for (const step of document.querySelectorAll("details.step")) step.open = unfold;
+    toggle.setAttribute("aria-pressed", String(unfold));
+    toggle.textContent = unfold ? "Fold all steps" : "Unfold all steps";
+  });
+  // The browser may restore what was typed before a reload.
+  apply();
+  reveal();
+})();
