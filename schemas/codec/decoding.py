@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -57,23 +58,23 @@ def decode_snapshot(data: bytes, *, limits: Limits, now: datetime | None) -> Sea
     for better, worse in zip(documents, documents[1:], strict=False):
         if better.rank == worse.rank:
             raise InputError(ReasonClass.DUPLICATE_RANK, f"two documents have rank {worse.rank}")
-    return SearchSnapshot(
-        query=snapshot.query,
+    return replace(
+        snapshot,
         observed_at=_event_time(snapshot.observed_at, now),
         documents=tuple(_with_utc(document) for document in documents),
-        provenance=snapshot.provenance,
-        labels=snapshot.labels,
     )
 
 
 def decode_answer(data: bytes) -> AnswerEvent:
     """Decode one defended answer, bare or inside a structured CloudEvent."""
-    return _validate(AnswerEvent, _payload(AnswerEvent, data, OWN_EVENT_BYTES))
+    event = _validate(AnswerEvent, _payload(AnswerEvent, data, OWN_EVENT_BYTES))
+    return replace(event, observed_at=_event_time(event.observed_at, None))
 
 
 def decode_attribution(data: bytes) -> AttributionEvent:
     """Decode one attribution event, bare or inside a structured CloudEvent."""
-    return _validate(AttributionEvent, _payload(AttributionEvent, data, OWN_EVENT_BYTES))
+    event = _validate(AttributionEvent, _payload(AttributionEvent, data, OWN_EVENT_BYTES))
+    return replace(event, observed_at=_event_time(event.observed_at, None))
 
 
 def decode_dead_letter(data: bytes) -> DeadLetter:
@@ -192,13 +193,7 @@ def _event_time(time: datetime, now: datetime | None) -> datetime:
 def _with_utc(document: Document) -> Document:
     if document.published_at is None:
         return document
-    return Document(
-        rank=document.rank,
-        text=document.text,
-        title=document.title,
-        url=document.url,
-        published_at=_utc(document.published_at),
-    )
+    return replace(document, published_at=_utc(document.published_at))
 
 
 def _utc(time: datetime) -> datetime:

@@ -193,6 +193,19 @@ def test_time_outside_the_calendar_is_refused_without_a_clock_too() -> None:
     assert refusal(data, now=None) is ReasonClass.OUT_OF_RANGE
 
 
+@pytest.mark.parametrize("sample", [ANSWER, ATTRIBUTION])
+def test_events_keep_the_rules_of_time(sample) -> None:
+    payload = json.loads(encode(sample))
+    for time, reason in (
+        ("9999-12-31T23:59:59-23:59", ReasonClass.OUT_OF_RANGE),
+        ("1960-01-01T00:00:00Z", ReasonClass.NEGATIVE_TIME),
+        ("1748779200", ReasonClass.WRONG_TYPE),
+    ):
+        with pytest.raises(InputError) as caught:
+            DECODERS[type(sample)](json.dumps({**payload, "observed_at": time}).encode())
+        assert caught.value.reason is reason
+
+
 def test_limits_are_inclusive() -> None:
     full = [{"rank": rank, "text": "x" * 100} for rank in (1, 2, 3)]
     data = altered("documents", to=full)
