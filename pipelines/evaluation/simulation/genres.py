@@ -1,0 +1,237 @@
+"""Page genres: each writes a page about a fact as somebody would have at the time.
+
+The wordings are data (`wordings.toml`); this module fills their slots.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from random import Random
+from typing import Any
+from unicodedata import normalize
+
+from pipelines.evaluation.simulation.facts import Fact, bare
+
+MIN_WORDS = 42
+MAX_WORDS = 90
+SNIPPET_WORDS = 30
+_RECENT_DAYS = 300
+_SHOWN_ENTRIES = 4
+_AUTHORS = ("Ellen Marsh", "Tobias Vane", "Ruth Calloway", "Omar Finch", "Ines Halloran")
+_SENTENCE_START = re.compile(r"(^|[.!?]\s+)([a-z])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+class Stance(StrEnum):
+    """What a page says about the question at the time of the snapshot."""
+
+    TRUTH = "truth"
+    STALE = "stale"  # an earlier truth, in the present tense of its own date
+    PARTIAL = "partial"  # one of several joint answers
+    NOISE = "noise"  # chatter and guesses, no answer
+    OFF_TOPIC = "off_topic"  # the same subject, no answer
+
+
+@dataclass(frozen=True, slots=True)
+class Genre:
+    """A kind of page. `carries_over`: unchanged from year to year while its answer holds."""
+
+    name: str
+    stance: Stance
+    style: str
+    carries_over: bool
+    sites: tuple[str, ...]
+    wordings: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a page's author knows: the fact, the holding believed (an index) and the day of the
+    snapshot, plus names that may be floated as guesses.
+    """
+
+    fact: Fact
+    holding: int
+    day: date
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A search result, 40 to 90 words long."""
+
+    title: str
+    url: str
+    snippet: str
+    content: str
+
+
+@cache
+def genres() -> dict[str, Genre]:
+    """All genres by name."""
+    return {
+        name: Genre(
+            name=name,
+            stance=Stance(entry["stance"]),
+            style=entry["style"],
+            carries_over=entry.get("carries_over", False),
+            sites=tuple(entry["sites"]),
+            wordings=tuple(entry["wording"]),
+        )
+        for name, entry in _data()["genre"].items()
+    }
+
+
+def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
+    """A page of this genre in its wording number `variant`, counted round; the rest is random."""
+    slots = _slots(genre, scene, rng)
+    suitable = [wording for wording in genre.wordings if _suits(wording, scene, slots)]
+    wording = suitable[variant % len(suitable)]
+    title = _capitalised(wording["title"].format_map(slots))
+    content = _filled(wording["text"], slots, _fillers(genre, scene, rng))
+    site = rng.choice(genre.sites)
+    return Page(
+        title=title,
+        url=f"https://{site}/{_slug(title)}-{_digest(title, content)}",
+        snippet=_snippet(content, _focus(genre, scene)),
+        content=content,
+    )
+
+
+def false_passages(fact: Fact, answer: str, year: int) -> list[str]:
+    """Five wordings that claim `answer` for `year`; they never repeat the question."""
+    slots = {"year": str(year), "states": _states(fact, (answer,))}
+    wordings: list[str] = _data()["false_passages"]["wordings"]
+    return [_capitalised(wording.format_map(slots)) for wording in wordings]
+
+
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("wordings.toml").read_text(encoding="utf-8"))
+
+
+def _suits(wording: dict[str, Any], scene: Scene, slots: dict[str, str]) -> bool:
+    fits_kind = scene.fact.kind in wording.get("kinds", (scene.fact.kind,))
+    return fits_kind and ("{earlier}" not in wording["text"] or bool(slots["earlier"]))
+
+
+def _slots(genre: Genre, scene: Scene, rng: Random) -> dict[str, str]:
+    fact, phrases = scene.fact, scene.fact.phrases
+    holding = fact.holdings[scene.holding]
+    plural = _is_plural(fact, holding.answers)
+    topic, topic2 = rng.sample(fact.topics, 2)
+    candidates = rng.sample(scene.candidates, 2)
+    entries = _entries(fact, scene.holding)
+    return {
+        "answer": _joined(holding.answers),
+        "one_answer": rng.choice(holding.answers),
+        "states": _states(fact, holding.answers),
+        "became": phrases.became.format(
+            answer=_joined(holding.answers), role=phrases.role, prize=phrases.prize
+        ),
+        "speculates": phrases.speculates.format(candidate=candidates[0], candidate2=candidates[1]),
+        "subject": phrases.subject,
+        "Subject": _upper_first(phrases.subject),
+        "role": phrases.role,
+        "prize": phrases.prize,
+        "is": "are" if plural else "is",
+        "win": "win" if plural else "wins",
+        "have": "have" if plural else "has",
+        "question": fact.question,
+        "question_lower": fact.question[0].lower() + fact.question[1:],
+        "topic": topic,
+        "Topic": _upper_first(topic),
+        "topic2": topic2,
+        "person": rng.choice(_AUTHORS),
+        "since": f"{holding.start:%B %Y}",
+        "written": f"{_written_on(genre, scene, rng):%B %Y}",
+        "history": "; ".join(entries),
+        "earlier": "; ".join(entries[:-1]),
+    }
+
+
+def _written_on(genre: Genre, scene: Scene, rng: Random) -> date:
+    """A day while the page's answer held; for a current page one of the last months."""
+    holding = scene.fact.holdings[scene.holding]
+    if genre.stance is Stance.STALE:
+        earliest, latest = holding.start, scene.fact.end_of(scene.holding) or scene.day
+    else:
+        earliest = max(holding.start, scene.day - timedelta(days=_RECENT_DAYS))
+        latest = scene.day
+    return earliest + timedelta(days=rng.randrange(max(1, (latest - earliest).days)))
+
+
+def _entries(fact: Fact, index: int) -> list[str]:
+    held = [holding for holding in fact.holdings[: index + 1] if holding.answers]
+    return [f"{h.start.year}: {_joined(h.answers)}" for h in held[-_SHOWN_ENTRIES:]]
+
+
+def _states(fact: Fact, answers: tuple[str, ...]) -> str:
+    plural = _is_plural(fact, answers)
+    role = fact.phrases.role + ("s" if plural else "")
+    verb = "are" if plural else "is"
+    return fact.phrases.states.format_map({"answer": _joined(answers), "is": verb, "role": role})
+
+
+def _is_plural(fact: Fact, answers: tuple[str, ...]) -> bool:
+    return fact.phrases.plural or len(answers) > 1
+
+
+def _joined(answers: Sequence[str]) -> str:
+    return " and ".join([", ".join(answers[:-1]), answers[-1]] if answers[:-1] else answers)
+
+
+def _fillers(genre: Genre, scene: Scene, rng: Random) -> list[str]:
+    bank: list[str] = _data()["filler"][genre.style]
+    topics = rng.sample(scene.fact.topics, len(scene.fact.topics))
+    return [
+        sentence.format(topic=topics[i % len(topics)])
+        for i, sentence in enumerate(rng.sample(bank, len(bank)))
+    ]
+
+
+def _filled(text: str, slots: dict[str, str], fillers: list[str]) -> str:
+    """The wording with as few filler sentences as make it long enough, at least one."""
+    for count in range(1, len(fillers)):
+        page = _capitalised(text.format_map({**slots, "filler": " ".join(fillers[:count])}))
+        if len(page.split()) >= MIN_WORDS:
+            return page
+    return _capitalised(text.format_map({**slots, "filler": " ".join(fillers)}))
+
+
+def _focus(genre: Genre, scene: Scene) -> str:
+    """What a search engine would show in the snippet: the answer where the page has one."""
+    if genre.stance in (Stance.NOISE, Stance.OFF_TOPIC):
+        return scene.fact.phrases.subject
+    return bare(scene.fact.holdings[scene.holding].answers[-1])
+
+
+def _snippet(content: str, focus: str) -> str:
+    sentences = _SENTENCE_END.split(content)
+    first = next((i for i, sentence in enumerate(sentences) if focus in sentence), 0)
+    words = " ".join(sentences[first:]).split()
+    tail = " ..." if len(words) > SNIPPET_WORDS else ""
+    return " ".join(words[:SNIPPET_WORDS]) + tail
+
+
+def _capitalised(text: str) -> str:
+    return _SENTENCE_START.sub(lambda match: match[1] + match[2].upper(), text)
+
+
+def _upper_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _slug(title: str) -> str:
+    plain = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return "-".join(re.findall(r"[a-z0-9]+", plain)[:8])
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\x1f".join(parts).encode()).hexdigest()[:8]

@@ -1,0 +1,237 @@
+"""Deterministic yearly search histories over the facts, in the format of RADAR's Appendix P."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from math import ceil, floor
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pipelines.evaluation.simulation.facts import Fact, bare, bundled_facts
+from pipelines.evaluation.simulation.genres import (
+    Genre,
+    Page,
+    Scene,
+    Stance,
+    false_passages,
+    genres,
+    write_page,
+)
+from pipelines.evaluation.simulation.invented import invented_facts
+from schemas.errors import ConfigurationError
+from schemas.snapshot import Provenance
+
+_MARGIN = timedelta(days=14)
+_FRESH, _RECENT, _SETTLED = 2.0, 1.0, 0.5  # stale pages multiply right after a change, then fade
+_ATTEMPTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationOptions:
+    """What to simulate.
+
+    `questions` beyond the bundled facts are about invented places. Each question gets
+    `min_snapshots` to `max_snapshots` of `years` (observed on 31 December), each with `k`
+    documents. Shares are of k: `stale_share` doubles in the year of a change and halves two years
+    after it; `noise_share` is chatter, guesses and partial answers. What remains states the truth.
+    Raises ConfigurationError when a value is out of range or no room is left for the truth.
+    """
+
+    questions: int = 40
+    k: int = 10
+    years: tuple[int, ...] = tuple(range(2012, 2025))
+    min_snapshots: int = 4
+    max_snapshots: int = 8
+    stale_share: float = 0.1
+    noise_share: float = 0.15
+    off_topic_share: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.questions < 1 or self.k < 1:
+            raise ConfigurationError("a history needs at least 1 question and k >= 1")
+        if not 1 <= self.min_snapshots <= self.max_snapshots:
+            raise ConfigurationError("need 1 <= min_snapshots <= max_snapshots")
+        if not set(self.years) <= set(range(2012, 2025)) or len(self.years) < self.min_snapshots:
+            raise ConfigurationError(
+                "years must lie in 2012-2024 and be at least min_snapshots many"
+            )
+        shares = (self.stale_share, self.noise_share, self.off_topic_share)
+        if not all(0.0 <= share <= 1.0 for share in shares) or self.truth_minimum < 1:
+            raise ConfigurationError(
+                "shares must lie in [0, 1] with 2 * stale + noise + off-topic below 1"
+            )
+
+    @property
+    def truth_minimum(self) -> int:
+        """Fewest documents of any snapshot that state the whole truth."""
+        others = _FRESH * self.stale_share + self.noise_share + self.off_topic_share
+        return ceil(self.k * (1.0 - others) - 1e-9)
+
+
+def simulate_history(options: SimulationOptions) -> list[dict[str, Any]]:
+    """One entry per question: {"question", "provenance", "yearly_contexts": {year: {...}}}.
+
+    Entries about invented places carry "synthetic": true; a year with several joint answers
+    carries "all_answers_required": true.
+    """
+    return [_entry(fact, options) for fact in _chosen_facts(options)]
+
+
+def write_history(path: Path, options: SimulationOptions) -> None:
+    """Write the history as JSON; the same options give the same bytes."""
+    text = json.dumps(simulate_history(options), ensure_ascii=False, indent=1)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def observation_day(year: int) -> date:
+    """The day whose truth a yearly snapshot is judged by."""
+    return date(year, 12, 31)
+
+
+def _chosen_facts(options: SimulationOptions) -> list[Fact]:
+    enough = [f for f in bundled_facts() if len(_usable_years(f, options)) >= options.min_snapshots]
+    Random(f"questions {options.seed}").shuffle(enough)
+    missing = max(0, options.questions - len(enough))
+    pool = enough[: options.questions]
+    for fact in invented_facts(4 * missing, options.seed) if missing else ():
+        if len(pool) == options.questions:
+            break
+        if len(_usable_years(fact, options)) >= options.min_snapshots:
+            pool.append(fact)
+    if len(pool) < options.questions:
+        raise ConfigurationError(f"only {len(pool)} questions have enough settled years")
+    return pool
+
+
+def _usable_years(fact: Fact, options: SimulationOptions) -> list[int]:
+    years = sorted(set(options.years))
+    return [year for year in years if fact.settled_on(observation_day(year), _MARGIN)]
+
+
+def _entry(fact: Fact, options: SimulationOptions) -> dict[str, Any]:
+    rng = Random(f"{options.seed} {fact.question}")
+    usable = _usable_years(fact, options)
+    count = min(len(usable), rng.randint(options.min_snapshots, options.max_snapshots))
+    entry: dict[str, Any] = {
+        "question": fact.question,
+        "provenance": Provenance.SIMULATED.value,
+        "yearly_contexts": {
+            str(year): _yearly_context(fact, year, options)
+            for year in sorted(rng.sample(usable, count))
+        },
+    }
+    if fact.synthetic:
+        entry["synthetic"] = True
+    return entry
+
+
+def _yearly_context(fact: Fact, year: int, options: SimulationOptions) -> dict[str, Any]:
+    day = observation_day(year)
+    index = fact.index_on(day)
+    assert index is not None  # only settled years are simulated
+    holding = fact.holdings[index]
+    false_answer = Random(f"{options.seed} {fact.question} {year} false").choice(fact.false_answers)
+    context: dict[str, Any] = {
+        "answer": list(fact.accepted(holding)),
+        "docs": [asdict(page) for page in _results(fact, index, day, false_answer, options)],
+        "incorrect_answer": bare(false_answer),
+        "incorrect_context": false_passages(fact, false_answer, year),
+    }
+    if len(holding.answers) > 1:
+        context["all_answers_required"] = True
+    return context
+
+
+def _results(
+    fact: Fact, index: int, day: date, false_answer: str, options: SimulationOptions
+) -> list[Page]:
+    """The ranked pages: relevance is a page's own, plus a yearly jitter."""
+    guesses = tuple(name for name in fact.false_answers if name != false_answer)
+    ranked: dict[str, tuple[float, Page]] = {}
+    for assignment in _assignments(fact, index, day, options):
+        scene = Scene(fact, assignment.holding, day, guesses)
+        for attempt in range(_ATTEMPTS):
+            rng = assignment.rng(fact, day, f"{options.seed} {attempt}")
+            page = write_page(assignment.genre, scene, assignment.variant(fact, day) + attempt, rng)
+            if page.content not in ranked:
+                jitter = Random(f"{options.seed} {page.url} {day}").uniform(-0.3, 0.3)
+                ranked[page.content] = (rng.random() + jitter, page)
+                break
+        else:
+            raise ConfigurationError(f"k={options.k} is more pages than can be told apart")
+    return [page for _, page in sorted(ranked.values(), key=lambda pair: (-pair[0], pair[1].url))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Assignment:
+    """One page to write: its genre, the holding its author believes in, and how many pages of
+    the genre come before it.
+    """
+
+    genre: Genre
+    holding: int
+    turn: int
+
+    def rng(self, fact: Fact, day: date, salt: str) -> Random:
+        """A lasting page depends on its holding alone, any other page on the year as well."""
+        return Random(f"{salt} {self._circumstances(fact, day)} {self.turn}")
+
+    def variant(self, fact: Fact, day: date) -> int:
+        """Which wording to use: pages of one genre in one snapshot take turns."""
+        return Random(self._circumstances(fact, day)).randrange(12) + self.turn
+
+    def _circumstances(self, fact: Fact, day: date) -> str:
+        written = "" if self.genre.carries_over else str(day.year)
+        return f"{fact.question} {self.genre.name} {fact.holdings[self.holding].start} {written}"
+
+
+def _assignments(
+    fact: Fact, index: int, day: date, options: SimulationOptions
+) -> Iterator[_Assignment]:
+    """The k pages of a snapshot; a shorter list of a stance begins a longer one."""
+    rng = Random(f"{options.seed} {fact.question} genres")
+    holding = fact.holdings[index]
+    outdated = _outdated(fact, index)
+    factor = _stale_factor(holding.start, day) if outdated else 0.0
+    stale = _share(options.k, options.stale_share * factor)
+    noise = _share(options.k, options.noise_share)
+    partial = (noise + 1) // 2 if len(holding.answers) > 1 else 0
+    off_topic = _share(options.k, options.off_topic_share)
+    counts = {
+        Stance.TRUTH: options.k - stale - noise - off_topic,
+        Stance.OFF_TOPIC: off_topic,
+        Stance.PARTIAL: partial,
+        Stance.NOISE: noise - partial,
+        Stance.STALE: stale,
+    }
+    for stance, count in counts.items():
+        pool = [genre for genre in genres().values() if genre.stance is stance]
+        rng.shuffle(pool)
+        pool.sort(key=lambda genre: not genre.carries_over)
+        for place in range(count):
+            believed = index
+            if stance is Stance.STALE:
+                believed = outdated[min(place // 2, len(outdated) - 1)]
+            yield _Assignment(pool[place % len(pool)], believed, place // len(pool))
+
+
+def _share(k: int, share: float) -> int:
+    return floor(k * share + 1e-9)
+
+
+def _outdated(fact: Fact, index: int) -> list[int]:
+    """Earlier holdings that no longer are true in any part, latest first."""
+    current = set(fact.holdings[index].answers)
+    return [
+        i
+        for i in range(index - 1, -1, -1)
+        if fact.holdings[i].answers and not current & set(fact.holdings[i].answers)
+    ]
+
+
+def _stale_factor(start: date, day: date) -> float:
+    age = (day - start).days
+    return _FRESH if age <= 365 else _RECENT if age <= 730 else _SETTLED
