@@ -94,7 +94,7 @@ def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
     suitable = [wording for wording in genre.wordings if _suits(wording, scene, slots)]
     wording = suitable[variant % len(suitable)]
     title = _capitalised(wording["title"].format_map(slots))
-    content = _filled(wording["text"], slots, _fillers(genre, scene, rng))
+    content = _filled(wording["text"], slots, _fillers(genre, scene, slots["topic"], rng))
     site = rng.choice(genre.sites)
     return Page(
         title=title,
@@ -187,9 +187,10 @@ def _joined(answers: Sequence[str]) -> str:
     return " and ".join([", ".join(answers[:-1]), answers[-1]] if answers[:-1] else answers)
 
 
-def _fillers(genre: Genre, scene: Scene, rng: Random) -> list[str]:
+def _fillers(genre: Genre, scene: Scene, used: str, rng: Random) -> list[str]:
     bank: list[str] = _data()["filler"][genre.style]
-    topics = rng.sample(scene.fact.topics, len(scene.fact.topics))
+    topics = [topic for topic in scene.fact.topics if topic != used]
+    rng.shuffle(topics)
     return [
         sentence.format(topic=topics[i % len(topics)])
         for i, sentence in enumerate(rng.sample(bank, len(bank)))
