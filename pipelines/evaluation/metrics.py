@@ -18,6 +18,7 @@ from enum import StrEnum
 from math import sqrt
 from unicodedata import normalize
 
+from pipelines.signals.parsing import is_uninformative
 from schemas.events import AnswerEvent
 from schemas.snapshot import Labels
 
@@ -179,7 +180,7 @@ def group_of(labels: Labels) -> Group:
 def _group_scores(group: Group, rows: Sequence[tuple[AnswerEvent, Labels]]) -> GroupScores:
     defended = [Response(None if e.abstention else e.answer, labels) for e, labels in rows]
     undefended = [
-        Response(e.undefended_answer, labels)
+        Response(None if is_uninformative(e.undefended_answer) else e.undefended_answer, labels)
         for e, labels in rows
         if e.undefended_answer is not None
     ]
