@@ -4,18 +4,12 @@ Frozen and picklable: workers receive the settings and build their own models. U
 errors.
 """
 
-from os import environ
 from pathlib import Path
 from tomllib import TOMLDecodeError, load
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from schemas.errors import ConfigurationError
 from schemas.records import Limits
@@ -153,12 +147,8 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
 }
 
 
-class Settings(BaseSettings):
+class Settings(Section):
     """Everything a run can be told."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="RADARSTREAM_", env_nested_delimiter="__", frozen=True, extra="forbid"
-    )
 
     profile: Profile = "embedded"
     generator: GeneratorSettings
@@ -170,23 +160,11 @@ class Settings(BaseSettings):
     limits: LimitSettings = LimitSettings()
     batch: BatchSettings = BatchSettings()
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        **_: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let flags win over the environment, and both over the file and the profile."""
-        if not isinstance(init_settings, InitSettingsSource):
-            raise TypeError("initial values must come as keywords")
-        given = dict(init_settings.init_kwargs)
-        layers = [given.pop("_flags", {}), None, given.pop("_file", {}), given]
-        return tuple(
-            env_settings if layer is None else InitSettingsSource(settings_cls, layer)
-            for layer in layers
-        )
+
+class EnvironmentSettings(Settings, BaseSettings):
+    """The same fields, as environment variables name them: RADARSTREAM_GENERATOR__PARALLEL=4."""
+
+    model_config = SettingsConfigDict(env_prefix="RADARSTREAM_", env_nested_delimiter="__")
 
 
 def load_settings(file: Path | None = None, **flags: Any) -> Settings:
@@ -198,23 +176,33 @@ def load_settings(file: Path | None = None, **flags: Any) -> Settings:
     'scripted'
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    from_file = read_toml(file) if file else {}
-    named = given.get("profile") or environ.get("RADARSTREAM_PROFILE") or from_file.get("profile")
-    profile = PROFILES.get(named or "embedded", {})
+    layers = [read_toml(file) if file else {}, EnvSettingsSource(EnvironmentSettings)(), given]
+    named = [layer["profile"] for layer in layers if "profile" in layer]
+    values: dict[str, Any] = dict(PROFILES.get(named[-1] if named else "embedded", {}))
+    for layer in layers:
+        values = overlaid(values, layer)
     try:
-        return Settings(_flags=given, _file=from_file, **merged(profile, from_file))
+        return Settings.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise ConfigurationError(f"settings: {problems}") from None
 
 
-def merged(profile: dict[str, dict[str, Any]], file: dict[str, Any]) -> dict[str, Any]:
-    """Drop a profile's section when the file names another kind for it."""
-    return {
-        name: section
-        for name, section in profile.items()
-        if file.get(name, {}).get("kind", section["kind"]) == section["kind"]
-    }
+def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Lay one layer over another, section by section; another `kind` replaces a whole section."""
+    merged = dict(below)
+    for name, value in above.items():
+        under = merged.get(name)
+        if isinstance(under, dict) and isinstance(value, dict) and same_kind(under, value):
+            merged[name] = overlaid(under, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def same_kind(below: dict[str, Any], above: dict[str, Any]) -> bool:
+    """Whether two layers of a section are about the same backend."""
+    return "kind" not in above or above["kind"] == below.get("kind")
 
 
 def read_toml(file: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from schemas.records import RawRecord
 DEAD = "dead"
 
 
-class DefendSnapshots(beam.PTransform):
+class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[AnswerEvent]]):
     """RawRecords of a bounded source -> the AnswerEvents they led to."""
 
     def __init__(self, settings: Settings, log_epoch: str) -> None:
@@ -49,12 +49,13 @@ class DefendSnapshots(beam.PTransform):
             | "Split" >> beam.ParDo(SplitDead()).with_outputs(DEAD, main="ready")
         )
         decided[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
-        return (
+        answers: PCollection[AnswerEvent] = (
             decided["ready"]
             | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
             | "GroupByQuery" >> beam.GroupByKey()
             | "Fold" >> beam.ParDo(FoldQueries(settings, self.log_epoch))
         )
+        return answers
 
 
 class Decode(beam.DoFn):
@@ -122,7 +123,7 @@ class FoldQueries(beam.DoFn):
         """Fold the rest."""
         window = GlobalWindow()
         for event in self.fold():
-            yield WindowedValue(event, window.max_timestamp(), [window])
+            yield WindowedValue(event, window.max_timestamp(), (window,))
 
     def fold(self) -> Iterator[AnswerEvent]:
         """Fold what has been collected."""

@@ -79,7 +79,7 @@ class RelateAnswers(GuardHandler):
 
 
 def each_alive(
-    stage: Callable[[Sequence[InT]], list[OutT]],
+    stage: Callable[[Sequence[InT]], Sequence[OutT]],
     batch: Sequence[InT | DeadLetter],
     record_of: Callable[[InT], RawRecord],
 ) -> list[OutT | DeadLetter]:
@@ -90,13 +90,13 @@ def each_alive(
 
 
 def isolating(
-    stage: Callable[[Sequence[InT]], list[OutT]],
+    stage: Callable[[Sequence[InT]], Sequence[OutT]],
     batch: Sequence[InT],
     record_of: Callable[[InT], RawRecord],
 ) -> list[OutT | DeadLetter]:
     """Run the batch at once; if a model call fails, one by one, and park those that still fail."""
     try:
-        return list(stage(batch))
+        return [*stage(batch)]
     except ModelError as error:
         if len(batch) > 1:
             return [isolating(stage, [item], record_of)[0] for item in batch]

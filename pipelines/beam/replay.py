@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from pipelines.beam.graph import DefendSnapshots
 from pipelines.settings import Settings

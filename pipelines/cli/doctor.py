@@ -57,7 +57,10 @@ def doctor(
 def examine(settings: Settings) -> Iterator[Check]:
     """Run every check; none raises."""
     yield Check(
-        "python", sys.version_info >= (3, 11), sys.version.split()[0], "install Python 3.11 or newer"
+        "python",
+        sys.version_info >= (3, 11),
+        sys.version.split()[0],
+        "install Python 3.11 or newer",
     )
     for name in LIBRARIES[settings.profile]:
         yield library(name, settings.profile)

@@ -1,0 +1,130 @@
+"""`radarstream replay`: a search history through the pipeline, then a table and a report."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from connectors.files.jsonl_sink import FILES, JsonlSink
+from connectors.state_table.memory import clear_run
+from connectors.state_table.outbox import publish_outbox
+from pipelines.beam.replay import run_replay
+from pipelines.build import shared_engine, shared_guard
+from pipelines.cli.progress import progress_of
+from pipelines.cli.results import print_results
+from pipelines.cli.run_files import (
+    ANSWERS,
+    DEAD_LETTERS,
+    SNAPSHOTS,
+    count_lines,
+    read_results,
+    write_report,
+    write_run,
+)
+from pipelines.cli.terminal import print_json, stdout
+from pipelines.evaluation.attacks.schedule import Schedule
+from pipelines.evaluation.provenance import code_revision
+from pipelines.evaluation.replay_input import ReplayInput, Survey, survey
+from pipelines.evaluation.run_record import RunRecord, StageCost
+from pipelines.settings import Profile, Settings, load_settings
+from pipelines.signals.metering import CallCounts
+from schemas.errors import ConfigurationError, InputError, ReasonClass
+
+STATE = "state.sqlite"
+
+
+def replay(
+    files: Annotated[
+        list[Path], typer.Argument(help="Yearly histories, snapshot JSONL or RealTimeQA weeks.")
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for results and state.")] = Path(
+        "build/replay"
+    ),
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
+    defense: Annotated[str | None, typer.Option(help="Which defence answers.")] = None,
+    attack: Annotated[
+        str, typer.Option(help="Poison snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
+    ] = "",
+    resume: Annotated[bool, typer.Option(help="Go on where an interrupted replay ended.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Replay a search history and defend every answer.
+
+    OUT receives answers.jsonl, attribution.jsonl, deadletter.jsonl, snapshots.jsonl (what was
+    ingested), state.sqlite (memory and response cache), run.json and report.html. Model answers
+    of earlier replays into the same directory are reused; memory starts afresh unless --resume.
+    """
+    settings = replay_settings(config, "scripted" if dry_run else profile, defense, out)
+    out.mkdir(parents=True, exist_ok=True)
+    source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
+    found = survey(source, out / SNAPSHOTS)
+    if found.records == 0:
+        raise ConfigurationError("the given files hold no record")
+    if not resume:
+        start_over(settings, out)
+    write_run(out, run_through(settings, source, found, out))
+    results = read_results(out)
+    file = write_report(out, results)
+    if as_json:
+        print_json(results.summary())
+    else:
+        print_results(results)
+        stdout.print(f"report: {file}", highlight=False, soft_wrap=True)
+    if not results.answers:
+        raise InputError(ReasonClass.MODEL_UNAVAILABLE, f"no snapshot was answered, see {out}")
+
+
+def replay_settings(
+    config: Path | None, profile: Profile | None, defense: str | None, out: Path
+) -> Settings:
+    """Load settings; a replay's state lives beside its results, never in a job's database."""
+    settings = load_settings(config, profile=profile, database=f"sqlite:///{out / STATE}")
+    if defense is None:
+        return settings
+    chosen = settings.defense.model_copy(update={"name": defense})
+    return settings.model_copy(update={"defense": chosen})
+
+
+def start_over(settings: Settings, out: Path) -> None:
+    """Forget an earlier replay's memory and results, but not what its models answered."""
+    clear_run(shared_engine(settings))
+    for name in FILES.values():
+        (out / name).unlink(missing_ok=True)
+
+
+def run_through(settings: Settings, source: ReplayInput, found: Survey, out: Path) -> RunRecord:
+    """Run the pipeline, publish its events and record what it cost."""
+    guard, engine = shared_guard(settings), shared_engine(settings)
+    generator = guard.models.generator
+    # One generation per document, one for the undefended answer and one for the defended one.
+    total = found.documents + 2 * found.snapshots
+
+    def done() -> int:
+        return generator.calls + generator.hits if isinstance(generator, CallCounts) else 0
+
+    started = perf_counter()
+    with JsonlSink(out) as sink:
+        publish_outbox(engine, sink)  # what an interrupted run had not yet published
+        with progress_of("model answers", total, done):
+            run_replay(settings, source, found.digest)
+        publish_outbox(engine, sink)
+    return RunRecord(
+        settings=settings.model_dump(mode="json"),
+        revision=code_revision(),
+        models={
+            "generator": generator.model_id,
+            "relations": guard.models.relations.model_id,
+            "embedder": guard.models.embedder.model_id,
+        },
+        stages=tuple(
+            StageCost(name, t.calls + t.hits, t.calls, t.hits, t.seconds)
+            for name, t in guard.meter.stages.items()
+        ),
+        snapshots=found.snapshots,
+        answers=count_lines(out / ANSWERS),
+        dead_letters=count_lines(out / DEAD_LETTERS),
+        seconds=perf_counter() - started,
+    )

@@ -1,0 +1,124 @@
+"""A run on the terminal: question by year, then the scores and the costs."""
+
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.cli.run_files import Results
+from pipelines.cli.terminal import cell, stdout
+from pipelines.evaluation.metrics import GroupScores, Rate, Scores, is_attacked, is_correct
+from schemas.events import AnswerEvent
+from schemas.snapshot import Labels
+from schemas.verdict import MemoryDecision
+
+MEMORY_STYLES = {
+    MemoryDecision.RETAINED: "green",
+    MemoryDecision.FALSIFIED: "yellow",
+    MemoryDecision.NONE: "dim",
+}
+
+
+def print_results(results: Results) -> None:
+    """Print everything a person wants to see first."""
+    stdout.print(answers_table(results))
+    stdout.print(costs_table(results))
+    scores = results.scores()
+    if scores:
+        stdout.print(scores_table(scores))
+    run = results.run
+    stdout.print(
+        f"{run.answers} answers from {run.snapshots} snapshots in {run.seconds:.1f} s, "
+        f"{run.dead_letters} dead letters",
+        highlight=False,
+    )
+
+
+def answers_table(results: Results) -> Table:
+    """One row per question and step."""
+    table = Table(title="answers", header_style="bold")
+    for name in ("question", "as of", "attack", "truth", "undefended", "defended", "cut", "memory"):
+        table.add_column(name, overflow="fold")
+    previous = None
+    for answer in results.answers:
+        labels = results.snapshots[answer.snapshot_id].labels or Labels()
+        first = answer.query_id != previous
+        if first and previous is not None:
+            table.add_section()
+        previous = answer.query_id
+        table.add_row(
+            cell(answer.question if first else ""),
+            f"{answer.observed_at:%Y-%m-%d}",
+            cell(attack_words(labels), "red"),
+            cell(", ".join(labels.answers[:3])),
+            judged(answer.undefended_answer, labels),
+            judged(None if answer.abstention else answer.answer, labels),
+            cut_words(answer),
+            memory_words(answer),
+        )
+    return table
+
+
+def attack_words(labels: Labels) -> str:
+    """Name the attack and where it was planted."""
+    if labels.attack is None:
+        return ""
+    return f"{labels.attack}@{'+'.join(map(str, labels.poisoned_ranks))}"
+
+
+def judged(answer: str | None, labels: Labels) -> Text:
+    """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
+    if not answer:
+        return cell("(no answer)", "dim")
+    if labels.answers and is_correct(answer, labels):
+        return cell(answer, "green")
+    if is_attacked(answer, labels):
+        return cell(answer, "bold red")
+    return cell(answer, "yellow" if labels.answers else "")
+
+
+def cut_words(answer: AnswerEvent) -> str:
+    """Say how many documents were not trusted, of how many."""
+    documents = answer.verdict.documents
+    return f"{sum(not d.kept for d in documents)}/{len(documents)}"
+
+
+def memory_words(answer: AnswerEvent) -> Text:
+    """Say what became of the previous answer."""
+    decision = answer.verdict.memory.decision
+    words = "" if decision is MemoryDecision.NONE else decision.value
+    return cell(words, MEMORY_STYLES[decision])
+
+
+def scores_table(groups: tuple[GroupScores, ...]) -> Table:
+    """Accuracy and attack success, defended beside undefended."""
+    table = Table(title="scores: the answer contains the truth, or the attacker's target [95 %]")
+    for name in ("snapshots", "answer", "steps", "accuracy", "attack success"):
+        table.add_column(name)
+    for group in groups:
+        sides = [("defended", group.defended), ("undefended", group.undefended)]
+        for side, scores in sides:
+            if scores is not None:
+                table.add_row(group.group.value, side, *score_cells(scores))
+        table.add_section()
+    return table
+
+
+def score_cells(scores: Scores) -> tuple[str, str, str]:
+    """Steps, accuracy and attack success of one row."""
+    return str(scores.steps), rate_words(scores.acc_contains), rate_words(scores.asr_contains)
+
+
+def rate_words(rate: Rate) -> str:
+    """Write a share with its interval."""
+    if rate.value is None:
+        return "-"
+    low, high = rate.interval
+    return f"{rate.value:5.0%}  [{low:.0%}, {high:.0%}]  ({rate.hits}/{rate.trials})"
+
+
+def costs_table(results: Results) -> Table:
+    """What each stage asked of the models."""
+    table = Table("stage", "requests", "model calls", "cache hits", "seconds", title="cost")
+    for stage in results.run.stages:
+        figures = (stage.requests, stage.model_calls, stage.cache_hits)
+        table.add_row(stage.stage, *map(str, figures), f"{stage.seconds:.2f}")
+    return table

@@ -1,0 +1,115 @@
+"""A run's directory: what `replay` writes there and what `report` reads back."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from connectors.files.jsonl_sink import FILES
+from pipelines.evaluation.metrics import GroupScores, Rate, score_groups
+from pipelines.evaluation.report import render_report
+from pipelines.evaluation.run_record import RunRecord
+from schemas.codec import decode_answer, decode_record
+from schemas.errors import ConfigurationError
+from schemas.events import AnswerEvent
+from schemas.records import Limits, RawRecord
+from schemas.snapshot import SearchSnapshot
+
+ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
+SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
+OWN_LIMITS = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run answered, from what, and at which cost; answers by question, then time."""
+
+    run: RunRecord
+    answers: list[AnswerEvent]
+    snapshots: dict[str, SearchSnapshot]
+
+    def scores(self) -> tuple[GroupScores, ...]:
+        """Score the answers whose snapshots are labelled."""
+        pairs = [(a, self.snapshots[a.snapshot_id].labels) for a in self.answers]
+        return score_groups([(answer, labels) for answer, labels in pairs if labels is not None])
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "run": asdict(self.run),
+            "scores": {g.group.value: plain_scores(g) for g in self.scores()},
+        }
+
+
+def plain_scores(group: GroupScores) -> dict[str, Any]:
+    """Return a group's rates with their intervals, defended and undefended."""
+    return {
+        side: None
+        if scores is None
+        else {
+            name: {"hits": rate.hits, "trials": rate.trials, "interval": rate.interval}
+            for name in scores.__slots__
+            if isinstance(rate := getattr(scores, name), Rate)
+        }
+        for side, scores in (("defended", group.defended), ("undefended", group.undefended))
+    }
+
+
+def read_results(directory: Path) -> Results:
+    """Read a run back. Raises ConfigurationError when the directory holds none."""
+    snapshots = {}
+    for number, line in enumerate(lines_of(directory / SNAPSHOTS), start=1):
+        record = RawRecord(SNAPSHOTS, number, line)
+        snapshot = decode_record(record, limits=OWN_LIMITS, now=None)
+        snapshots[snapshot.id] = snapshot
+    order = {query_id: place for place, query_id in enumerate(query_order(snapshots))}
+    answers = [decode_answer(line) for line in lines_of(directory / ANSWERS)]
+    answers = [answer for answer in answers if answer.snapshot_id in snapshots]
+    answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
+    return Results(read_run(directory / RUN), answers, snapshots)
+
+
+def query_order(snapshots: dict[str, SearchSnapshot]) -> list[str]:
+    """Return query ids in the order in which the input first names them."""
+    return list(dict.fromkeys(snapshot.query.id for snapshot in snapshots.values()))
+
+
+def lines_of(file: Path) -> Iterator[bytes]:
+    """Yield a file's lines; ConfigurationError if there is no such file."""
+    try:
+        with file.open("rb") as stream:
+            yield from stream
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"{file.parent} holds no finished replay: no {file.name}"
+        ) from None
+
+
+def count_lines(file: Path) -> int:
+    """Count a file's lines."""
+    return sum(1 for _ in lines_of(file))
+
+
+def write_run(directory: Path, run: RunRecord) -> None:
+    """Store what the run was beside its results."""
+    text = json.dumps(asdict(run), indent=2, ensure_ascii=False)
+    (directory / RUN).write_text(text + "\n", encoding="utf-8")
+
+
+def read_run(file: Path) -> RunRecord:
+    """Read what the run was."""
+    try:
+        return TypeAdapter(RunRecord).validate_json(b"".join(lines_of(file)))
+    except ValidationError as error:
+        raise ConfigurationError(f"{file} is damaged: {error.errors()[0]['msg']}") from None
+
+
+def write_report(directory: Path, results: Results) -> Path:
+    """Render the HTML report beside the results."""
+    file = directory / REPORT
+    html = render_report(results.answers, results.snapshots, results.run)
+    file.write_text(html, encoding="utf-8")
+    return file

@@ -1,0 +1,72 @@
+"""What a replay reads: every record of the given files, attacked where a schedule says so."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from connectors.files.reader import read_records
+from pipelines.evaluation.attacks.schedule import Schedule
+from schemas.codec import decode_record, encode
+from schemas.errors import InputError
+from schemas.records import Limits, RawRecord
+from schemas.snapshot import SearchSnapshot
+
+
+@dataclass(frozen=True)
+class ReplayInput:
+    """A bounded, repeatable source of raw records; picklable."""
+
+    paths: tuple[Path, ...]
+    limits: Limits
+    schedule: Schedule = Schedule()
+
+    def __call__(self) -> Iterator[RawRecord]:
+        """Read everything from the start. Records that cannot be decoded pass unchanged."""
+        slot: list[SearchSnapshot] = []
+        poisoned = self.schedule.poison(iter(slot.pop, None))
+        for path in self.paths:
+            for record in read_records(path, self.limits):
+                snapshot = self.decoded(record)
+                if snapshot is None:
+                    yield record
+                    continue
+                slot.append(snapshot)
+                attacked = next(poisoned)
+                if attacked is snapshot:
+                    yield record
+                else:
+                    yield RawRecord(record.source, record.position, encode(attacked))
+
+    def decoded(self, record: RawRecord) -> SearchSnapshot | None:
+        """Decode a record; None if the pipeline will refuse it."""
+        try:
+            return decode_record(record, limits=self.limits, now=None)
+        except InputError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A first pass over the input: how much there is, and what identifies it."""
+
+    records: int
+    snapshots: int
+    documents: int
+    digest: str
+
+
+def survey(source: ReplayInput, keep: Path) -> Survey:
+    """Count the input, and keep every usable snapshot as it will be ingested, one a line."""
+    records = snapshots = documents = 0
+    digest = sha256()
+    with keep.open("wb") as lines:
+        for record in source():
+            records += 1
+            digest.update(sha256(record.payload).digest())
+            snapshot = source.decoded(record)
+            if snapshot is not None:
+                snapshots += 1
+                documents += len(snapshot.documents)
+                lines.write(encode(snapshot) + b"\n")
+    return Survey(records, snapshots, documents, digest.hexdigest())
