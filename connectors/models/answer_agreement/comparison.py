@@ -1,0 +1,207 @@
+"""How two read answers to one question relate: one finding, and the soft evidence beside it."""
+
+from enum import Enum
+
+from rapidfuzz.distance import Indel
+
+from connectors.models.answer_agreement.question import Asked
+from connectors.models.answer_agreement.reading import Reading
+from connectors.models.answer_agreement.values import Match, compare_values
+
+
+class Finding(Enum):
+    """What the words and values of a premise and a hypothesis show; exactly one holds."""
+
+    UNCOMMITTED = "uncommitted"  # one of them makes no claim that could agree or disagree
+    SAME = "same"
+    PREMISE_ADDS = "premise_adds"  # the premise says all of the hypothesis, and more
+    HYPOTHESIS_ADDS = "hypothesis_adds"
+    HYPOTHESIS_LISTS_MORE = "hypothesis_lists_more"  # the premise is part of the list
+    VALUES_DIFFER = "values_differ"  # numbers, dates, given names, or yes against no
+    WORDS_DIFFER = "words_differ"  # no content word in common
+    KINDS_DIFFER = "kinds_differ"  # a number against a name
+    PHRASES_DIFFER = "phrases_differ"  # short phrases with a word in common, others on both sides
+    PARTLY_SHARED = "partly_shared"  # the same, but at least one is a sentence
+
+
+VARIANT_SPELLING = 0.7  # from here on, two given names may be one (Mohammed, Muhammad)
+
+_BY_VALUES = {
+    Match.SAME: Finding.SAME,
+    Match.PREMISE_FINER: Finding.PREMISE_ADDS,
+    Match.HYPOTHESIS_FINER: Finding.HYPOTHESIS_ADDS,
+    Match.DIFFERENT: Finding.VALUES_DIFFER,
+    Match.COMPATIBLE: Finding.UNCOMMITTED,
+    Match.INCOMPARABLE: Finding.KINDS_DIFFER,
+}
+
+
+def compare(premise: Reading, hypothesis: Reading) -> Finding:
+    """Relate two answers to the same question; swapping them mirrors the finding."""
+    if premise.abstained or hypothesis.abstained:
+        return Finding.UNCOMMITTED
+    if premise.plain == hypothesis.plain:
+        return Finding.SAME
+    return (
+        _compare_polarity(premise, hypothesis)
+        or _compare_denials(premise, hypothesis)
+        or _compare_claims(premise, hypothesis)
+    )
+
+
+def _compare_polarity(premise: Reading, hypothesis: Reading) -> Finding | None:
+    said = (premise.says_yes, hypothesis.says_yes)
+    if None not in said:
+        return Finding.SAME if said[0] == said[1] else Finding.VALUES_DIFFER
+    if said != (None, None) and premise.question.asked is not Asked.YES_NO:
+        bare = premise if premise.says_yes is not None else hypothesis
+        return None if bare.words or bare.values else Finding.KINDS_DIFFER
+    return Finding.KINDS_DIFFER if said != (None, None) else None
+
+
+def _compare_denials(premise: Reading, hypothesis: Reading) -> Finding | None:
+    """Relate answers of which one only says what is not so."""
+    only_denies = [
+        bool(reading.denied) and not reading.words and not reading.values
+        for reading in (premise, hypothesis)
+    ]
+    if all(only_denies):
+        same = premise.denied == hypothesis.denied
+        return Finding.SAME if same else Finding.UNCOMMITTED
+    if not any(only_denies):
+        return None
+    denier, claimer = (premise, hypothesis) if only_denies[0] else (hypothesis, premise)
+    claimed = (claimer.telling or claimer.all_keys) | {repr(value) for value in claimer.values}
+    denied = denier.denied - denier.question.words or denier.denied
+    return Finding.VALUES_DIFFER if claimed & denied else Finding.UNCOMMITTED
+
+
+def _compare_claims(premise: Reading, hypothesis: Reading) -> Finding:
+    asks_value = premise.question.asked in (Asked.NUMBER, Asked.DATE)
+    value_only = (premise.is_value_only, hypothesis.is_value_only)
+    if premise.values and hypothesis.values and (asks_value or any(value_only)):
+        found = _BY_VALUES[compare_values(premise.values, hypothesis.values)]
+        if found is Finding.HYPOTHESIS_ADDS and hypothesis.is_list and not premise.is_list:
+            found = Finding.HYPOTHESIS_LISTS_MORE
+        return _with_alternatives(premise, hypothesis, found)
+    if bool(premise.values) != bool(hypothesis.values) and (asks_value or any(value_only)):
+        return Finding.KINDS_DIFFER
+    if not premise.words or not hypothesis.words:
+        return Finding.SAME if premise.words == hypothesis.words else Finding.KINDS_DIFFER
+    found = _with_alternatives(premise, hypothesis, _compare_words(premise, hypothesis))
+    if premise.values and hypothesis.values and found is not Finding.WORDS_DIFFER:
+        match = compare_values(premise.values, hypothesis.values)
+        return Finding.VALUES_DIFFER if match is Match.DIFFERENT else found
+    return found
+
+
+def _with_alternatives(premise: Reading, hypothesis: Reading, found: Finding) -> Finding:
+    """An answer that leaves a choice open commits itself to neither."""
+    differ = (Finding.WORDS_DIFFER, Finding.VALUES_DIFFER, Finding.KINDS_DIFFER)
+    if premise.is_alternative != hypothesis.is_alternative and found not in differ:
+        return Finding.UNCOMMITTED
+    return found
+
+
+def _compare_words(premise: Reading, hypothesis: Reading) -> Finding:
+    if _is_acronym(premise, hypothesis) or _is_acronym(hypothesis, premise):
+        return Finding.SAME
+    discount = bool(premise.telling and hypothesis.telling)
+    keys = [reading.telling if discount else reading.untitled for reading in (premise, hypothesis)]
+    if premise.is_list or hypothesis.is_list:
+        found = _compare_lists(_items(premise, keys[0]), _items(hypothesis, keys[1]))
+        return _both_extra(premise, hypothesis) if found is Finding.PARTLY_SHARED else found
+    mine, theirs = _without_initials(*keys)
+    if mine != theirs and not any(len(key) > 1 or key.isdigit() for key in mine & theirs):
+        return Finding.WORDS_DIFFER
+    extra = (_extra(premise, mine - theirs, hypothesis), _extra(hypothesis, theirs - mine, premise))
+    if extra[0] and extra[1]:
+        return _namesakes(premise, hypothesis, extra) or _both_extra(premise, hypothesis)
+    if not extra[0] and not extra[1]:
+        return Finding.SAME
+    if _is_short_for(premise, hypothesis) or _is_short_for(hypothesis, premise):
+        return Finding.SAME
+    return Finding.PREMISE_ADDS if extra[0] else Finding.HYPOTHESIS_ADDS
+
+
+def _extra(reading: Reading, extra: frozenset[str], other: Reading) -> frozenset[str]:
+    """Words one answer has more, less those that only make a sentence of it."""
+    if reading.is_sentence and reading.names and other.names & reading.all_keys:
+        return extra & reading.names
+    return extra
+
+
+def _both_extra(premise: Reading, hypothesis: Reading) -> Finding:
+    sentence = premise.is_sentence or hypothesis.is_sentence
+    return Finding.PARTLY_SHARED if sentence else Finding.PHRASES_DIFFER
+
+
+def _is_acronym(short: Reading, long: Reading) -> bool:
+    return short.acronym is not None and short.acronym in long.acronyms
+
+
+def _is_short_for(short: Reading, long: Reading) -> bool:
+    """Whether one is a person's family name and the other the full name that ends with it."""
+    a, b = short.name_sequence, long.name_sequence
+    titled = any(word.is_title for reading in (short, long) for word in reading.words)
+    if not (titled or short.question.wants_person) or not 0 < len(a) < len(b):
+        return False
+    return b[-len(a) :] == a and len(b) - len(a) <= 2
+
+
+def _namesakes(
+    premise: Reading, hypothesis: Reading, extra: tuple[frozenset[str], frozenset[str]]
+) -> Finding | None:
+    """VALUES_DIFFER for two people who share only a name; None unless people are asked for."""
+    if not premise.question.wants_person or premise.is_sentence or hypothesis.is_sentence:
+        return None
+    spelling = Indel.normalized_similarity(*(" ".join(sorted(words)) for words in extra))
+    return Finding.VALUES_DIFFER if spelling < VARIANT_SPELLING else None
+
+
+def _matched_initials(a: frozenset[str], b: frozenset[str]) -> set[tuple[str, str]]:
+    """Pairs of an initial in one set and a word that it abbreviates in the other."""
+    return {
+        (letter, word)
+        for ours, theirs in ((a, b), (b, a))
+        for letter in ours - theirs
+        if len(letter) == 1 and letter.isalpha()
+        for word in theirs - ours
+        if word.startswith(letter)
+    }
+
+
+def _without_initials(
+    a: frozenset[str], b: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Both key sets without initials, once a whole word is shared, and the words they stand for."""
+    whole = {key for key in a & b if len(key) > 1}
+    if not whole:
+        return a, b
+    abbreviated = {word for pair in _matched_initials(a, b) for word in pair}
+    lone = {key for key in a ^ b if len(key) == 1 and key.isalpha()}
+    return a - abbreviated - lone, b - abbreviated - lone
+
+
+def _items(reading: Reading, keys: frozenset[str]) -> list[frozenset[str]]:
+    items = reading.items if reading.is_list else (reading.all_keys,)
+    return [kept for item in items if (kept := item & keys)] or [keys]
+
+
+def _compare_lists(premise: list[frozenset[str]], hypothesis: list[frozenset[str]]) -> Finding:
+    """Relate lists item by item: two items meet when one holds all of the other's words."""
+
+    def unmatched(
+        items: list[frozenset[str]], others: list[frozenset[str]]
+    ) -> list[frozenset[str]]:
+        return [item for item in items if not any(item <= o or o <= item for o in others)]
+
+    extra = (unmatched(premise, hypothesis), unmatched(hypothesis, premise))
+    if len(extra[0]) == len(premise):
+        shares = frozenset().union(*premise) & frozenset().union(*hypothesis)
+        return Finding.PARTLY_SHARED if shares else Finding.WORDS_DIFFER
+    if extra[0] and extra[1]:
+        return Finding.PARTLY_SHARED
+    if extra[1]:
+        return Finding.HYPOTHESIS_LISTS_MORE
+    return Finding.PREMISE_ADDS if extra[0] else Finding.SAME

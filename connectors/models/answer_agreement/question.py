@@ -1,0 +1,73 @@
+"""What a question asks for, and which words its answers merely repeat."""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from connectors.models.answer_agreement.words import Word, plain_text, read_words
+
+
+class Asked(Enum):
+    """The kind of answer a question wants."""
+
+    DATE = "date"
+    NUMBER = "number"
+    YES_NO = "yes_no"
+    OTHER = "other"
+
+
+_DATE = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b|\bin what year\b", re.I
+)
+_NUMBER = re.compile(
+    r"\bhow (?:many|much|long|old|far|tall|often|big|high|fast|large|deep|wide|heavy)\b"
+    r"|\b(?:what|which) (?:percent|percentage|proportion|fraction|number|amount|share)\b"
+    r"|\bwhat (?:is|was|are|were) the (?:\w+ ){0,3}(?:number|amount|percentage|population|price)\b",
+    re.I,
+)
+_YES_NO = re.compile(
+    r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b", re.I
+)
+_WHO = re.compile(
+    r"\b(?:who|whom|whose)\b|\bwhich (?:\w+ ){0,3}(?:person|player|actor|singer"
+    r"|politician|president|candidate|leader|author|golfer|lawmaker)\b",
+    re.I,
+)
+_CHOICE = re.compile(r"\bor\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as the answers to it are read.
+
+    `words` are the keys of its content words: repeated in an answer they say nothing, unless the
+    question offers them as alternatives ("France or Spain?").
+    """
+
+    asked: Asked
+    wants_person: bool
+    words: frozenset[str]
+
+
+def read_question(text: str) -> Question:
+    """Classify a question and collect the words that its answers may repeat for free.
+
+    >>> read_question("How many moons has Mars?").asked
+    <Asked.NUMBER: 'number'>
+    """
+    plain = plain_text(text)
+    is_choice = bool(_CHOICE.search(plain))
+    words: list[Word] = [] if is_choice else read_words(plain)
+    return Question(
+        asked=_asked(plain, is_choice=is_choice),
+        wants_person=bool(_WHO.search(plain)),
+        words=frozenset(word.key for word in words),
+    )
+
+
+def _asked(plain: str, *, is_choice: bool) -> Asked:
+    if _NUMBER.search(plain):
+        return Asked.NUMBER
+    if _YES_NO.search(plain) and not is_choice:
+        return Asked.YES_NO
+    return Asked.DATE if _DATE.search(plain) else Asked.OTHER

@@ -1,0 +1,211 @@
+"""One answer as it is compared: values, content words, list items, denials, yes or no."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from connectors.models.answer_agreement.number_words import read_roman, spell_in_digits
+from connectors.models.answer_agreement.question import Asked, Question
+from connectors.models.answer_agreement.values import (
+    PartialDate,
+    Quantity,
+    Value,
+    take_dates,
+    take_quantities,
+)
+from connectors.models.answer_agreement.words import Word, plain_text, read_words
+
+SENTENCE_WORDS = 6  # from here on, lower-case words are taken for the sentence round the answer
+
+_ABSTENTION = re.compile(
+    r"\bi (?:don'?t|do not|cannot|can'?t) (?:know|tell|say|answer|determine)\b|\bno information\b"
+    r"|\b(?:cannot|can'?t|could not) be (?:determined|answered)\b|\bnot enough information\b"
+    r"|\b(?:not|isn't|never) (?:explicitly )?(?:mentioned|stated|specified|provided|given|known)\b"
+    r"|^\W*(?:unknown|unclear|n/?a|none given|no answer|not sure|unanswerable)\W*$"
+    r"|\bdoes(?:n't| not) (?:mention|say|state|specify|provide|contain|answer)\b",
+    re.IGNORECASE,
+)
+_WRAPPER = re.compile(
+    r"^\W*(?:(?:so|thus|therefore|well|indeed)\b,?\s*|according to [^,]{1,80},\s*"
+    r"|based on [^,]{1,80},\s*|(?:the )?(?:\w+ )?answer(?: to [^:]{1,120}?)?(?: is\b|:)\s*"
+    r"|(?:it|that|this|they|there) (?:is|was|are|were|has been|will be)\b\s*|it's\s)+",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"(?<=\w\w)[;.!?](?=\s|$)|,\s|\bbut\b", re.IGNORECASE)
+_ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
+_DENIED_CLAUSE = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\s+(?:not|never)\b"
+    r"|n't\b|\bno longer\b|\bnever\b|\bneither\b|\bthere (?:is|are|was|were) no\b|\bcannot\b",
+    re.IGNORECASE,
+)
+_DENIED_REST = re.compile(r"\bnot\s+(?!only\b)", re.IGNORECASE)
+_LEADING_YES_NO = re.compile(
+    r"^\W*(?:(?P<yes>yes|yeah|yep|true|correct)|no|nope|false)\b(?!\.\s*\d)", re.IGNORECASE
+)
+_JOINED = re.compile(r"\s+and\s+|\s*&\s*|;\s*|,\s*(?:and\s+)?", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"\s+and\s+|&|;", re.IGNORECASE)
+_NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
+_ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An answer to one question, parsed once and compared many times.
+
+    `words` are the content words it affirms, `denied` the keys of those it denies; `values` its
+    numbers and dates; `says_yes` its polarity where it has one; `items` the members of a list.
+    """
+
+    plain: str
+    abstained: bool
+    says_yes: bool | None
+    words: tuple[Word, ...]
+    denied: frozenset[str]
+    values: tuple[Value, ...]
+    items: tuple[frozenset[str], ...]
+    is_list: bool
+    is_alternative: bool
+    is_sentence: bool
+    question: Question
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """Keys of the words that are neither titles nor repeated from the question."""
+        asked = self.question.words
+        return frozenset(w.key for w in self.words if w.key not in asked and not w.is_title)
+
+    @cached_property
+    def untitled(self) -> frozenset[str]:
+        """Keys without titles; with them when there is nothing else."""
+        return frozenset(w.key for w in self.words if not w.is_title) or self.all_keys
+
+    @cached_property
+    def all_keys(self) -> frozenset[str]:
+        """Keys of all content words."""
+        return frozenset(w.key for w in self.words)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Keys written with a capital."""
+        return frozenset(w.key for w in self.words if w.is_name)
+
+    @cached_property
+    def name_sequence(self) -> tuple[str, ...]:
+        """Untitled keys in order: the last is a person's family name."""
+        named = [w for w in self.words if not w.is_title and len(w.key) > 1]
+        telling = [
+            w for w in named if w.key in self.telling and (w.is_name or not self.is_sentence)
+        ]
+        return tuple(w.key for w in telling or named if w.key not in _NAME_SUFFIXES)
+
+    @cached_property
+    def content(self) -> str:
+        """The words that say something, for embedding and spelling distance."""
+        telling = [w.surface for w in self.words if w.key in self.telling]
+        return " ".join(telling) or self.plain
+
+    @cached_property
+    def acronyms(self) -> frozenset[str]:
+        """Initials of a several-word name, with and without its small words."""
+        pieces = re.findall(r"[^\W\d_]+", self.plain)
+        capital = [piece for piece in pieces if piece[:1].isupper()]
+        return frozenset(
+            "".join(word[0] for word in chosen).casefold()
+            for chosen in (pieces, capital)
+            if 2 <= len(chosen) <= 7
+        )
+
+    @property
+    def acronym(self) -> str | None:
+        """The answer as an acronym ("NATO"), if it is one."""
+        if len(self.words) != 1:
+            return None
+        surface = self.words[0].surface
+        return surface.casefold() if 2 <= len(surface) <= 6 and surface.isupper() else None
+
+    @property
+    def is_value_only(self) -> bool:
+        """Whether its numbers and dates are all it says."""
+        return bool(self.values) and not self.telling
+
+
+def read_answer(text: str, question: Question) -> Reading:
+    """Parse one answer to `question`. Never raises: any text is an answer of some kind."""
+    plain = plain_text(text)
+    body = _WRAPPER.sub("", plain) or plain
+    polarity = _polarity(body, question)
+    affirmed, denied = _split_denials(_LEADING_YES_NO.sub("", body))
+    values, rest = _take_values(affirmed, question)
+    words = read_words(rest)
+    if not words and not values and not denied:
+        words = read_words(rest, keep_stopwords=True)  # "The Who", "S"
+    denied_values, denied_rest = _take_values(denied, question)
+    is_list = bool(_CONJUNCTION.search(rest)) or rest.count(",") > 1
+    items = [frozenset(w.key for w in read_words(part)) for part in _JOINED.split(rest)]
+    return Reading(
+        plain=plain,
+        abstained=not re.search(r"\w", plain) or bool(_ABSTENTION.search(plain)),
+        says_yes=polarity,
+        words=tuple(words),
+        denied=frozenset(w.key for w in read_words(denied_rest))
+        | frozenset(repr(value) for value in denied_values),
+        values=tuple(values),
+        items=tuple(item for item in items if item),
+        is_list=is_list,
+        is_alternative=bool(_ALTERNATIVE.search(rest)),
+        is_sentence=len(plain.split()) >= SENTENCE_WORDS,
+        question=question,
+    )
+
+
+def _polarity(plain: str, question: Question) -> bool | None:
+    leading = _LEADING_YES_NO.match(plain)
+    if leading:
+        return bool(leading["yes"])
+    if question.asked is not Asked.YES_NO:
+        return None
+    if _DENIED_CLAUSE.search(plain) or _DENIED_REST.search(plain):
+        return False
+    repeats = any(word.key in question.words for word in read_words(plain))
+    return True if repeats else None
+
+
+def _split_denials(body: str) -> tuple[str, str]:
+    """What a text affirms and what it denies, clause by clause."""
+    if not re.search(r"not|n't|never|no longer|neither|there (?:is|are|was|were) no", body, re.I):
+        return body, ""
+    if whole := _ALL_DENIED.match(body):
+        return "", whole[1]
+    affirmed, denied = [], []
+    for clause in _CLAUSE.split(body):
+        if _DENIED_CLAUSE.search(clause):
+            denied.append(clause)
+            continue
+        before, *after = _DENIED_REST.split(clause, maxsplit=1)
+        affirmed.append(before)
+        denied.extend(after)
+    return ", ".join(part for part in affirmed if part.strip()), ", ".join(denied)
+
+
+def _take_values(text: str, question: Question) -> tuple[list[Value], str]:
+    """Numbers and dates that matter, and the rest of the text.
+
+    A date beside other words ("Elvis Presley in 1961") is dropped unless dates are asked for.
+    """
+    if not text.strip():
+        return [], ""
+    if question.asked is Asked.NUMBER and (roman := read_roman(text.strip(" ."))):
+        return [Quantity(roman, roman)], ""
+    asked = question.asked
+    dates, rest = take_dates(
+        text, bare_years=asked is not Asked.NUMBER, bare_months=asked is Asked.DATE
+    )
+    rest = spell_in_digits(rest, wants_number=asked in (Asked.NUMBER, Asked.DATE))
+    quantities, rest = take_quantities(rest)
+    has_words = any(word.key not in question.words for word in read_words(rest))
+    kept: list[PartialDate] = dates
+    if asked is Asked.NUMBER and quantities:
+        kept = []
+    elif asked is not Asked.DATE and has_words:
+        kept = [date for date in dates if not date.aside]
+    return [*kept, *quantities], rest

@@ -1,0 +1,197 @@
+"""RelationScorer over a natural language inference cross-encoder from weights on this disk.
+
+RADAR and ReliabilityRAG use DeBERTa-v3 models. Model families order their labels differently, so
+the order is read from the model's own `id2label`, and a canary of three pairs with known relations
+must come out right before the first answer is scored. Answers are short ("15%"), which is no
+proposition: both sides are set into the same sentence with the question.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from connectors.models.local_weights import (
+    forbid_hub_access,
+    model_directory,
+    weights_digest,
+)
+from schemas.errors import ConfigurationError, ModelError
+from schemas.evidence import FloatArray
+from schemas.prompt import AnswerPair
+
+CLASSES = ("entailment", "neutral", "contradiction")
+_CANONICAL = {
+    "entailment": "entailment",
+    "entail": "entailment",
+    "entails": "entailment",
+    "neutral": "neutral",
+    "contradiction": "contradiction",
+    "contradict": "contradiction",
+    "contradicts": "contradiction",
+}
+CANARY = (
+    ("A man is playing the guitar on a stage.", "A man is playing the guitar on a stage."),
+    ("A man is playing the guitar on a stage.", "Mars has two small moons."),
+    ("A man is playing the guitar on a stage.", "No man is playing the guitar on a stage."),
+)  # in the order of CLASSES
+LONGEST = 512  # tokens a pair; longer ones lose the end of the longer sentence
+TEMPLATE = "sentence-1"  # part of model_id: change it when `proposition` changes
+
+
+def proposition(question: str, answer: str) -> str:
+    """One declarative sentence that holds the question and an answer to it.
+
+    >>> proposition("Who leads France?", "Emmanuel Macron.")
+    'The answer to the question "Who leads France?" is: Emmanuel Macron.'
+    """
+    return 'The answer to the question "' + question.strip() + '" is: ' + answer.strip(" .") + "."
+
+
+def label_columns(id2label: Mapping[int, str]) -> list[int]:
+    """Columns of a model's output that hold entailment, neutral and contradiction.
+
+    Raises ConfigurationError unless there are exactly these three, under a known name.
+    """
+    column: dict[str, int] = {}
+    for index, label in id2label.items():
+        name = _CANONICAL.get(str(label).strip().casefold())
+        if name is None or name in column:
+            raise ConfigurationError(
+                f"not an NLI model with entailment, neutral, contradiction: {dict(id2label)}"
+            )
+        column[name] = int(index)
+    if sorted(column.values()) != [0, 1, 2]:
+        raise ConfigurationError(f"NLI labels are incomplete: {dict(id2label)}")
+    return [column[name] for name in CLASSES]
+
+
+class CrossEncoderNli:
+    """NLI over answers to the same question; loads on first use, then thread-safe.
+
+    Parameters
+    ----------
+    model: directory or cached hub name of a sequence-classification model with its tokenizer.
+    batch_size: pairs per forward pass; pairs of similar length share a batch.
+    device: None takes CUDA when present.
+    canary: False accepts a model that fails the canary; only for models known to be right.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        batch_size: int = 32,
+        device: str | None = None,
+        canary: bool = True,
+    ) -> None:
+        self._name = model
+        self._batch_size = batch_size
+        self._device = device
+        self._canary = canary
+        self._columns: list[int] = []
+        self._model: Any = None
+        self._tokenizer: Any = None
+        self._lock = Lock()
+
+    @property
+    def model_id(self) -> str:
+        """Fingerprint of weights, tokenizer and sentence template."""
+        return f"cross-encoder-nli@{weights_digest(model_directory(self._name))}/{TEMPLATE}"
+
+    def load(self) -> None:
+        """Read the weights and try the canary now; ConfigurationError when either fails."""
+        with self._lock:
+            if self._model is None:
+                self._read()
+                try:
+                    self._try_canary()
+                except (ConfigurationError, ModelError):
+                    self._model = None
+                    raise
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        """(m, 3) rows that sum to 1: entailment, neutral, contradiction; each pair scored once."""
+        if not pairs:
+            return np.zeros((0, 3))
+        self.load()
+        sentences = [
+            (proposition(p.question, p.premise), proposition(p.question, p.hypothesis))
+            for p in pairs
+        ]
+        unique = {pair: row for row, pair in enumerate(dict.fromkeys(sentences))}
+        with self._lock:
+            rows = self._score(list(unique))
+        return rows[[unique[pair] for pair in sentences]]
+
+    def _score(self, sentences: list[tuple[str, str]]) -> FloatArray:
+        rows = np.empty((len(sentences), 3))
+        for chosen in _length_buckets(sentences, self._batch_size):
+            rows[chosen] = self._forward([sentences[i] for i in chosen])
+        return rows
+
+    def _forward(self, batch: list[tuple[str, str]]) -> FloatArray:
+        import torch
+
+        premises, hypotheses = zip(*batch, strict=True)
+        try:
+            encoded = self._tokenizer(
+                list(premises),
+                list(hypotheses),
+                padding=True,
+                truncation=True,
+                max_length=self._longest(),
+                return_tensors="pt",
+            ).to(self._model.device)
+            with torch.inference_mode():
+                logits = self._model(**encoded).logits.double().cpu()
+            scores: FloatArray = torch.softmax(logits, dim=-1).numpy()[:, self._columns]
+        except (RuntimeError, ValueError, IndexError, KeyError) as error:
+            raise ModelError(f"NLI over {len(batch)} pairs failed: {error}") from error
+        if not np.isfinite(scores).all():
+            raise ModelError("the NLI model returned a probability that is not finite")
+        return scores
+
+    def _longest(self) -> int:
+        positions = getattr(self._model.config, "max_position_embeddings", LONGEST)
+        return min(LONGEST, int(positions), int(self._tokenizer.model_max_length))
+
+    def _read(self) -> None:
+        directory = model_directory(self._name)
+        forbid_hub_access()
+        try:
+            import torch
+            from transformers import AutoModelForSequenceClassification, AutoTokenizer
+        except ImportError as error:
+            raise ConfigurationError(
+                "transformers and torch are missing: pip install 'radarstream[gpu]'"
+            ) from error
+        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            self._tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
+            model = AutoModelForSequenceClassification.from_pretrained(
+                str(directory), local_files_only=True
+            )
+            self._columns = label_columns(model.config.id2label)
+            self._model = model.to(device).eval()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ConfigurationError(f"no NLI model at {directory}: {error}") from error
+
+    def _try_canary(self) -> None:
+        if not self._canary:
+            return
+        found = [CLASSES[row.argmax()] for row in self._score(list(CANARY))]
+        if found != list(CLASSES):
+            raise ConfigurationError(
+                f"the NLI model at {self._name} fails its canary: expected {list(CLASSES)}, "
+                f"found {found}; its labels may be in another order than its id2label says"
+            )
+
+
+def _length_buckets(sentences: list[tuple[str, str]], size: int) -> Iterator[list[int]]:
+    """Indices in batches of similar length, longest first so that memory fails early."""
+    order = sorted(range(len(sentences)), key=lambda i: -sum(map(len, sentences[i])))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
