@@ -197,7 +197,8 @@ class Radar:
         response = yield Embed(tuple(graph.texts[i] for i in members))
         vectors = finite_rows("embeddings", response, len(members))
         cosines = vectors @ vectors.T
-        means = (cosines.sum(axis=1) - np.diagonal(cosines)) / (len(members) - 1)
+        np.fill_diagonal(cosines, 0.0)
+        means = cosines.sum(axis=1) / (len(members) - 1)
         agreeing = members[means >= self.similarity_threshold]
         if len(agreeing) == 0:
             return selected

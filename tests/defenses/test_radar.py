@@ -13,6 +13,7 @@ from defenses.protocol import Complete, Embed, Relate
 from defenses.radar import Radar, keep_evidence, reject_evidence
 from schemas.errors import EvidenceError
 from schemas.evidence import Evidence
+from schemas.memory import Belief
 from schemas.prompt import Task
 from schemas.verdict import Abstention, MemoryVerdict, Reason, Verdict
 from tests.builders import camps, claims_evidence, make_evidence, make_snapshot
@@ -168,6 +169,15 @@ class TestIsolation:
         radar = Radar(similarity_threshold=threshold - 1e-9)
         assert judge(evidence, radar, embedding=embedding).kept_ranks == kept
 
+    def test_an_answer_exactly_at_the_threshold_stays(self):
+        """B's mean cosine is exactly 0.5, that of the others 0.75."""
+        rows = {"A": (1.0, 0.0), "B": (0.5, 0.5), "C": (1.0, 0.0)}
+        evidence = claims_evidence(["A", "B", "C"], agree=0.05, leak=0.9)
+        verdict = judge(
+            evidence, Radar(similarity_threshold=0.5), embedding=lambda text: rows[text]
+        )
+        assert verdict.kept_ranks == (1, 2, 3)
+
     def test_g_a8_when_all_would_go_all_stay(self):
         embedding = self.vectors([[1, 0.2], [0.2, 1]])
         evidence = make_evidence(np.full((2, 2), 0.9), np.zeros((2, 2)))
@@ -299,6 +309,15 @@ class TestDegenerate:
         bare = Evidence(evidence.query, evidence.observed_at, evidence.documents, **signals)
         with pytest.raises(EvidenceError, match=missing.removesuffix("s")):
             judge(bare)
+
+    @pytest.mark.parametrize(
+        "row", [[1.1, 0.0, 0.0], [-0.1, 0.6, 0.5], [0.5, 0.5], [0.2, 0.3, 0.4, 0.1]]
+    )
+    def test_relations_that_are_no_probabilities_raise(self, row: list[float]):
+        defending = Radar().defend(claims_evidence(["A"]), Belief("A", 0.5, 0.5))
+        next(defending)
+        with pytest.raises(EvidenceError, match="probabilities"):
+            defending.send(np.tile(row, (2, 1)))
 
     @pytest.mark.parametrize(
         ("setting", "value"),

@@ -37,6 +37,10 @@ def test_equal_documents_are_all_central(n: int, weight: float):
     assert rescaled(raw).tolist() == [1.0] * n
 
 
+def test_differences_too_small_to_mean_anything_are_none():
+    assert rescaled(np.array([0.5, 0.5 + 9e-7, 0.5])).tolist() == [1.0] * 3
+
+
 @given(st.floats(0.0, 1.0))
 def test_two_documents_are_always_equal(weight: float):
     assert rescaled(eigenvector_centrality(uniform(2, weight))).tolist() == [1.0, 1.0]
