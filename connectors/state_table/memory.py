@@ -18,10 +18,11 @@ KEYS_PER_SELECT = 500
 class MemoryRow:
     """A query's memory as stored; columns of the same names.
 
-    `step` counts folded snapshots. `as_of_ms` is the newest folded event time. `log_epoch` names
-    the log that the last folded record came from (a Kafka cluster id, a file's digest) and
-    `log_offset` is the highest offset folded from that log's `log_partition`; see `advance`.
-    `state` is the defence's encoded state, opaque here.
+    `step` counts folded snapshots. `as_of_ms` and `log_offset` are the event time and the offset
+    of the record folded last, `log_epoch` and `log_partition` the log it came from (a Kafka
+    cluster id, a file's digest). `log_high_offset` is the highest offset folded from that log,
+    which `advance` carries along; it is never below `log_offset`. `state` is the defence's
+    encoded state, opaque here.
     """
 
     query_id: str
@@ -32,17 +33,23 @@ class MemoryRow:
     log_partition: int
     log_offset: int
     state: bytes
+    log_high_offset: int = -1
+
+    def __post_init__(self) -> None:
+        if self.log_high_offset < self.log_offset:
+            object.__setattr__(self, "log_high_offset", self.log_offset)
 
 
 def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
-    """Return `new` with the offset a row must carry after folding `new`'s record.
+    """Return `new` with the highest offset folded from its log so far.
 
-    Records are folded by event time, so an earlier fold of the same log may have had a higher
-    offset; forgetting it would call that record late when it is read again.
+    Records are folded by event time, so an earlier fold may have had a higher offset; forgetting
+    it would call that record late when it is read again. Whoever folds several records of a query
+    before committing passes each intermediate row through here.
     """
-    if previous is None or _log(previous) != _log(new) or previous.log_offset <= new.log_offset:
+    if previous is None or _log(previous) != _log(new):
         return new
-    return replace(new, log_offset=previous.log_offset)
+    return replace(new, log_high_offset=max(previous.log_high_offset, new.log_high_offset))
 
 
 def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
@@ -64,11 +71,9 @@ def commit_fold(
 ) -> MemoryRow:
     """Replace `previous`, as it was loaded, by `new` and queue the events, all or nothing.
 
-    Returns the row as stored (see `advance`). `new` may be several steps ahead: make one call per
-    query and batch, after folding all its records, because the row says nothing of a record that
-    was folded out of offset order and committed alone. Of several writers that loaded the same
-    row one wins and the others get StateConflictError, with nothing written. ValueError when
-    `new` does not lie ahead of `previous`.
+    Returns the row as stored (see `advance`). `new` may be several steps ahead. Of several
+    writers that loaded the same row one wins and the others get StateConflictError, with nothing
+    written. ValueError when `new` does not lie ahead of `previous`.
     """
     if previous is not None and (
         new.query_id != previous.query_id

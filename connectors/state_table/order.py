@@ -12,30 +12,28 @@ def order_decision(
 ) -> Decision:
     """Decide what becomes of one record, given what its query's row has folded so far.
 
-    Records of a query are folded in ascending (as_of_ms, log_offset), so anything newer than the
+    Records of a query are folded in ascending (as_of_ms, log_offset), so what is newer than the
     row's event time cannot have been folded and is, whatever its offset: a record held back for
     late ones has a small offset and a new time. For the rest, offsets mean something only within
     one log, that is one epoch and one partition:
 
-    ============  ==========================  ==============================
-    event time    same log                    another log
-    ============  ==========================  ==============================
-    newer         fold                        fold
-    equal         replayed if the offset is   replayed: one observation,
-                  not past the row's, or fold  copied to a new log
-    older         replayed if the offset is   late: offsets restarted, so
-                  not past the row's, or late  nothing says it was folded
-    ============  ==========================  ==============================
+    ==========  ===============================  ================================
+    event time  same log                         another log
+    ==========  ===============================  ================================
+    newer       fold                             fold
+    equal       replayed up to log_offset,       replayed: one observation,
+                else fold                        copied to a new log
+    older       replayed up to log_high_offset,  late: its offsets restarted, so
+                else late                        nothing says it was folded
+    ==========  ===============================  ================================
 
     "replayed" is skipped in silence, "late" becomes a dead letter. A late record must reach the
     outbox no later than the fold that follows it in the log, or a crash between the two turns it
-    into a replay: pass both to one `commit_fold`.
+    into a replay: append it first, or pass both to one `commit_fold`.
     """
     if row is None or as_of_ms > row.as_of_ms:
         return "fold"
     same_log = (log_epoch, log_partition) == (row.log_epoch, row.log_partition)
-    if same_log and log_offset <= row.log_offset:
-        return "replayed"
-    if as_of_ms < row.as_of_ms:
-        return "late"
-    return "fold" if same_log else "replayed"
+    if as_of_ms == row.as_of_ms:
+        return "fold" if same_log and log_offset > row.log_offset else "replayed"
+    return "replayed" if same_log and log_offset <= row.log_high_offset else "late"

@@ -28,6 +28,7 @@ MEMORY = Table(
     Column("log_partition", Integer, nullable=False),
     Column("log_offset", BigInteger, nullable=False),
     Column("state", LargeBinary, nullable=False),
+    Column("log_high_offset", BigInteger, nullable=False),
 )
 
 # AUTOINCREMENT: a sequence number is never given out twice, so that a slow publisher which marks

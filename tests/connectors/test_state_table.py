@@ -133,12 +133,14 @@ def test_a_row_never_moves_back(engine: Engine, new: MemoryRow) -> None:
 
 def test_the_highest_offset_of_a_log_is_kept(engine: Engine) -> None:
     first = replace(make_row(step=1), log_offset=6)
-    second = replace(make_row(step=2), log_offset=5)
+    second = replace(make_row(step=2), log_offset=5, log_high_offset=-1)
+    assert first.log_high_offset == 6
     commit_fold(engine, None, first)
-    assert commit_fold(engine, first, second) == replace(second, log_offset=6)
-    assert load(engine, ["q-1"])["q-1"].log_offset == 6
-    assert advance(first, replace(second, log_epoch="cluster-b")).log_offset == 5
-    assert advance(first, replace(second, log_partition=1)).log_offset == 5
+    stored = commit_fold(engine, first, second)
+    assert (stored.log_offset, stored.log_high_offset) == (5, 6)
+    assert load(engine, ["q-1"])["q-1"] == stored
+    assert advance(first, replace(second, log_epoch="cluster-b")).log_high_offset == 5
+    assert advance(first, replace(second, log_partition=1)).log_high_offset == 5
 
 
 def test_the_stored_payload_wins_over_a_second_one_of_the_same_id(engine: Engine) -> None:
