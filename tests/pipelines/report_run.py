@@ -1,7 +1,7 @@
 """A small run for the report's tests: the real RADAR over invented pages, models scripted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
@@ -196,3 +196,50 @@ def make_record() -> RunRecord:
         dead_letters=1,
         seconds=742.6,
     )
+
+
+SCRIPT = "<script>window.pwned=1</script>"
+IMAGE = '"><img src=x onerror="window.pwned=1">'
+HOSTILE_TOPICS = (
+    Topic(f"Who {SCRIPT} wins {IMAGE}?", {0: f"{IMAGE} Ana", 2: "</script><svg onload=pwned()>"},
+          "{{7*7}} ${7*7} <!-- ]]> -->", {1: 2, 2: 1}),
+    Topic("'; window.pwned=1; //</style><style>*{display:none}", {0: "W" * 900, 1: "\u202eevil"},
+          "<iframe srcdoc='<script>parent.pwned=1</script>'>", {1: 6}),
+    Topic("👩‍👩‍👧 emoji é\u0301 and מי ראש הממשלה and 誰が市長ですか", {0: "東京\x07\x1b[31m"},
+          "\ud800 lone, tags \U000e0041\U000e0042", {2: 2}),
+)  # fmt: skip
+HOSTILE_URLS = (
+    "javascript:window.pwned=1",
+    "https://a.example/\"onmouseover=\"window.pwned=1",
+    "data:text/html,<script>window.pwned=1</script>",
+    f"https://b.example/?q={SCRIPT}",
+    "https://xn--80ak6aa92e.example/" + "a" * 400,
+    "https://раураl.example/login",
+    "\x01javascript:window.pwned=1",
+)  # fmt: skip
+
+
+def hostile_run() -> tuple[list[AnswerEvent], dict[str, SearchSnapshot], RunRecord]:
+    """A run in which every free text is an attack on the reader."""
+    answers, snapshots = make_run(HOSTILE_TOPICS, steps=3, documents=8)
+    for key, snapshot in snapshots.items():
+        documents = tuple(
+            replace(
+                document,
+                title=(SCRIPT, IMAGE, "x" * 700, "\u202egnp.exe", "")[document.rank % 5],
+                url=HOSTILE_URLS[document.rank % len(HOSTILE_URLS)],
+                text=f"{IMAGE}{SCRIPT}</details></table></svg>{'y' * 500}\x00\x0c{document.text}",
+            )
+            for document in snapshot.documents
+        )
+        labels = replace(snapshot.labels, attack=snapshot.labels.attack and f"pia{IMAGE}")
+        snapshots[key] = replace(snapshot, documents=documents, labels=labels)
+    answers = [replace(event, query_id=f"{event.query_id}{IMAGE}") for event in answers]
+    record = replace(
+        make_record(),
+        settings={SCRIPT: IMAGE, "text": "</pre></script>"},
+        revision=IMAGE,
+        models={SCRIPT: IMAGE},
+        stages=(StageCost(IMAGE, 0, 0, 0, 0.0),),
+    )
+    return answers, snapshots, record

@@ -60,7 +60,7 @@ class Columns:
 def history(query: QueryView) -> Markup:
     """Truth, defended and undefended answers, belief and memory of one query, step by step."""
     steps = query.steps
-    columns = Columns(len(steps), min(164.0, 984 / len(steps)) if len(steps) <= 11 else 30.0)
+    columns = Columns(len(steps), min(164.0, max(30.0, 984 / len(steps))))
     rows: list[Markup] = []
     y = float(AXIS)
     if any(step.truth for step in steps):
@@ -74,7 +74,7 @@ def history(query: QueryView) -> Markup:
     if any(step.memory.support_posterior is not None for step in steps):
         y += 20
         rows.append(_belief_panel(steps, columns, y, "support", "Staying"))
-        y += PANEL + 30
+        y += PANEL + 36
         rows.append(_belief_panel(steps, columns, y, "conflict", "Being wrong"))
         y += PANEL + 20
         rows.append(_memory_row(steps, columns, y))
@@ -152,8 +152,9 @@ def _attack_bands(steps: Sequence[StepView], columns: Columns, bottom: float) ->
                 rx=4,
                 class_="attack-band",
             )
-            x = columns.left(index) + 4
-            yield element("path", d=f"M{number(x)} 3h7l-2 3 2 3h-6v5h-1z", class_="attack-mark")
+            if columns.width >= 48:
+                x = number(columns.left(index) + 4)
+                yield element("path", d=f"M{x} 3h7l-2 3 2 3h-6v5h-1z", class_="attack-mark")
 
 
 def _row_label(text: str, y: float) -> Markup:
@@ -258,7 +259,8 @@ def _belief_panel(
         )
         if columns.wide:
             # Away from the prior, where neither the shift nor a peak's line runs.
-            below = posterior < prior or (posterior == prior and posterior < 0.5)
+            still = abs(posterior - prior) < 0.15
+            below = posterior < 0.5 if still else posterior < prior
             y = height(posterior) + (15 if below else -8)
             dots.append(element("text", f"{prior:.2f} → {posterior:.2f}", x=x, y=y, class_="value"))
     marks.append(element("polyline", points=" ".join(line), class_="belief-line"))

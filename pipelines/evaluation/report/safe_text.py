@@ -20,10 +20,10 @@ HIDDEN = re.compile(
 )
 MAX_LINK_CHARACTERS = 2_000
 REDACTED = "(redacted)"
-_SECRET_KEY = re.compile(
-    r"(^|[_.-])(api_?key|secret|password|passwd|token|credentials?|authorization)$", re.I
-)
-_URL_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]+@")
+_SECRET = r"(api[_-]?key|secret|password|passwd|token|credentials?|authorization)"
+_SECRET_KEY = re.compile(rf"(^|[_.-]){_SECRET}$", re.I)
+_URL_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@\s]+@")
+_URL_PARAMETER = re.compile(rf"([?&]{_SECRET}=)[^&\s]+", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +111,7 @@ def without_secrets(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [without_secrets(held) for held in value]
-    return _URL_PASSWORD.sub(rf"\1:{REDACTED}@", value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        value = _URL_PASSWORD.sub(rf"\1:{REDACTED}@", value)
+        return _URL_PARAMETER.sub(rf"\1{REDACTED}", value)
+    return value

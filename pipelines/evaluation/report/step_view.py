@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.evaluation.report.outcome import Outcome, judge, mentions
+from pipelines.evaluation.metrics import contains, is_attacked
+from pipelines.evaluation.report.outcome import Outcome, judge
 from pipelines.evaluation.report.safe_text import (
     Excerpt,
     domain,
@@ -167,7 +168,7 @@ def build_step(
         changed=bool(event.changed),
         labels=labels,
         truth=(" and " if labels.all_answers_required else " / ").join(labels.answers),
-        fooled_now=bool(labels.target) and not abstained and mentions(event.answer, targets[-1]),
+        fooled_now=not abstained and is_attacked(event.answer, labels, strict=True),
         documents=rows,
         memory=event.verdict.memory,
         energy=_energy_parts(event.verdict),
@@ -213,7 +214,7 @@ def _document_rows(
                 attack=(labels.attack or "planted")
                 if verdict.rank in labels.poisoned_ranks
                 else None,
-                teaches_lie=any(mentions(answer or "", target) for target in targets),
+                teaches_lie=any(contains(answer or "", target, strict=True) for target in targets),
             )
         )
     return tuple(rows)

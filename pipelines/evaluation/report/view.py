@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.evaluation.report.outcome import Outcome, Rate, is_correct, mentions
+from pipelines.evaluation.metrics import Response, Scores, score
+from pipelines.evaluation.report.outcome import Outcome
 from pipelines.evaluation.report.safe_text import shorten
 from pipelines.evaluation.report.step_view import DocumentRow, StepView, build_step
 from pipelines.evaluation.run_record import RunRecord
@@ -89,14 +90,13 @@ class FindingGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """Rates of one kind of answers (defended or not)."""
+class ScoreRow:
+    """Scores of one kind of answers, defended or not, over all, benign and attacked steps."""
 
     name: str
-    accuracy: Rate
-    benign_accuracy: Rate
-    attacked_accuracy: Rate
-    attack_success: Rate
+    overall: Scores
+    benign: Scores
+    attacked: Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class ReportView:
     first_date: str
     last_date: str
     defenses: tuple[str, ...]
-    scores: tuple[Scores, ...]
+    scores: tuple[ScoreRow, ...]
     groups: tuple[FindingGroup, ...]
     sources: tuple[SourceRow, ...]
     run: RunRecord
@@ -223,37 +223,27 @@ def _columns(queries: Sequence[QueryView]) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _scores(queries: Sequence[QueryView]) -> tuple[Scores, ...]:
+def _scores(queries: Sequence[QueryView]) -> tuple[ScoreRow, ...]:
     steps = [step for query in queries for step in query.steps]
     if not any(step.labels.answers or step.target for step in steps):
         return ()
-    defended = [(step, "" if step.abstention else step.event.answer) for step in steps]
-    compared = [
-        (step, step.event.undefended_answer)
+    defended = [Response(None if s.abstention else s.event.answer, s.labels) for s in steps]
+    undefended = [
+        Response(step.event.undefended_answer or None, step.labels)
         for step in steps
-        if step.event.undefended_answer is not None
+        if step.undefended is not None
     ]
-    rows = (_score("Defended", defended), _score("Undefended", compared))
-    return rows if compared else rows[:1]
+    rows = (_score_row("Defended", defended), _score_row("Undefended", undefended))
+    return rows if undefended else rows[:1]
 
 
-def _score(name: str, answered: Sequence[tuple[StepView, str]]) -> Scores:
-    """Rates by containment; an abstention, given as "", is neither correct nor fooled."""
-    known = [(step, answer) for step, answer in answered if step.labels.answers]
-    right = [(is_correct(answer, step.labels), bool(step.attack)) for step, answer in known]
-    return Scores(
+def _score_row(name: str, responses: Sequence[Response]) -> ScoreRow:
+    return ScoreRow(
         name=name,
-        accuracy=_rate([hit for hit, _ in right]),
-        benign_accuracy=_rate([hit for hit, attacked in right if not attacked]),
-        attacked_accuracy=_rate([hit for hit, attacked in right if attacked]),
-        attack_success=_rate(
-            [mentions(text, step.target) for step, text in answered if step.attack and step.target]
-        ),
+        overall=score(responses),
+        benign=score(r for r in responses if r.labels.attack is None),
+        attacked=score(r for r in responses if r.labels.attack is not None),
     )
-
-
-def _rate(hits: Sequence[bool]) -> Rate:
-    return Rate(sum(hits), len(hits))
 
 
 def _finding_groups(queries: Sequence[QueryView]) -> list[FindingGroup]:

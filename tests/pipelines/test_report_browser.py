@@ -1,0 +1,232 @@
+"""The report in a real headless Chromium: no errors, no network, nothing injected ever runs."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from pipelines.evaluation.report import render_report
+from tests.pipelines.report_run import hostile_run, make_record, make_run
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+CHROMEDRIVER = shutil.which("chromedriver")
+WIDE, NARROW = 1280, 420
+
+# Every visible text's contrast with what is painted behind it, worst first (WCAG 2, 1.4.3).
+CONTRAST = """
+const parse = (c) => { const m = c.match(/[\\d.]+/g).map(Number);
+  if (c.startsWith("color(srgb")) for (let i = 0; i < 3; i++) m[i] *= 255;
+  return m.length < 4 ? [...m, 1] : m; };
+const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+const light = (c) => { const [r, g, b] = c.slice(0, 3).map((v) => { v /= 255;
+  return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
+  return .2126 * r + .7152 * g + .0722 * b; };
+const behind = (e) => { const layers = [];
+  for (let n = e; n; n = n.parentElement) layers.push(parse(getComputedStyle(n).backgroundColor));
+  return layers.reverse().reduce((under, layer) => over(layer, under), [255, 255, 255, 1]); };
+const found = [];
+for (const e of document.querySelectorAll("body *:not(svg):not(svg *):not(script)")) {
+  const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+  if (!own || !e.checkVisibility() || e.closest(".visually-hidden, .skip")) continue;
+  const back = behind(e), ink = over(parse(getComputedStyle(e).color), back);
+  const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+  found.push([(a + .05) / (b + .05), e.className, e.textContent.slice(0, 40)]);
+}
+return found.sort((x, y) => x[0] - y[0]).slice(0, 3);
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    if CHROMIUM is None or CHROMEDRIVER is None:
+        message = "no chromium and chromedriver on PATH: the report was not rendered"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+                 "--disable-background-networking", "--no-first-run",
+                 f"--user-data-dir={profile}"):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.set_capability("unhandledPromptBehavior", "ignore")
+    # Both paths are given, so Selenium Manager has nothing to look for and downloads nothing.
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(CHROMEDRIVER))
+    driver.set_page_load_timeout(60)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("sample") / "report.html"
+    file.write_text(render_report(*make_run(), make_record()), "utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("hostile") / "report.html"
+    answers, snapshots, record = hostile_run()
+    file.write_text(render_report(answers, snapshots, record, title="<b>hostile</b>"), "utf-8")
+    return file
+
+
+def show(browser: webdriver.Chrome, file: Path, width: int = WIDE, scheme: str = "light") -> None:
+    """Open a page afresh at a width, with empty logs before and animations off."""
+    browser.get("about:blank")
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.get(file.as_uri())
+
+
+def unfold(browser: webdriver.Chrome) -> None:
+    """Open every fold, so that everything is laid out."""
+    browser.execute_script(
+        "for (const d of document.querySelectorAll('details')) d.open = true;"
+        "for (const q of document.querySelectorAll('.query')) q.style.contentVisibility='visible';"
+    )
+
+
+def requested(browser: webdriver.Chrome) -> list[str]:
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return [params["request"]["url"] for params in sent]
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile"])
+def test_opens_quietly(browser, request, name):
+    file = request.getfixturevalue(name)
+    show(browser, file)
+    unfold(browser)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] != "DEBUG"] == []
+    urls = requested(browser)
+    assert file.as_uri() in urls  # the log is being read
+    assert [url for url in urls if url not in (file.as_uri(), "about:blank", "data:,")] == []
+
+
+def test_the_log_would_show_a_blocked_script(browser, tmp_path):
+    page = render_report(*make_run(steps=1), make_record())
+    file = tmp_path / "tampered.html"
+    file.write_text(page.replace("</main>", "</main><script>window.pwned=1</script>"), "utf-8")
+    show(browser, file)
+    errors = [entry["message"] for entry in browser.get_log("browser")]
+    assert any("Content Security Policy" in message for message in errors)
+    assert browser.execute_script("return window.pwned") is None
+
+
+def test_injected_text_never_runs(browser, hostile):
+    show(browser, hostile)
+    unfold(browser)
+    for link in browser.execute_script("return [...document.links].map((a) => a.protocol)"):
+        assert link in ("file:", "http:", "https:")
+    browser.execute_script(
+        "for (const a of document.querySelectorAll('a:not([href])')) a.click();"
+        "for (const e of document.querySelectorAll('bdi')) "
+        "e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));"
+    )
+    assert browser.execute_script("return window.pwned") is None
+    foreign = "img, iframe, object, embed, base, form[action], body script ~ *, foreignObject"
+    assert browser.execute_script(f"return document.querySelectorAll('{foreign}').length") == 0
+    assert browser.execute_script("return document.scripts.length") == 1
+    with pytest.raises(NoAlertPresentException):
+        _ = browser.switch_to.alert.text
+    assert "<script>window.pwned=1</script>" in browser.find_element(By.TAG_NAME, "main").text
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile"])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_nothing_sticks_out(browser, request, name, width):
+    show(browser, request.getfixturevalue(name), width)
+    unfold(browser)
+    extent = browser.execute_script(
+        "return [document.documentElement.scrollWidth, window.innerWidth,"
+        " document.querySelectorAll('.query').length]"
+    )
+    assert extent[0] <= extent[1] == width
+    assert extent[2] > 0
+
+
+def shown_questions(browser: webdriver.Chrome) -> int:
+    return browser.execute_script(
+        "return [...document.querySelectorAll('details.query')].filter((q) => !q.hidden).length"
+    )
+
+
+def test_filters(browser, sample):
+    show(browser, sample)
+    assert shown_questions(browser) == 12
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")  # the shortcut focuses the field
+    field = browser.switch_to.active_element
+    assert field.get_attribute("id") == "filter-text"
+    field.send_keys("quillstack 7.3")
+    assert shown_questions(browser) == 1
+    assert browser.find_element(By.ID, "filter-count").text == "1 of 12"
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("no such words")
+    assert browser.find_element(By.ID, "nothing-left").is_displayed()
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.BACKSPACE)
+    browser.find_element(By.ID, "filter-attacked").click()
+    attacked = shown_questions(browser)
+    assert attacked == 10
+    browser.find_element(By.ID, "filter-changed").click()
+    assert 0 < shown_questions(browser) < attacked
+
+
+def test_links_unfold_their_step(browser, sample):
+    show(browser, sample)
+    step = browser.find_element(By.ID, "q3-s2")
+    assert step.get_attribute("open") is None
+    browser.execute_script("document.querySelector('#overview a[href=\"#q3-s2\"]').click()")
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    assert step.get_attribute("open") is not None
+    top = browser.execute_script("return arguments[0].getBoundingClientRect().top", step)
+    assert 0 <= top < 900
+
+
+def test_unfold_button(browser, sample):
+    show(browser, sample)
+    button = browser.find_element(By.ID, "toggle-all")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    closed = "return document.querySelectorAll('details.step:not([open])').length"
+    assert browser.execute_script(closed) > 60
+    button.click()
+    assert browser.execute_script(closed) == 0
+    assert button.get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_contrast(browser, sample, scheme):
+    show(browser, sample, scheme=scheme)
+    unfold(browser)
+    worst = browser.execute_script(CONTRAST)
+    assert worst[0][0] >= 4.5, worst
+
+
+def test_readable_without_scripts(browser, sample):
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        show(browser, sample)
+        assert browser.find_element(By.ID, "q1").text.startswith("Q1")
+        assert not browser.find_element(By.ID, "filter-text").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
