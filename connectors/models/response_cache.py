@@ -1,0 +1,297 @@
+"""Answers that models already gave, kept in the state database: asking again costs no call.
+
+Every chunk of answers is written in a transaction of its own before the next chunk is asked for,
+so that a crash repeats at most the chunk in flight. What a wrapper returns is always decoded from
+the bytes it stored, so a run that finds its answers and a run that asks for them agree exactly.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from itertools import islice
+from typing import ClassVar, Generic, Protocol, TypeVar
+from zlib import crc32
+
+import numpy as np
+from sqlalchemy import Engine, bindparam, delete, func, select, update
+
+from connectors.state_table.engine import retry_contended
+from connectors.state_table.tables import RESPONSE_CACHE, dialect_insert
+from schemas.errors import ModelError
+from schemas.evidence import FloatArray
+from schemas.prompt import AnswerPair, Completion, Prompt
+
+KEYS_PER_SELECT = 500
+CHECKSUM_BYTES = 4
+_KEY, _VALUE, _STAMP = RESPONSE_CACHE.c.key, RESPONSE_CACHE.c.value, RESPONSE_CACHE.c.stamp
+
+RequestT = TypeVar("RequestT")
+AnswerT = TypeVar("AnswerT")
+ModelT = TypeVar("ModelT", bound="_Model")
+
+
+class ResponseCache:
+    """Bounded store of byte strings under 32-byte keys; shared by processes through the database.
+
+    Holds at most `max_entries` (each further process that writes at the same time may add a tenth
+    before it counts again). When full, the tenth that was written or used longest ago goes. A
+    damaged value, told by its checksum, counts as absent.
+    """
+
+    def __init__(self, engine: Engine, *, max_entries: int = 1_000_000) -> None:
+        if max_entries < 1:
+            raise ValueError(f"max_entries must be positive, got {max_entries}")
+        self._engine = engine
+        self._max_entries = max_entries
+        self._writes_before_count = 0
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the values of the keys that are present and sound."""
+        wanted = iter(dict.fromkeys(keys))
+        found: dict[bytes, bytes] = {}
+        fading: list[bytes] = []
+        newest = select(func.max(_STAMP)).scalar_subquery()
+        with self._engine.connect() as connection:
+            while chunk := list(islice(wanted, KEYS_PER_SELECT)):
+                statement = select(_KEY, _VALUE, newest - _STAMP).where(_KEY.in_(chunk))
+                for key, sealed, age in connection.execute(statement):
+                    value = bytes(sealed[CHECKSUM_BYTES:])
+                    if sealed == _seal(key, value):
+                        found[key] = value
+                        if age > self._max_entries // 2:
+                            fading.append(key)
+        if fading:
+            self._refresh(fading)
+        return found
+
+    def put(self, values: Mapping[bytes, bytes]) -> None:
+        """Write all values in one transaction, over those already there."""
+        if not values:
+            return
+        # In order of the key, so that two writers of the same keys cannot deadlock.
+        rows = [{"key": key, "value": _seal(key, value)} for key, value in sorted(values.items())]
+        next_stamp = select(func.coalesce(func.max(_STAMP), 0) + 1).scalar_subquery()
+
+        def write() -> None:
+            with self._engine.begin() as connection:
+                insert = dialect_insert(connection, RESPONSE_CACHE).values(stamp=next_stamp)
+                new = {"value": insert.excluded.value, "stamp": insert.excluded.stamp}
+                connection.execute(
+                    insert.on_conflict_do_update(index_elements=[_KEY], set_=new), rows
+                )
+
+        retry_contended(write)
+        self._writes_before_count -= len(rows)
+        if self._writes_before_count < 0:
+            retry_contended(self._evict)
+
+    def _evict(self) -> None:
+        """Count the entries and drop the oldest if there are too many."""
+        slack = self._max_entries // 10
+        with self._engine.begin() as connection:
+            count = connection.execute(
+                select(func.count()).select_from(RESPONSE_CACHE)
+            ).scalar_one()
+        if count > self._max_entries:
+            surplus = count - (self._max_entries - slack)
+            oldest = select(_KEY).order_by(_STAMP, _KEY).limit(surplus)
+            with self._engine.begin() as connection:
+                connection.execute(delete(RESPONSE_CACHE).where(_KEY.in_(oldest)))
+            count -= surplus
+        self._writes_before_count = min(self._max_entries - count, slack)
+
+    def _refresh(self, keys: Sequence[bytes]) -> None:
+        """Make entries that were used and had grown old the newest, so that they stay.
+
+        Leaving young entries alone saves a write for nearly every read.
+        """
+        newest = select(func.max(_STAMP) + 1).scalar_subquery()
+        statement = (
+            update(RESPONSE_CACHE)
+            .where(RESPONSE_CACHE.c.key == bindparam("used"))
+            .values(stamp=newest)
+        )
+
+        def write() -> None:
+            with self._engine.begin() as connection:
+                connection.execute(statement, [{"used": key} for key in sorted(keys)])
+
+        retry_contended(write)
+
+
+def _seal(key: bytes, value: bytes) -> bytes:
+    """Put a checksum before the value, over the key too: a value under a wrong key is damage."""
+    return crc32(value, crc32(key)).to_bytes(CHECKSUM_BYTES, "little") + value
+
+
+class _Model(Protocol):
+    @property
+    def model_id(self) -> str: ...
+
+
+class _Generator(_Model, Protocol):
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]: ...
+
+
+class _RelationScorer(_Model, Protocol):
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray: ...
+
+
+class _Embedder(_Model, Protocol):
+    def embed(self, texts: Sequence[str]) -> FloatArray: ...
+
+
+class _WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
+    """A model whose answers are looked up before it is asked and stored before they are used.
+
+    `hits` counts requests that did not reach the model (found, or repeated within the batch),
+    `calls` those that did, including a chunk that failed.
+    """
+
+    kind: ClassVar[str]  # part of the key; its number changes with the encoding
+
+    def __init__(self, model: ModelT, cache: ResponseCache, *, chunk: int) -> None:
+        if chunk < 1:
+            raise ValueError(f"chunk must be positive, got {chunk}")
+        self._model = model
+        self._cache = cache
+        self._chunk = chunk
+        self.hits = 0
+        self.calls = 0
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self._model.model_id
+
+    def _answers(self, requests: Sequence[RequestT]) -> list[AnswerT]:
+        """One answer per request, in order. A failing chunk leaves earlier chunks stored."""
+        prefix = _digest(self.kind, self.model_id)
+        keys = [sha256(prefix + self._request_digest(request)).digest() for request in requests]
+        stored = self._cache.get(keys)
+        missing = {key: r for key, r in zip(keys, requests, strict=True) if key not in stored}
+        self.hits += len(requests) - len(missing)
+        queue = iter(missing.items())
+        while chunk := dict(islice(queue, self._chunk)):
+            self.calls += len(chunk)
+            answers = self._ask(list(chunk.values()))
+            if len(answers) != len(chunk):
+                raise ModelError(
+                    f"{self.model_id} gave {len(answers)} answers to {len(chunk)} requests"
+                )
+            encoded = dict(zip(chunk, map(self._encode, answers), strict=True))
+            self._cache.put(encoded)
+            stored |= encoded
+        return [self._decode(stored[key]) for key in keys]
+
+    @abstractmethod
+    def _request_digest(self, request: RequestT) -> bytes: ...
+
+    @abstractmethod
+    def _ask(self, requests: Sequence[RequestT]) -> Sequence[AnswerT]: ...
+
+    @abstractmethod
+    def _encode(self, answer: AnswerT) -> bytes: ...
+
+    @abstractmethod
+    def _decode(self, value: bytes) -> AnswerT: ...
+
+
+class CachedGenerator(_WriteThrough[_Generator, Prompt, Completion]):
+    """A generator that remembers. `chunk` prompts are asked and stored at a time."""
+
+    kind = "completion/1"
+
+    def __init__(self, model: _Generator, cache: ResponseCache, *, chunk: int = 32) -> None:
+        super().__init__(model, cache, chunk=chunk)
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order. Raises ModelError."""
+        return self._answers(prompts)
+
+    def _request_digest(self, request: Prompt) -> bytes:
+        return request.digest()
+
+    def _ask(self, requests: Sequence[Prompt]) -> Sequence[Completion]:
+        return self._model.complete(requests)
+
+    def _encode(self, answer: Completion) -> bytes:
+        return json.dumps(asdict(answer), separators=(",", ":")).encode("ascii")
+
+    def _decode(self, value: bytes) -> Completion:
+        return Completion(**json.loads(value))
+
+
+class CachedRelations(_WriteThrough[_RelationScorer, AnswerPair, FloatArray]):
+    """A relation scorer that remembers."""
+
+    kind = "relation/1"
+
+    def __init__(self, model: _RelationScorer, cache: ResponseCache, *, chunk: int = 1024) -> None:
+        super().__init__(model, cache, chunk=chunk)
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        """(m, 3) rows: entailment, neutral, contradiction. Raises ModelError."""
+        rows = self._answers(pairs)
+        return np.stack(rows) if rows else np.empty((0, 3))
+
+    def _request_digest(self, request: AnswerPair) -> bytes:
+        return _digest(request.question, request.premise, request.hypothesis)
+
+    def _ask(self, requests: Sequence[AnswerPair]) -> Sequence[FloatArray]:
+        rows = _checked_rows(self._model.probabilities(requests), self.model_id)
+        if rows.shape[1] != 3 or (rows < 0.0).any() or (rows > 1.0).any():
+            raise ModelError(f"{self.model_id} did not return rows of three probabilities")
+        return list(rows)
+
+    def _encode(self, answer: FloatArray) -> bytes:
+        return answer.astype("<f8").tobytes()
+
+    def _decode(self, value: bytes) -> FloatArray:
+        return np.frombuffer(value, "<f8").astype(np.float64)
+
+
+class CachedEmbedder(_WriteThrough[_Embedder, str, FloatArray]):
+    """An embedder that remembers, in single precision: rows keep unit length to about 1e-7."""
+
+    kind = "embedding/1"
+
+    def __init__(self, model: _Embedder, cache: ResponseCache, *, chunk: int = 256) -> None:
+        super().__init__(model, cache, chunk=chunk)
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows of unit length, float64. Raises ModelError."""
+        if not texts:
+            return self._model.embed(texts)  # only the model knows d
+        return np.stack(self._answers(texts))
+
+    def _request_digest(self, request: str) -> bytes:
+        return _digest(request)
+
+    def _ask(self, requests: Sequence[str]) -> Sequence[FloatArray]:
+        return list(_checked_rows(self._model.embed(requests), self.model_id))
+
+    def _encode(self, answer: FloatArray) -> bytes:
+        return answer.astype("<f4").tobytes()
+
+    def _decode(self, value: bytes) -> FloatArray:
+        return np.frombuffer(value, "<f4").astype(np.float64)
+
+
+def _checked_rows(rows: FloatArray, model_id: str) -> FloatArray:
+    """Refuse to store what is not a matrix of finite numbers."""
+    if rows.ndim != 2 or not np.isfinite(rows).all():
+        raise ModelError(f"{model_id} did not return a matrix of finite numbers")
+    return rows
+
+
+def _digest(*texts: str) -> bytes:
+    """32 bytes that differ whenever any of the texts differs."""
+    digest = sha256()
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.digest()
