@@ -1,0 +1,154 @@
+"""What the state table costs: bytes per query, commits per second, microseconds per cache hit.
+
+Figures go to pytest-benchmark's JSON (`--benchmark-json`), sizes under `extra_info`.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+from sqlalchemy import Engine
+
+from connectors.models.response_cache import CachedEmbedder, CachedGenerator, ResponseCache
+from connectors.state_table.engine import Durability, open_engine
+from connectors.state_table.memory import MemoryRow, commit_fold, load, row_bytes
+from connectors.state_table.outbox import pending
+from schemas.codec.state import encode_state
+from schemas.evidence import FloatArray
+from schemas.memory import Belief
+from schemas.prompt import Completion, Prompt, Task
+from schemas.records import Envelope, OutboxRecord
+
+pytestmark = pytest.mark.bench
+
+QUERIES = 2_000
+TARGET_BYTES = 300
+BATCH = 500
+
+
+@pytest.fixture(params=["normal", "full"])
+def durable_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    durability: Durability = request.param
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}", durability=durability)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield engine
+    engine.dispose()
+
+
+def name_of(query: int) -> str:
+    return f"q-{query * 0x9E3779B97F4A7C15 % 2**48:012x}"
+
+
+def make_row(query: int, step: int = 1) -> MemoryRow:
+    """A row of realistic lengths: hashed query id, Kafka cluster id, an answer of a few words.
+
+    Ids come in no order, as hashes do, which leaves a database's pages partly filled.
+    """
+    belief = Belief("Paris Saint-Germain FC", 0.8421052631578947, 0.05263157894736842)
+    return MemoryRow(
+        query_id=name_of(query),
+        defense="radar",
+        step=step,
+        as_of_ms=1_700_000_000_000 + step,
+        log_epoch="MkU3OEVBNTcwNTJENDM2Qg",
+        log_partition=3,
+        log_offset=1_000_000 + step,
+        state=encode_state(belief),
+    )
+
+
+def make_event(query: int, step: int) -> OutboxRecord:
+    name = name_of(query)
+    envelope = Envelope(
+        f"{name}/{step}", "answer.defended", "urn:radarstream", name, "urn:radarstream:x:1"
+    )
+    return OutboxRecord("answers.defended", envelope, b"x" * 4_000)
+
+
+def test_bytes_per_query(benchmark: BenchmarkFixture, engine: Engine, tmp_path: Path) -> None:
+    def database_bytes() -> int:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        return (tmp_path / "state.db").stat().st_size
+
+    empty = database_bytes()
+    for query in range(QUERIES):
+        commit_fold(engine, None, make_row(query))
+    on_disk = (database_bytes() - empty) / QUERIES
+    benchmark.extra_info |= {"row_bytes": row_bytes(make_row(0)), "sqlite_bytes": on_disk}
+    rows = benchmark(load, engine, [make_row(query).query_id for query in range(BATCH)])
+    assert len(rows) == BATCH
+    assert row_bytes(make_row(0)) < TARGET_BYTES
+    assert on_disk < TARGET_BYTES
+
+
+def test_fold_commits(benchmark: BenchmarkFixture, durable_engine: Engine) -> None:
+    """One fold with one answer of 4 kB; `ops` is commits per second."""
+    steps = count(2)
+    row = commit_fold(durable_engine, None, make_row(0))
+
+    def fold() -> None:
+        nonlocal row
+        step = next(steps)
+        row = commit_fold(durable_engine, row, make_row(0, step), [make_event(0, step)])
+
+    benchmark.pedantic(fold, rounds=1_000, warmup_rounds=20)
+    assert load(durable_engine, [row.query_id]) == {row.query_id: row}
+    assert len(pending(durable_engine, 10_000)) == 1_020
+
+
+class FixedModel:
+    """Answers at once, so that what is measured is the cache."""
+
+    model_id = "fixed/1"
+
+    def complete(self, prompts: list[Prompt]) -> list[Completion]:
+        return [Completion("an answer of a few words", 200, 6) for _ in prompts]
+
+    def embed(self, texts: list[str]) -> FloatArray:
+        return np.tile(np.eye(1, 384), (len(texts), 1))
+
+
+@pytest.mark.parametrize("size", [1, BATCH])
+def test_cached_completions(benchmark: BenchmarkFixture, engine: Engine, size: int) -> None:
+    """Prompts of 1 kB, all found, in batches of `size`."""
+    prompts = [
+        Prompt(Task.ATOMIC_ANSWER, "Answer.", (), "Who?", (f"{i} " + "x" * 1_000,), 16)
+        for i in range(size)
+    ]
+    model = CachedGenerator(FixedModel(), ResponseCache(engine))
+    model.complete(prompts)
+    benchmark(model.complete, prompts)
+    benchmark.extra_info["microseconds_per_hit"] = benchmark.stats["median"] / size * 1e6
+    assert model.calls == size
+
+
+def test_cached_embeddings(benchmark: BenchmarkFixture, engine: Engine) -> None:
+    texts = [f"answer {i}" for i in range(BATCH)]
+    model = CachedEmbedder(FixedModel(), ResponseCache(engine))
+    model.embed(texts)
+    benchmark(model.embed, texts)
+    benchmark.extra_info["microseconds_per_hit"] = benchmark.stats["median"] / BATCH * 1e6
+    assert model.calls == BATCH
+
+
+def test_stored_misses(benchmark: BenchmarkFixture, engine: Engine) -> None:
+    """Texts never seen: what writing through costs on top of the model."""
+    numbers = count()
+    model = CachedEmbedder(FixedModel(), ResponseCache(engine))
+
+    def miss() -> None:
+        model.embed([f"answer {next(numbers)}" for _ in range(BATCH)])
+
+    benchmark.pedantic(miss, rounds=20, warmup_rounds=1)
+    benchmark.extra_info["microseconds_per_miss"] = benchmark.stats["median"] / BATCH * 1e6
+    assert model.hits == 0
