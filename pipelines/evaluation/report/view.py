@@ -14,7 +14,7 @@ from schemas.snapshot import SearchSnapshot
 from schemas.verdict import MemoryDecision
 
 MAX_DETAILED_QUERIES = 300
-MAX_DETAILED_DOCUMENTS = 12_000  # about a kilobyte of page each
+MAX_DETAILED_DOCUMENTS = 6_000  # about two kilobytes of page each
 MAX_OVERVIEW_QUERIES = 1_000
 MAX_LISTED = 5  # findings of one kind before the rest is folded away
 MAX_UNFOLDED = 200
@@ -132,8 +132,12 @@ class ReportView:
 
     @property
     def overview(self) -> tuple[QueryView, ...]:
-        """Queries in the table of every question and step."""
-        return self.queries[:MAX_OVERVIEW_QUERIES]
+        """Queries in the table of every question and step: the first ones and the detailed."""
+        return tuple(
+            query
+            for query in self.queries
+            if query.number <= MAX_OVERVIEW_QUERIES or query.number in self.sections
+        )
 
     def has_section(self, query: QueryView) -> bool:
         """Whether links to the query lead anywhere."""

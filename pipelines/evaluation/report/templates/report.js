@@ -10,25 +10,24 @@
   const toggle = byId("toggle-all");
   const haystacks = new Map();
 
-  // A question is searched by everything its section and its overview row say.
-  const haystack = (anchor) => {
-    if (!haystacks.has(anchor)) {
-      const parts = document.querySelectorAll(`[data-q="${anchor}"]`);
-      haystacks.set(anchor, [...parts].map((part) => part.textContent).join(" ").toLowerCase());
+  // A question is searched by everything its overview row and its section say.
+  const haystack = (row, section) => {
+    if (!haystacks.has(row)) {
+      haystacks.set(row, (row.textContent + (section ? section.textContent : "")).toLowerCase());
     }
-    return haystacks.get(anchor);
+    return haystacks.get(row);
   };
 
   const apply = () => {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
+      const section = byId(row.dataset.q);
       const fits =
         (!attacked.checked || row.dataset.attacked !== "0") &&
         (!changed.checked || row.dataset.changed !== "0") &&
-        words.every((word) => haystack(row.dataset.q).includes(word));
+        words.every((word) => haystack(row, section).includes(word));
       row.hidden = !fits;
-      const section = byId(row.dataset.q);
       if (section) section.hidden = !fits;
       shown += fits ? 1 : 0;
     }
