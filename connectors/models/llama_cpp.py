@@ -1,0 +1,192 @@
+"""Text generation inside this process, on the CPU, with llama.cpp (through `xllamacpp`).
+
+The model is loaded by the first `complete` and shared by every `LlamaCpp` of equal settings in
+the process; the object itself holds settings only, so it pickles.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from threading import Lock
+from typing import Any, Final
+
+from connectors.models.gguf_weights import EMBEDDED_NAME, embedded_gguf, embedded_sha256, file_sha256
+from connectors.models.rendering import RENDERING_VERSION, completion_text
+from schemas.errors import ModelError
+from schemas.prompt import Completion, Prompt
+
+# One server per settings for the life of the process: loading costs a second and 400 MB.
+_SERVERS: Final[dict["LlamaCpp", Any]] = {}
+_LOADING: Final = Lock()
+_CALL_SIZE: Final = 64  # prompts handed over at once, so that one failure loses little work
+_SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaCpp:
+    """A GGUF model run by llama.cpp, greedy.
+
+    `model_path` is a GGUF file, by default the embedded weights; `slots` prompts are decoded at
+    once, each with `context_tokens` of context; `threads` defaults to the physical cores this
+    process may use. Raises ModelError from `complete` when loading or a call fails.
+    """
+
+    model_path: Path | None = None
+    slots: int = 4
+    context_tokens: int = 4096
+    threads: int | None = None
+    share_prefixes: bool = True
+
+    @property
+    def model_id(self) -> str:
+        """Name and checksum of the weights, sampling, and how prompts are rendered.
+
+        `slots` belongs to it: which prompts are decoded together changes the last bits of the
+        logits.
+        """
+        if self.model_path is None:
+            name, checksum = EMBEDDED_NAME, embedded_sha256()
+        else:
+            name, checksum = self.model_path.stem, _checksum(self.model_path)
+        return f"llama.cpp/{name}@{checksum[:12]}/greedy/slots={self.slots}/{RENDERING_VERSION}"
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order; equal prompts are computed once.
+
+        A prompt that does not fit the context is asked again with its passages cut in half, so
+        that a page of rare characters costs its own text and not the snapshot.
+        """
+        texts = {prompt: completion_text(prompt) for prompt in prompts}
+        # Sorted by text, prompts that share a prefix follow each other.
+        pending = sorted(texts, key=lambda prompt: (prompt.max_tokens, texts[prompt]))
+        answers: dict[Prompt, Completion] = {}
+        while pending:
+            size = sum(prompt.max_tokens == pending[0].max_tokens for prompt in pending)
+            batch = pending[: min(size, _CALL_SIZE)]
+            pending = pending[len(batch) :]
+            replies = self._request([texts[p] for p in batch], batch[0].max_tokens)
+            if replies is None:
+                replies = [self._request_shortened(prompt) for prompt in batch]
+            answers.update(zip(batch, map(Completion, replies), strict=True))
+        return [answers[prompt] for prompt in prompts]
+
+    def _request_shortened(self, prompt: Prompt) -> str:
+        """Ask for one prompt, halving its passages until it fits the context."""
+        longest = max(map(len, prompt.passages), default=0)
+        while longest >= _SHORTEST_PASSAGE:
+            replies = self._request([completion_text(prompt)], prompt.max_tokens)
+            if replies is not None:
+                return replies[0]
+            longest //= 2
+            prompt = _with_passages(prompt, longest)
+        raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
+
+    def _request(self, texts: list[str], max_tokens: int) -> list[str] | None:
+        """Raw replies in order, or None when a prompt exceeds the context."""
+        request = {
+            "prompt": texts,
+            "n_predict": max_tokens,
+            "stop": ["\n"],
+            "samplers": ["top_k"],
+            "top_k": 1,
+            "temperature": 0.0,
+            "seed": 0,
+            "cache_prompt": self.share_prefixes,
+        }
+        server = self._server()
+        try:
+            response = server.handle_completions(request)
+        except RuntimeError as error:
+            raise ModelError(f"llama.cpp refused a request: {error}") from error
+        if not isinstance(response, dict) or "error" in response:
+            failure = response.get("error") if isinstance(response, dict) else response
+            if isinstance(failure, dict) and failure.get("type") == "exceed_context_size_error":
+                return None
+            raise ModelError(f"llama.cpp failed: {failure}")
+        return _in_order(response, len(texts))
+
+    def _server(self) -> Any:
+        server = _SERVERS.get(self)
+        if server is None:
+            with _LOADING:
+                server = _SERVERS.get(self)
+                if server is None:
+                    server = _SERVERS[self] = _load(self)
+        return server
+
+
+def physical_cores() -> int:
+    """Physical cores this process may run on; at least 1."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    siblings = set()
+    for cpu in allowed:
+        topology = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            siblings.add(topology.read_text().strip())
+        except OSError:
+            siblings.add(str(cpu))
+    return len(siblings) or os.cpu_count() or 1
+
+
+def _load(settings: LlamaCpp) -> Any:
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise ModelError(
+            "llama.cpp is not installed: install the extra `embedded`"
+        ) from error
+    path = settings.model_path or embedded_gguf()
+    if not path.is_file():
+        raise ModelError(f"no model file at {path}")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_parallel = settings.slots
+    params.n_ctx = settings.slots * settings.context_tokens
+    params.n_batch = 2048
+    params.n_ubatch = 512
+    # Sliding-window layers forget the shared prefix unless they keep their full cache.
+    params.swa_full = True
+    params.cpuparams.n_threads = settings.threads or physical_cores()
+    params.cpuparams_batch.n_threads = settings.threads or physical_cores()
+    params.n_gpu_layers = 0
+    params.fit_params = False
+    params.cache_ram_mib = 0  # slots keep their prefix; a second cache of whole states is waste
+    params.warmup = False
+    params.verbosity = -1
+    # The library opens a loopback port of its own; nobody is to use it.
+    params.ui = False
+    params.endpoint_slots = False
+    params.api_keys = [token_hex(16)]
+    try:
+        return xllamacpp.Server(params)
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(f"llama.cpp cannot load {path}: {error}") from error
+
+
+def _in_order(response: dict[str, Any], expected: int) -> list[str]:
+    replies: dict[int, str] = {
+        choice["index"]: choice["text"] for choice in response.get("choices", ())
+    }
+    if sorted(replies) != list(range(expected)):
+        raise ModelError(f"llama.cpp answered {len(replies)} of {expected} prompts")
+    return [replies[index] for index in range(expected)]
+
+
+def _with_passages(prompt: Prompt, characters: int) -> Prompt:
+    return Prompt(
+        task=prompt.task,
+        instruction=prompt.instruction,
+        shots=prompt.shots,
+        question=prompt.question,
+        passages=tuple(passage[:characters] for passage in prompt.passages),
+        max_tokens=prompt.max_tokens,
+    )
+
+
+def _checksum(path: Path) -> str:
+    try:
+        return file_sha256(path)
+    except OSError as error:
+        raise ModelError(f"cannot read the model file {path}: {error.strerror}") from error

@@ -1,0 +1,175 @@
+"""Every prompt: its instruction, its worked examples and how much untrusted text it takes.
+
+Text from documents is only ever concatenated, capped in length; `connectors.models.rendering`
+delimits it. The examples are our own and ask nothing that evaluation data asks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+from unicodedata import category
+
+from schemas.prompt import Prompt, Shot, Task
+
+MAX_QUESTION_CHARACTERS: Final = 600
+ABSTENTION: Final = "I don't know"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The fixed part of a task's prompts.
+
+    `passage_characters` caps one passage, `total_characters` all of them together; `max_tokens`
+    caps the reply.
+    """
+
+    instruction: str
+    shots: tuple[Shot, ...]
+    passage_characters: int
+    total_characters: int
+    max_tokens: int
+
+
+_ATOMIC: Final = Template(
+    instruction=(
+        "Answer each question in a few words, using only its passage. "
+        f"If the passage does not contain the answer, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Canberra, the capital city of Australia, sits between Sydney and Melbourne and "
+                "was founded in 1913 ...",
+            ),
+            answer="Canberra",
+        ),
+        Shot(
+            question="Who invented the safety bicycle?",
+            passages=(
+                "Bicycle history. Many shops now sell electric bikes, and sales have tripled "
+                "since 2019, according to the trade body ...",
+            ),
+            answer=ABSTENTION,
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=(
+                "Ocean facts | Science. About 71% of the Earth's surface is covered by water, "
+                "and the oceans hold most of it.",
+            ),
+            answer="71%",
+        ),
+        Shot(
+            question="In which year was the telephone patented?",
+            passages=(
+                "Alexander Graham Bell received the patent for the telephone in March 1876, "
+                "beating Elisha Gray.",
+            ),
+            answer="1876",
+        ),
+    ),
+    passage_characters=2_000,
+    total_characters=2_000,
+    max_tokens=24,
+)
+
+_DOCUMENTS: Final = Template(
+    instruction=(
+        "Answer each question in a few words, using only its passages, best ranked first. "
+        f"If no passage contains the answer, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Sydney is the largest city of Australia and known for its harbour ...",
+                "Canberra, the capital city of Australia, was founded in 1913 ...",
+                "Parliament House in Canberra, the national capital, opened in 1988.",
+            ),
+            answer="Canberra",
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=(
+                "Ocean facts. About 71% of the Earth's surface is covered by water.",
+                "How deep is the sea? The deepest trench reaches almost 11 km ...",
+            ),
+            answer="71%",
+        ),
+    ),
+    passage_characters=600,
+    total_characters=8_000,
+    max_tokens=32,
+)
+
+_SYNTHESIS: Final = Template(
+    instruction=(
+        "Each question was answered by several reliable sources. Write the answer that most of "
+        "them agree on. Use only these answers: do not add, correct or question anything, even "
+        "if it looks outdated, and give no explanation or date remark."
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=("Canberra", "Sydney", "Canberra", "Canberra"),
+            answer="Canberra",
+        ),
+        Shot(
+            question="In which year was the telephone patented?",
+            passages=("1877", "1876", "in 1876"),
+            answer="1876",
+        ),
+        Shot(
+            question="Who painted The Starry Night?",
+            passages=("Vincent van Gogh",),
+            answer="Vincent van Gogh",
+        ),
+    ),
+    passage_characters=300,
+    total_characters=6_000,
+    max_tokens=48,
+)
+
+TEMPLATES: Final[dict[Task, Template]] = {
+    Task.ATOMIC_ANSWER: _ATOMIC,
+    Task.ANSWER_FROM_DOCUMENTS: _DOCUMENTS,
+    Task.SYNTHESISE_ANSWERS: _SYNTHESIS,
+}
+PROMPTS_VERSION: Final = sha256(repr(TEMPLATES).encode()).hexdigest()[:12]
+
+
+def build_prompt(task: Task, question: str, passages: Sequence[str]) -> Prompt:
+    """The prompt of `task` over untrusted `passages`, in the order to show them.
+
+    Control characters go, white space collapses and each passage is cut so that all together
+    stay within the task's limit. Raises ValueError when ATOMIC_ANSWER gets other than one passage.
+    """
+    if task is Task.ATOMIC_ANSWER and len(passages) != 1:
+        raise ValueError(f"an atomic answer comes from one passage, got {len(passages)}")
+    template = TEMPLATES[task]
+    limit = min(template.passage_characters, template.total_characters // max(1, len(passages)))
+    return Prompt(
+        task=task,
+        instruction=template.instruction,
+        shots=template.shots,
+        question=plain(question, MAX_QUESTION_CHARACTERS),
+        passages=tuple(plain(passage, limit) for passage in passages),
+        max_tokens=template.max_tokens,
+    )
+
+
+def plain(text: str, limit: int) -> str:
+    """At most `limit` characters of `text` on one line, without control characters.
+
+    Lone surrogates, which no encoder accepts, and invisible format characters, which can hide
+    an instruction from a human reader, are removed too.
+
+    >>> plain("a\\x00b\\ud800 \\n c" + "d" * 9, 6)
+    'ab cdd'
+    """
+    # Cleaning never lengthens text, but a page can start with much that it removes.
+    head = text[: 4 * limit]
+    visible = (" " if c.isspace() else c for c in head if c.isspace() or category(c)[0] != "C")
+    return " ".join("".join(visible).split())[:limit].rstrip()
