@@ -237,9 +237,9 @@ def hostile_run() -> tuple[list[AnswerEvent], dict[str, SearchSnapshot], RunReco
     answers = [replace(event, query_id=f"{event.query_id}{IMAGE}") for event in answers]
     record = replace(
         make_record(),
-        settings={SCRIPT: IMAGE, "text": "</pre></script>"},
-        revision=IMAGE,
-        models={SCRIPT: IMAGE},
+        settings={SCRIPT: IMAGE, "text": "</pre></script>\u202e\x1b"},
+        revision=f"\u202e{IMAGE}",
+        models={SCRIPT: f"{IMAGE}\u202e"},
         stages=(StageCost(IMAGE, 0, 0, 0, 0.0),),
     )
     return answers, snapshots, record
