@@ -15,9 +15,9 @@ from threading import Barrier
 
 import pytest
 from sqlalchemy import Engine, event, select
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
-from connectors.state_table.engine import Durability, open_engine
+from connectors.state_table.engine import Durability, open_engine, retry_contended
 from connectors.state_table.memory import (
     MemoryRow,
     advance,
@@ -442,3 +442,39 @@ def test_a_read_only_directory_is_a_configuration_error(existing: bool) -> None:
     assert child.returncode == 0, child.stderr
     assert "cannot write the state database" in child.stdout
     assert str(path) in child.stdout
+
+
+def test_a_transaction_that_lost_against_a_lock_is_run_again(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    engine = open_engine(f"sqlite:///{path}", busy_timeout_s=0.02)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    failures = []
+
+    def fold() -> None:
+        try:
+            commit_fold(engine, None, make_row())
+        except OperationalError as error:
+            failures.append(error)
+            if len(failures) == 2:
+                other.execute("ROLLBACK")
+            raise
+
+    retry_contended(fold)
+    assert len(failures) == 2
+    assert load(engine, ["q-1"]) == {"q-1": make_row()}
+    other.close()
+    engine.dispose()
+
+
+def test_a_failure_that_is_no_lost_race_is_not_run_again(engine: Engine) -> None:
+    calls = []
+
+    def broken() -> None:
+        calls.append(1)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("SELECT * FROM nowhere")
+
+    with pytest.raises(DBAPIError, match="nowhere"):
+        retry_contended(broken)
+    assert len(calls) == 1
