@@ -34,6 +34,7 @@ _WHO = re.compile(
     re.I,
 )
 _CHOICE = re.compile(r"\bor\b", re.I)
+_NEGATIVE = re.compile(r"n't\b|\bnot\b|\bnever\b|\bcannot\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,15 @@ class Question:
     """A question as the answers to it are read.
 
     `words` are the keys of its content words: repeated in an answer they say nothing, unless the
-    question offers them as alternatives ("France or Spain?").
+    question offers them as alternatives ("France or Spain?"). `is_choice` tells that it has an
+    "or", `is_negative` that it has a "not" which its answers may repeat.
     """
 
     asked: Asked
     wants_person: bool
     words: frozenset[str]
+    is_choice: bool
+    is_negative: bool
 
 
 def read_question(text: str) -> Question:
@@ -56,13 +60,21 @@ def read_question(text: str) -> Question:
     <Asked.NUMBER: 'number'>
     """
     plain = plain_text(text)
-    is_choice = bool(_CHOICE.search(plain))
-    words: list[Word] = [] if is_choice else read_words(plain)
+    choice = _CHOICE.search(plain)
+    words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
     return Question(
-        asked=_asked(plain, is_choice=is_choice),
+        asked=_asked(plain, is_choice=choice is not None),
         wants_person=bool(_WHO.search(plain)),
         words=frozenset(word.key for word in words),
+        is_choice=choice is not None,
+        is_negative=bool(_NEGATIVE.search(plain)),
     )
+
+
+def _beside_the_choice(plain: str, choice: re.Match[str]) -> list[Word]:
+    """Content words less the two on either side of "or": those may be the answer."""
+    before, after = read_words(plain[: choice.start()]), read_words(plain[choice.end() :])
+    return before[:-2] + after[2:]
 
 
 def _asked(plain: str, *, is_choice: bool) -> Asked:

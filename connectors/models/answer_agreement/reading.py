@@ -34,8 +34,8 @@ _WRAPPER = re.compile(
 _CLAUSE = re.compile(r"(?<=\w\w)[;.!?](?=\s|$)|,\s|\bbut\b", re.IGNORECASE)
 _ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
 _DENIED_CLAUSE = re.compile(
-    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\s+(?:not|never)\b"
-    r"|n't\b|\bno longer\b|\bnever\b|\bneither\b|\bthere (?:is|are|was|were) no\b|\bcannot\b",
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\s+(?:not|never)\b(?!\s+only)"
+    r"|n't\b(?!\s+only)|\bno longer\b|\bnever\b|\bneither\b|\bthere (?:is|are|was|were) no\b|\bcannot\b",
     re.IGNORECASE,
 )
 _DENIED_REST = re.compile(r"\bnot\s+(?!only\b)", re.IGNORECASE)
@@ -134,7 +134,8 @@ def read_answer(text: str, question: Question) -> Reading:
     plain = plain_text(text)
     body = _WRAPPER.sub("", plain) or plain
     polarity = _polarity(body, question)
-    affirmed, denied = _split_denials(_LEADING_YES_NO.sub("", body))
+    body = _LEADING_YES_NO.sub("", body)
+    affirmed, denied = (body, "") if question.is_negative else _split_denials(body)
     values, rest = _take_values(affirmed, question)
     words = read_words(rest)
     if not words and not values and not denied:
@@ -152,7 +153,7 @@ def read_answer(text: str, question: Question) -> Reading:
         values=tuple(values),
         items=tuple(item for item in items if item),
         is_list=is_list,
-        is_alternative=bool(_ALTERNATIVE.search(rest)),
+        is_alternative=not question.is_choice and bool(_ALTERNATIVE.search(rest)),
         is_sentence=len(plain.split()) >= SENTENCE_WORDS,
         question=question,
     )
