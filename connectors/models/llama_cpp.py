@@ -12,7 +12,12 @@ from secrets import token_hex
 from threading import Lock
 from typing import Any, Final
 
-from connectors.models.gguf_weights import EMBEDDED_NAME, embedded_gguf, embedded_sha256, file_sha256
+from connectors.models.gguf_weights import (
+    EMBEDDED_NAME,
+    embedded_gguf,
+    embedded_sha256,
+    file_sha256,
+)
 from connectors.models.rendering import RENDERING_VERSION, completion_text
 from schemas.errors import ModelError
 from schemas.prompt import Completion, Prompt
@@ -134,9 +139,7 @@ def _load(settings: LlamaCpp) -> Any:
     try:
         import xllamacpp
     except ImportError as error:
-        raise ModelError(
-            "llama.cpp is not installed: install the extra `embedded`"
-        ) from error
+        raise ModelError("llama.cpp is not installed: install the extra `embedded`") from error
     path = settings.model_path or embedded_gguf()
     if not path.is_file():
         raise ModelError(f"no model file at {path}")

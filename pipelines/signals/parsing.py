@@ -21,14 +21,14 @@ _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "`
 
 
 def parse_answer(text: str) -> AtomicAnswer:
-    """The answer in a completion: its first line, without echo, quotes and final period.
+    r"""The answer in a completion: its first line, without echo, quotes and final period.
 
     Never raises. A text with nothing to say is an abstention; a call that failed is none of this
     module's business and must have raised ModelError before.
 
-    >>> parse_answer('Answer: "Canberra."\\nQuestion: ...')
+    >>> parse_answer('Answer: "Canberra."\nQuestion: ...')
     AtomicAnswer(text='Canberra', abstained=False)
-    >>> parse_answer("I don\\u2019t know.").abstained
+    >>> parse_answer("I don\u2019t know.").abstained
     True
     """
     answer = _unwrap(_first_line(text))[:MAX_ANSWER_CHARACTERS].rstrip()

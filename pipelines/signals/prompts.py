@@ -161,12 +161,12 @@ def build_prompt(task: Task, question: str, passages: Sequence[str]) -> Prompt:
 
 
 def plain(text: str, limit: int) -> str:
-    """At most `limit` characters of `text` on one line, without control characters.
+    r"""At most `limit` characters of `text` on one line, without control characters.
 
     Lone surrogates, which no encoder accepts, and invisible format characters, which can hide
     an instruction from a human reader, are removed too.
 
-    >>> plain("a\\x00b\\ud800 \\n c" + "d" * 9, 6)
+    >>> plain("a\x00b\ud800 \n c" + "d" * 9, 6)
     'ab cdd'
     """
     # Cleaning never lengthens text, but a page can start with much that it removes.

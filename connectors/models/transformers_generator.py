@@ -1,0 +1,154 @@
+"""Text generation with `transformers` on a GPU, or on the CPU where there is none."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from connectors.models.gguf_weights import file_sha256
+from connectors.models.rendering import RENDERING_VERSION, chat_messages, completion_text
+from schemas.errors import ModelError
+from schemas.prompt import Completion, Prompt
+
+_LOADED: Final[dict["TransformersGenerator", tuple[Any, Any]]] = {}
+_LOADING: Final = Lock()
+_MODEL_FILES: Final = (".safetensors", ".bin", ".json", ".jinja", ".model")
+
+
+@dataclass(frozen=True, slots=True)
+class TransformersGenerator:
+    """A causal language model in a local directory, greedy.
+
+    Prompts become chat messages when the tokenizer has a chat template, few-shot completions
+    otherwise. `batch_size` prompts of similar length run together; `device` is a torch device,
+    by default CUDA where present. The object holds settings only; the model is loaded by the
+    first `complete` and shared in the process. Raises ModelError from `complete`.
+    """
+
+    model_path: Path
+    batch_size: int = 16
+    device: str | None = None
+
+    @property
+    def model_id(self) -> str:
+        """Directory name and checksum of its files, sampling, and how prompts are rendered."""
+        checksum = _directory_checksum(self.model_path)
+        return f"transformers/{self.model_path.name}@{checksum}/greedy/{RENDERING_VERSION}"
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order; equal prompts are computed once."""
+        if not prompts:
+            return []
+        model, tokenizer = self._model()
+        tokens = {prompt: _tokens(tokenizer, prompt) for prompt in prompts}
+        answers: dict[Prompt, Completion] = {}
+        for bucket in length_buckets(tokens, self.batch_size):
+            sequences = [tokens[prompt] for prompt in bucket]
+            replies = _generate(model, tokenizer, sequences, bucket[0].max_tokens)
+            answers.update(zip(bucket, replies, strict=True))
+        return [answers[prompt] for prompt in prompts]
+
+    def _model(self) -> tuple[Any, Any]:
+        with _LOADING:
+            if self not in _LOADED:
+                _LOADED[self] = _load(self)
+            return _LOADED[self]
+
+
+def length_buckets(tokens: dict[Prompt, list[int]], size: int) -> Iterator[list[Prompt]]:
+    """Prompts in batches of at most `size` with one `max_tokens` and neighbouring lengths.
+
+    Longest first, so that a batch that does not fit in memory fails at once.
+    """
+    bucket: list[Prompt] = []
+    for prompt in sorted(tokens, key=lambda p: (p.max_tokens, len(tokens[p])), reverse=True):
+        if bucket and (len(bucket) == size or bucket[0].max_tokens != prompt.max_tokens):
+            yield bucket
+            bucket = []
+        bucket.append(prompt)
+    if bucket:
+        yield bucket
+
+
+def _load(settings: TransformersGenerator) -> tuple[Any, Any]:
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise ModelError("transformers is not installed: install the extra `gpu`") from error
+    if not settings.model_path.is_dir():
+        raise ModelError(f"no model directory at {settings.model_path}")
+    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            settings.model_path, local_files_only=True, padding_side="left"
+        )
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            settings.model_path, local_files_only=True, dtype=dtype
+        )
+        model.to(device).eval()
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise ModelError(f"cannot load {settings.model_path}: {error}") from error
+    if tokenizer.pad_token_id is None:
+        if tokenizer.eos_token_id is None:
+            raise ModelError(f"the tokenizer of {settings.model_path} has no end-of-text token")
+        tokenizer.pad_token = tokenizer.eos_token
+    return model, tokenizer
+
+
+def _tokens(tokenizer: Any, prompt: Prompt) -> list[int]:
+    if getattr(tokenizer, "chat_template", None):
+        text = tokenizer.apply_chat_template(
+            chat_messages(prompt), tokenize=False, add_generation_prompt=True
+        )
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return list(tokenizer(completion_text(prompt))["input_ids"])
+
+
+def _generate(
+    model: Any, tokenizer: Any, sequences: list[list[int]], max_tokens: int
+) -> list[Completion]:
+    """Continue token sequences greedily, up to `max_tokens` or the end of text."""
+    import torch
+
+    longest = max(map(len, sequences))
+    limit = getattr(model.config, "max_position_embeddings", None)
+    if limit is not None and longest + max_tokens > limit:
+        raise ModelError(f"a prompt of {longest} tokens does not fit {limit} positions")
+    batch = tokenizer.pad({"input_ids": sequences}, padding=True, return_tensors="pt")
+    try:
+        with torch.inference_mode():
+            output = model.generate(
+                **batch.to(model.device),
+                max_new_tokens=max_tokens,
+                do_sample=False,
+                num_beams=1,
+                temperature=None,
+                top_p=None,
+                top_k=None,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+    except (RuntimeError, ValueError, IndexError) as error:  # includes CUDA out of memory
+        raise ModelError(f"generation failed: {error}") from error
+    replies = output[:, longest:].tolist()
+    return [
+        Completion(
+            text=tokenizer.decode(reply, skip_special_tokens=True),
+            prompt_tokens=len(sequence),
+            completion_tokens=sum(token != tokenizer.pad_token_id for token in reply),
+        )
+        for sequence, reply in zip(sequences, replies, strict=True)
+    ]
+
+
+def _directory_checksum(directory: Path) -> str:
+    """Twelve hex digits over names and contents of a model's files. Raises ModelError."""
+    try:
+        files = sorted(p for p in directory.iterdir() if p.suffix in _MODEL_FILES)
+        contents = [(path.name, file_sha256(path)) for path in files]
+    except OSError as error:
+        raise ModelError(f"cannot read the model directory {directory}: {error}") from error
+    return sha256(repr(contents).encode()).hexdigest()[:12]
