@@ -34,8 +34,9 @@ _WRAPPER = re.compile(
 _CLAUSE = re.compile(r"(?<=\w\w)[;.!?](?=\s|$)|,\s|\bbut\b", re.IGNORECASE)
 _ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
 _DENIED_CLAUSE = re.compile(
-    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\s+(?:not|never)\b(?!\s+only)"
-    r"|n't\b(?!\s+only)|\bno longer\b|\bnever\b|\bneither\b|\bthere (?:is|are|was|were) no\b|\bcannot\b",
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\s+"
+    r"(?:not|never)\b(?!\s+only)|n't\b(?!\s+only)"
+    r"|\bno longer\b|\bnever\b|\bneither\b|\bthere (?:is|are|was|were) no\b|\bcannot\b",
     re.IGNORECASE,
 )
 _DENIED_REST = re.compile(r"\bnot\s+(?!only\b)", re.IGNORECASE)
