@@ -165,43 +165,7 @@ def normalised(text: str) -> str:
 
 
 _FUNCTION_WORDS: Final = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "in",
-        "on",
-        "at",
-        "of",
-        "and",
-        "or",
-        "but",
-        "it",
-        "its",
-        "this",
-        "that",
-        "these",
-        "he",
-        "she",
-        "they",
-        "we",
-        "i",
-        "is",
-        "was",
-        "are",
-        "were",
-        "when",
-        "while",
-        "after",
-        "before",
-        "as",
-        "for",
-        "from",
-        "to",
-        "by",
-        "with",
-        "about",
-        "since",
-        "according",
-    ]
+    {"a", "an", "the", "in", "on", "at", "of", "and", "or", "but", "it", "its", "this", "that"}
+    | {"these", "he", "she", "they", "we", "i", "is", "was", "are", "were", "when", "while"}
+    | {"after", "before", "as", "for", "from", "to", "by", "with", "about", "since", "according"}
 )

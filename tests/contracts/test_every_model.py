@@ -1,0 +1,126 @@
+"""What every generator promises, whatever is behind it."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from connectors.models.llama_cpp import LlamaCpp
+from connectors.models.scripted import ScriptedGenerator
+from connectors.models.transformers_generator import TransformersGenerator
+from pipelines.signals.ports import Generator
+from pipelines.signals.prompts import build_prompt
+from schemas.errors import ModelError
+from schemas.prompt import Prompt, Task
+from tests import tiny_causal_lm
+
+TOWNS = {"Aldo": "Bern", "Berta": "Oslo", "Carla": "Lima", "Dario": "Kyiv", "Elena": "Rabat"}
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_causal_lm.build(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(
+    params=["scripted", "transformers", pytest.param("llama_cpp", marks=pytest.mark.models)]
+)
+def generator(request: pytest.FixtureRequest) -> Generator:
+    match request.param:
+        case "scripted":
+            return ScriptedGenerator()
+        case "transformers":
+            model = request.getfixturevalue("tiny_model")
+            return TransformersGenerator(model, batch_size=3, device="cpu")
+        case _:
+            return LlamaCpp(slots=2, context_tokens=1024)
+
+
+def prompts() -> list[Prompt]:
+    """Prompts of unlike length, one of them twice."""
+    asked = [
+        build_prompt(
+            Task.ATOMIC_ANSWER,
+            f"Where does {name} live?",
+            [f"{name} has lived in {town} since childhood." + " It rains." * (7 * i)],
+        )
+        for i, (name, town) in enumerate(TOWNS.items())
+    ]
+    return [*asked, asked[1]]
+
+
+def texts(generator: Generator, asked: list[Prompt]) -> list[str]:
+    return [completion.text for completion in generator.complete(asked)]
+
+
+def test_no_prompts_give_no_completions(generator: Generator) -> None:
+    assert generator.complete([]) == []
+
+
+def test_completions_keep_the_order_of_the_prompts(generator: Generator) -> None:
+    asked = prompts()
+    forward, backward = texts(generator, asked), texts(generator, asked[::-1])
+    assert forward == backward[::-1]
+    assert forward[1] == forward[-1]
+    assert len(set(forward)) == len(TOWNS)
+
+
+def test_the_size_of_the_batch_changes_nothing(generator: Generator) -> None:
+    asked = prompts()
+    assert texts(generator, asked) == [text for p in asked for text in texts(generator, [p])]
+
+
+def test_equal_calls_give_equal_completions(generator: Generator) -> None:
+    assert texts(generator, prompts()) == texts(generator, prompts())
+
+
+def test_settings_survive_pickling_and_keep_the_model_id(generator: Generator) -> None:
+    generator.complete(prompts()[:1])
+    copy = pickle.loads(pickle.dumps(generator))
+    assert copy.model_id == generator.model_id
+    assert texts(copy, prompts()[:1]) == texts(generator, prompts()[:1])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(ScriptedGenerator(fail_on_calls=frozenset({1})), id="scripted"),
+        pytest.param(TransformersGenerator(Path("/nonexistent")), id="transformers"),
+        pytest.param(LlamaCpp(Path("/nonexistent.gguf")), id="llama_cpp"),
+    ],
+)
+def test_a_failed_call_raises_model_error(broken: Generator) -> None:
+    with pytest.raises(ModelError):
+        broken.complete(prompts()[:1])
+
+
+@pytest.mark.parametrize(
+    "backend", [TransformersGenerator(Path("/nonexistent")), LlamaCpp(Path("/nonexistent.gguf"))]
+)
+def test_the_identity_of_a_missing_model_is_a_model_error(backend: Generator) -> None:
+    with pytest.raises(ModelError):
+        _ = backend.model_id
+
+
+@pytest.mark.models
+def test_the_embedded_model_reads_the_answer_from_the_passage() -> None:
+    replies = texts(LlamaCpp(slots=2, context_tokens=1024), prompts())
+    assert [town in reply for town, reply in zip(TOWNS.values(), replies, strict=False)] == [
+        True
+    ] * len(TOWNS)
+
+
+@pytest.mark.models
+def test_a_page_too_long_for_the_context_costs_its_own_text_only() -> None:
+    rare = "".join(chr(0x12000 + i) for i in range(900))
+    hostile = build_prompt(Task.ATOMIC_ANSWER, "Where does Aldo live?", ["Aldo. " + rare])
+    replies = texts(LlamaCpp(slots=2, context_tokens=1024), [hostile, prompts()[0]])
+    assert "Bern" in replies[1]
+
+
+@pytest.mark.models
+def test_a_file_that_is_no_model_is_a_model_error(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF but not really")
+    with pytest.raises(ModelError):
+        LlamaCpp(broken).complete(prompts()[:1])
