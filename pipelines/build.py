@@ -17,7 +17,6 @@ from connectors.models.response_cache import (
     CachedRelations,
     ResponseCache,
 )
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
 from connectors.state_table.engine import open_engine
 from defenses.registry import build_defense
 from pipelines import settings as s
@@ -55,15 +54,15 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
             with naming_extra("embedded"):
                 from connectors.models.llama_cpp import LlamaCpp
 
-                return LlamaCpp(
-                    settings.model_path, parallel=settings.parallel, threads=settings.threads
-                )
+                return LlamaCpp(settings.model_path, slots=settings.slots, threads=settings.threads)
         case s.TransformersGenerator():
             with naming_extra("gpu"):
                 from connectors.models.transformers_generator import TransformersGenerator
 
                 return TransformersGenerator(settings.model, batch_tokens=settings.batch_tokens)
         case s.ScriptedGenerator():
+            from connectors.models.scripted import ScriptedGenerator
+
             return ScriptedGenerator()
     assert_never(settings)
 
@@ -81,6 +80,8 @@ def build_relations(settings: s.RelationSettings, embedder: Embedder) -> Relatio
 
                 return CrossEncoderNli(settings.model, canary=settings.canary)
         case s.ScriptedRelations():
+            from connectors.models.scripted import ScriptedRelations
+
             return ScriptedRelations()
     assert_never(settings)
 
@@ -94,6 +95,8 @@ def build_embedder(settings: s.EmbedderSettings) -> Embedder:
 
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
+            from connectors.models.scripted import ScriptedEmbedder
+
             return ScriptedEmbedder()
     assert_never(settings)
 

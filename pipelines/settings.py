@@ -28,8 +28,8 @@ class LlamaCpp(Section):
 
     kind: Literal["llama_cpp"] = "llama_cpp"
     model_path: Path | None = None
-    parallel: Annotated[int, Field(ge=1, le=64)] = 8
-    threads: Annotated[int, Field(ge=0, description="0 = one per core")] = 0
+    slots: Annotated[int, Field(ge=1, le=64, description="prompts decoded at once")] = 4
+    threads: Annotated[int | None, Field(ge=1, description="None = physical cores")] = None
 
 
 class TransformersGenerator(Section):
@@ -162,7 +162,7 @@ class Settings(Section):
 
 
 class EnvironmentSettings(Settings, BaseSettings):
-    """The same fields, as environment variables name them: RADARSTREAM_GENERATOR__PARALLEL=4."""
+    """The same fields, as environment variables name them: RADARSTREAM_GENERATOR__SLOTS=8."""
 
     model_config = SettingsConfigDict(env_prefix="RADARSTREAM_", env_nested_delimiter="__")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from connectors.state_table.memory import MemoryRow, commit_fold, load
+from connectors.state_table.memory import MemoryRow, advance, commit_fold, load
 from connectors.state_table.order import order_decision
 from connectors.state_table.outbox import append
 from pipelines.beam.elements import Ready
@@ -69,7 +69,8 @@ def fold_queries(
                 continue
             event, progress.memory = outcome
             snapshot = ready.observed.snapshot
-            progress.current = row_after(guard, progress.memory, snapshot, log_epoch, offset)
+            row = row_after(guard, progress.memory, snapshot, log_epoch, offset)
+            progress.current = advance(progress.current, row)
             progress.outgoing.extend(outgoing(event, snapshot))
             yield event
     for progress in queries.values():

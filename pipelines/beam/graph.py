@@ -46,7 +46,7 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[Answer
             | "Decode" >> beam.ParDo(Decode(settings))
             | "AtomicAnswers" >> RunInference(AtomicAnswers(settings))
             | "Relations" >> RunInference(RelateAnswers(settings))
-            | "Split" >> beam.ParDo(SplitDead()).with_outputs(DEAD, main="ready")
+            | "Split" >> beam.FlatMap(split_dead).with_outputs(DEAD, main="ready")
         )
         decided[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
         answers: PCollection[AnswerEvent] = (
@@ -70,14 +70,6 @@ class Decode(beam.DoFn):
             yield Observed(record, decode_record(record, limits=self.limits, now=None))
         except InputError as error:
             yield dead_letter(record, error)
-
-
-class SplitDead(beam.DoFn):
-    """Send dead letters to their own output."""
-
-    def process(self, element: Ready | DeadLetter) -> Iterator[Any]:
-        """Tag one element."""
-        yield TaggedOutput(DEAD, element) if isinstance(element, DeadLetter) else element
 
 
 class ParkDead(beam.DoFn):
@@ -130,6 +122,11 @@ class FoldQueries(beam.DoFn):
         queries, self.queries = self.queries, {}
         guard, engine = shared_guard(self.settings), shared_engine(self.settings)
         return fold_queries(guard, engine, queries, self.log_epoch)
+
+
+def split_dead(element: Ready | DeadLetter) -> Iterator[Any]:
+    """Send dead letters to their own output."""
+    yield TaggedOutput(DEAD, element) if isinstance(element, DeadLetter) else element
 
 
 def key_by_query(ready: Ready) -> tuple[str, Ready]:

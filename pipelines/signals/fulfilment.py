@@ -7,6 +7,7 @@ from defenses.protocol import Complete, Defending, Embed, Relate, Request
 from pipelines.signals.parsing import parse_answer
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
+from pipelines.signals.responses import embedding_rows, relation_rows
 from schemas.errors import ModelError
 from schemas.memory import StateT
 from schemas.prompt import AnswerPair
@@ -87,12 +88,14 @@ def relate_all(requests: Sequence[Relate], models: Models) -> list[Any]:
         for request in requests
         for premise, hypothesis in zip(request.premises, request.hypotheses, strict=True)
     ]
-    return split(models.relations.probabilities(pairs), [len(r.premises) for r in requests])
+    rows = relation_rows(models.relations.probabilities(pairs), len(pairs))
+    return split(rows, [len(r.premises) for r in requests])
 
 
 def embed_all(requests: Sequence[Embed], models: Models) -> list[Any]:
     """Embed every text of every request in one call."""
-    rows = models.embedder.embed([text for request in requests for text in request.texts])
+    texts = [text for request in requests for text in request.texts]
+    rows = embedding_rows(models.embedder.embed(texts), len(texts))
     return split(rows, [len(r.texts) for r in requests])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipelines.signals.ports import RelationScorer
+from pipelines.signals.responses import relation_rows
 from schemas.evidence import AtomicAnswer, Relations
 from schemas.prompt import AnswerPair
 
@@ -17,7 +18,8 @@ def relate_answers(
     """Relate the informative answers of each (question, answers) item, in one model batch.
 
     Equal answers are scored once and expanded: with u distinct answers among n, u * u pairs are
-    asked for instead of n * (n - 1), and the matrices are the same.
+    asked for instead of n * (n - 1), and the matrices are the same. Raises ModelError when the
+    scorer fails or does not return probabilities.
     """
     texts = [[a.text for a in answers if not a.abstained] for _, answers in batches]
     distinct = [list(dict.fromkeys(answers)) for answers in texts]
@@ -27,7 +29,8 @@ def relate_answers(
         for premise in unique
         for hypothesis in unique
     ]
-    probabilities = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
+    rows = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
+    probabilities = relation_rows(rows, len(pairs))
     relations, start = [], 0
     for answers, unique in zip(texts, distinct, strict=True):
         size = len(unique)
