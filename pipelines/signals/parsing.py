@@ -16,6 +16,9 @@ _REFUSALS: Final = (
     "not mentioned in the context",
 )
 _ECHO: Final = re.compile(r"^(?:(?:final|short|most frequent)\s+)?answer\s*[:\-]\s*", re.IGNORECASE)
+_ABBREVIATION: Final = re.compile(
+    r"\b(?:(?:[a-z]\.){2,}|(?:jr|sr|inc|co|corp|ltd|st)\.)$", re.IGNORECASE
+)
 _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\uff07": "'"})
 _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "`": "`", "*": "*"}
 
@@ -67,6 +70,5 @@ def _unwrap(line: str) -> str:
 
 
 def _is_abbreviation(text: str) -> bool:
-    """Whether the final period belongs to the last word: "U.S.", "J. Smith Jr.", "Inc."."""
-    last = text.split()[-1]
-    return "." in last[:-1] or last.casefold() in {"jr.", "sr.", "inc.", "co.", "ltd.", "st."}
+    """Whether the final period belongs to the last word, as in "U.S.", "a.m." and "Inc."."""
+    return _ABBREVIATION.search(text) is not None

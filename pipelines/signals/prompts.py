@@ -112,13 +112,8 @@ _SYNTHESIS: Final = Template(
     ),
     shots=(
         Shot(
-            question="What is the capital of Australia?",
-            passages=("Canberra", "Sydney", "Canberra", "Canberra"),
-            answer="Canberra",
-        ),
-        Shot(
             question="In which year was the telephone patented?",
-            passages=("1877", "1876", "in 1876"),
+            passages=("1877", "1876", "1876"),
             answer="1876",
         ),
         Shot(
