@@ -79,13 +79,15 @@ class LlamaCpp:
 
     def _request_shortened(self, prompt: Prompt) -> str:
         """Ask for one prompt, halving its passages until it fits the context."""
-        longest = max(map(len, prompt.passages), default=0)
-        while longest >= _SHORTEST_PASSAGE:
+        characters = max(map(len, prompt.passages), default=0)
+        while True:
             replies = self._request([completion_text(prompt)], prompt.max_tokens)
             if replies is not None:
                 return replies[0]
-            longest //= 2
-            prompt = _with_passages(prompt, longest)
+            if characters < _SHORTEST_PASSAGE:
+                break
+            characters //= 2
+            prompt = _with_passages(prompt, characters)
         raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
 
     def _request(self, texts: list[str], max_tokens: int) -> list[str] | None:
