@@ -36,6 +36,11 @@ class LlamaCpp:
     `model_path` is a GGUF file, by default the embedded weights; `slots` prompts are decoded at
     once, each with `context_tokens` of context; `threads` defaults to the physical cores this
     process may use. Raises ModelError from `complete` when loading or a call fails.
+
+    Decoding is greedy, but which prompts are computed together, and
+    how much of a prefix is cached, changes the last bits of the logits: of 60 answers from real
+    search snippets, 3 differed between one slot and four, and 2 of 30 between batched and single
+    calls. The response cache makes the first result the only one.
     """
 
     model_path: Path | None = None
