@@ -34,7 +34,8 @@ lint: $(STAMP) ## check style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## measure; results in build/bench.json
+bench: $(STAMP) ## measure; figures in build/bench-figures.json, timings in build/bench.json
+	@mkdir -p build
 	$(BIN)/python -m pytest tests/benchmarks -m bench --benchmark-json build/bench.json
 
 docs-check: $(STAMP) ## run the README's Python and check generated files

@@ -1,12 +1,12 @@
 """What sharing the prompt's prefix is worth: atomic answers a second, with and without."""
 
-from time import perf_counter
-
 import pytest
 
 from connectors.models.llama_cpp import LlamaCpp
 from pipelines.signals.prompts import build_prompt
-from schemas.prompt import Task
+from schemas.prompt import Prompt, Task
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.timing import interleaved
 
 PAGES, ROUNDS = 24, 3
 SENTENCE = (
@@ -14,7 +14,7 @@ SENTENCE = (
 )
 
 
-def atomic_answers() -> list:
+def atomic_answers() -> list[Prompt]:
     return [
         build_prompt(
             Task.ATOMIC_ANSWER, f"Who is the mayor of town {i}?", [SENTENCE.replace("{}", str(i))]
@@ -25,7 +25,7 @@ def atomic_answers() -> list:
 
 @pytest.mark.bench
 @pytest.mark.models
-def test_shared_prefixes_make_atomic_answers_faster(benchmark) -> None:
+def test_atomic_answers(figures: Figures) -> None:
     prompts = atomic_answers()
     shared = LlamaCpp(context_tokens=1024)
     # Another context size would be another comparison: only the cache differs.
@@ -33,16 +33,11 @@ def test_shared_prefixes_make_atomic_answers_faster(benchmark) -> None:
     for generator in (shared, separate):
         generator.complete(prompts[:4])  # loads the model and fills every slot's prefix
 
-    def seconds(generator: LlamaCpp) -> float:
-        start = perf_counter()
-        generator.complete(prompts)
-        return perf_counter() - start
-
-    # Alternating, so that a busy machine slows both alike.
-    pairs = [(seconds(shared), seconds(separate)) for _ in range(ROUNDS)]
-    with_sharing, without = (min(column) for column in zip(*pairs, strict=True))
-    benchmark.extra_info["answers_per_second"] = PAGES / with_sharing
-    benchmark.extra_info["answers_per_second_without_sharing"] = PAGES / without
-    benchmark.extra_info["speedup_by_sharing"] = without / with_sharing
-    benchmark.pedantic(shared.complete, args=(prompts,), rounds=1)
-    assert without / with_sharing > 1.2
+    seconds = interleaved(
+        {"shared": shared.complete, "separate": separate.complete}, [prompts] * ROUNDS
+    )
+    speedup = seconds["separate"] / seconds["shared"]
+    figures.uses(shared.model_id)
+    figures.add("atomic answers, prefixes shared", PAGES / seconds["shared"], "per second")
+    figures.add("atomic answers, nothing shared", PAGES / seconds["separate"], "per second")
+    figures.add("atomic answers, speed-up by sharing", speedup, "times", (">", 1.2))

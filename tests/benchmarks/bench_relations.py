@@ -3,10 +3,12 @@
 from itertools import permutations
 
 import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
 
 from connectors.models.answer_agreement import AnswerAgreement, scorer
 from connectors.models.sentence_embedder import SentenceEmbedder
 from schemas.prompt import AnswerPair
+from tests.benchmarks.figures import Figures
 
 QUESTION = "Which mineral is the archive known for?"
 DOCUMENTS = 50
@@ -25,8 +27,11 @@ def pairs(distinct: int) -> list[AnswerPair]:
 @pytest.mark.parametrize(
     "embedded", [False, pytest.param(True, marks=pytest.mark.models)], ids=["lexical", "minilm"]
 )
-def test_relations_of_one_snapshot(benchmark, distinct, embedded):
+def test_relations_of_one_snapshot(
+    benchmark: BenchmarkFixture, figures: Figures, distinct: int, embedded: bool
+) -> None:
     relations = AnswerAgreement(SentenceEmbedder() if embedded else None)
+    figures.uses(relations.model_id)
     asked = pairs(distinct)
     relations.probabilities(asked[:1])
 
@@ -35,4 +40,7 @@ def test_relations_of_one_snapshot(benchmark, distinct, embedded):
 
     rows = benchmark.pedantic(relations.probabilities, (asked,), setup=forget, rounds=5)
     assert rows.shape == (DOCUMENTS * (DOCUMENTS - 1), 3)
-    benchmark.extra_info["pairs_per_second"] = len(asked) / benchmark.stats.stats.median
+    name = (
+        f"relations, {'MiniLM' if embedded else 'no embedder'}, {distinct} distinct answers of 50"
+    )
+    figures.add(name, len(asked) / benchmark.stats.stats.median, "pairs per second")

@@ -1,9 +1,6 @@
-"""What the state table costs: bytes per query, commits per second, microseconds per cache hit.
+"""What the state table costs: bytes per query, commits per second, microseconds per cache hit."""
 
-Figures go to pytest-benchmark's JSON (`--benchmark-json`), sizes under `extra_info`.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -21,20 +18,13 @@ from schemas.evidence import FloatArray
 from schemas.memory import Belief
 from schemas.prompt import Completion, Prompt, Task
 from schemas.records import Envelope, OutboxRecord
+from tests.benchmarks.figures import Figures
 
 pytestmark = pytest.mark.bench
 
 QUERIES = 2_000
 TARGET_BYTES = 300
 BATCH = 500
-
-
-@pytest.fixture(params=["normal", "full"])
-def durable_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    durability: Durability = request.param
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}", durability=durability)
-    yield engine
-    engine.dispose()
 
 
 @pytest.fixture
@@ -74,7 +64,9 @@ def make_event(query: int, step: int) -> OutboxRecord:
     return OutboxRecord("answers.defended", envelope, b"x" * 4_000)
 
 
-def test_bytes_per_query(benchmark: BenchmarkFixture, engine: Engine, tmp_path: Path) -> None:
+def test_bytes_per_query(
+    benchmark: BenchmarkFixture, figures: Figures, engine: Engine, tmp_path: Path
+) -> None:
     def database_bytes() -> int:
         with engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -84,26 +76,41 @@ def test_bytes_per_query(benchmark: BenchmarkFixture, engine: Engine, tmp_path: 
     for query in range(QUERIES):
         commit_fold(engine, None, make_row(query))
     on_disk = (database_bytes() - empty) / QUERIES
-    benchmark.extra_info |= {"row_bytes": row_bytes(make_row(0)), "sqlite_bytes": on_disk}
+    in_row = max(row_bytes(make_row(query)) for query in range(QUERIES))
+    figures.add("memory row, Kafka source", in_row, "bytes per query", ("<", TARGET_BYTES))
+    figures.add("memory in SQLite, on disk", on_disk, "bytes per query", ("<", TARGET_BYTES))
     rows = benchmark(load, engine, [make_row(query).query_id for query in range(BATCH)])
+    figures.add("memory rows loaded", BATCH / benchmark.stats["median"], "per second")
     assert len(rows) == BATCH
-    assert row_bytes(make_row(0)) < TARGET_BYTES
+    assert in_row < TARGET_BYTES
     assert on_disk < TARGET_BYTES
 
 
-def test_fold_commits(benchmark: BenchmarkFixture, durable_engine: Engine) -> None:
-    """One fold with one answer of 4 kB; `ops` is commits per second."""
+@pytest.mark.parametrize("durability", ["normal", "full"])
+def test_fold_commits(
+    benchmark: BenchmarkFixture, figures: Figures, tmp_path: Path, durability: Durability
+) -> None:
+    """One fold with one answer of 4 kB."""
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}", durability=durability)
     steps = count(2)
-    row = commit_fold(durable_engine, None, make_row(0))
+    row = commit_fold(engine, None, make_row(0))
 
     def fold() -> None:
         nonlocal row
         step = next(steps)
-        row = commit_fold(durable_engine, row, make_row(0, step), [make_event(0, step)])
+        row = commit_fold(engine, row, make_row(0, step), [make_event(0, step)])
 
     benchmark.pedantic(fold, rounds=1_000, warmup_rounds=20)
-    assert load(durable_engine, [row.query_id]) == {row.query_id: row}
-    assert len(pending(durable_engine, 10_000)) == 1_020
+    flushed = "synced" if durability == "full" else "not synced"
+    figures.add(f"commits, SQLite {flushed}", 1 / benchmark.stats["median"], "per second")
+    assert load(engine, [row.query_id]) == {row.query_id: row}
+    assert len(pending(engine, 10_000)) == 1_020
+    engine.dispose()
+
+
+def per_item(benchmark: BenchmarkFixture, size: int) -> float:
+    """Median microseconds of one of `size` items."""
+    return float(benchmark.stats["median"]) / size * 1e6
 
 
 class FixedModel:
@@ -111,15 +118,17 @@ class FixedModel:
 
     model_id = "fixed/1"
 
-    def complete(self, prompts: list[Prompt]) -> list[Completion]:
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         return [Completion("an answer of a few words", 200, 6) for _ in prompts]
 
-    def embed(self, texts: list[str]) -> FloatArray:
+    def embed(self, texts: Sequence[str]) -> FloatArray:
         return np.tile(np.eye(1, 384), (len(texts), 1))
 
 
 @pytest.mark.parametrize("size", [1, BATCH])
-def test_cached_completions(benchmark: BenchmarkFixture, engine: Engine, size: int) -> None:
+def test_cached_completions(
+    benchmark: BenchmarkFixture, figures: Figures, engine: Engine, size: int
+) -> None:
     """Prompts of 1 kB, all found, in batches of `size`."""
     prompts = [
         Prompt(Task.ATOMIC_ANSWER, "Answer.", (), "Who?", (f"{i} " + "x" * 1_000,), 16)
@@ -128,20 +137,20 @@ def test_cached_completions(benchmark: BenchmarkFixture, engine: Engine, size: i
     model = CachedGenerator(FixedModel(), ResponseCache(engine))
     model.complete(prompts)
     benchmark(model.complete, prompts)
-    benchmark.extra_info["microseconds_per_hit"] = benchmark.stats["median"] / size * 1e6
+    figures.add(f"cached completion, {size} at once", per_item(benchmark, size), "µs")
     assert model.calls == size
 
 
-def test_cached_embeddings(benchmark: BenchmarkFixture, engine: Engine) -> None:
+def test_cached_embeddings(benchmark: BenchmarkFixture, figures: Figures, engine: Engine) -> None:
     texts = [f"answer {i}" for i in range(BATCH)]
     model = CachedEmbedder(FixedModel(), ResponseCache(engine))
     model.embed(texts)
     benchmark(model.embed, texts)
-    benchmark.extra_info["microseconds_per_hit"] = benchmark.stats["median"] / BATCH * 1e6
+    figures.add(f"cached embedding, {BATCH} at once", per_item(benchmark, BATCH), "µs")
     assert model.calls == BATCH
 
 
-def test_stored_misses(benchmark: BenchmarkFixture, engine: Engine) -> None:
+def test_stored_misses(benchmark: BenchmarkFixture, figures: Figures, engine: Engine) -> None:
     """Texts never seen: what writing through costs on top of the model."""
     numbers = count()
     model = CachedEmbedder(FixedModel(), ResponseCache(engine))
@@ -150,5 +159,5 @@ def test_stored_misses(benchmark: BenchmarkFixture, engine: Engine) -> None:
         model.embed([f"answer {next(numbers)}" for _ in range(BATCH)])
 
     benchmark.pedantic(miss, rounds=20, warmup_rounds=1)
-    benchmark.extra_info["microseconds_per_miss"] = benchmark.stats["median"] / BATCH * 1e6
+    figures.add(f"stored embedding, {BATCH} at once", per_item(benchmark, BATCH), "µs")
     assert model.hits == 0

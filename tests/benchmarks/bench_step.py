@@ -1,0 +1,179 @@
+"""One step of one query without its models: evidence in, memory and outgoing events out.
+
+The models are scripted, so what they cost is small and what remains is the defence's decision, the
+encoding of its events and the commit. There is no undefended answer to compare with.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
+from connectors.state_table.engine import open_engine
+from connectors.state_table.memory import load, row_bytes
+from connectors.state_table.outbox import pending
+from defenses.radar import Radar
+from pipelines.beam.elements import Observed, Ready
+from pipelines.beam.folding import fold_queries, outgoing
+from pipelines.build import build_guard
+from pipelines.guard import Guard
+from pipelines.settings import load_settings
+from pipelines.signals.ports import Models
+from schemas.codec import encode_state
+from schemas.events import AnswerEvent
+from schemas.memory import Belief, Memory
+from schemas.records import OutboxRecord, RawRecord
+from schemas.snapshot import Document, Provenance, Query, SearchSnapshot
+from schemas.verdict import MemoryDecision
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.timing import interleaved
+
+pytestmark = pytest.mark.bench
+
+STEPS = {10: 300, 50: 120}
+WARM_UP = 5
+TARGET_MS = {50: 5.0}
+TARGET_BYTES = 300
+QUERY = Query.from_text("Which team won the cup?")
+LOG_EPOCH = sha256(b"a history").hexdigest()
+START = datetime(2025, 6, 1, tzinfo=UTC)
+
+
+def claim(index: int) -> str:
+    """Of every ten documents five say the truth, three a falsehood and two something of their own.
+
+    The last two repeat after ten documents, as stray claims do.
+    """
+    return (["Port Albern Rovers"] * 5 + ["Greyfield City"] * 3 + ["Elm United", "Dale Park"])[
+        (index * 7) % 10
+    ]
+
+
+def snapshot(k: int, step: int, query: Query = QUERY) -> SearchSnapshot:
+    documents = tuple(
+        Document(
+            rank,
+            f"after extra time {claim(rank + step)} won the cup, report {rank} of {step}.",
+            title="the final",
+            url=f"https://news-{rank}.example/{step}",
+        )
+        for rank in range(1, k + 1)
+    )
+    return SearchSnapshot(query, START + timedelta(days=step), documents, Provenance.SIMULATED)
+
+
+def scripted_guard() -> Guard[Belief | None]:
+    models = Models(ScriptedGenerator(), ScriptedRelations(), ScriptedEmbedder())
+    return Guard("radar", Radar(), models)
+
+
+def readies(guard: Guard[Belief | None], snapshots: Sequence[SearchSnapshot]) -> list[Ready]:
+    return [
+        Ready(Observed(RawRecord("history", position, b""), seen), evidence)
+        for position, (seen, evidence) in enumerate(
+            zip(snapshots, guard.gather(snapshots), strict=True)
+        )
+    ]
+
+
+class InMemory:
+    """Folds one query's snapshots and keeps what a state table would."""
+
+    def __init__(self, guard: Guard[Belief | None]) -> None:
+        self.guard = guard
+        self.memory: Memory[Belief | None] = guard.initial_memory()
+        self.state = b""
+        self.events: list[AnswerEvent] = []
+        self.records: list[OutboxRecord] = []
+
+    def decide(self, ready: Ready) -> tuple[AnswerEvent, Memory[Belief | None]]:
+        seen = ready.observed.snapshot
+        (outcome,) = self.guard.decide([(seen, ready.evidence, self.memory)])
+        assert isinstance(outcome, tuple)
+        return outcome
+
+    def fold(self, ready: Ready) -> None:
+        seen = ready.observed.snapshot
+        event, self.memory = self.decide(ready)
+        self.state = encode_state(self.memory.state)
+        self.records.extend(outgoing(event, seen))
+        self.events.append(event)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield engine
+    engine.dispose()
+
+
+@pytest.mark.parametrize("k", STEPS)
+def test_whole_step(figures: Figures, engine: Engine, k: int) -> None:
+    guard = scripted_guard()
+    steps = readies(guard, [snapshot(k, step) for step in range(STEPS[k])])
+    in_memory = InMemory(guard)
+
+    def fold_and_commit(ready: Ready) -> None:
+        (_,) = fold_queries(guard, engine, {QUERY.id: [ready]}, LOG_EPOCH)
+
+    contenders = {
+        "decision": in_memory.decide,
+        "in memory": in_memory.fold,
+        "committed": fold_and_commit,
+    }
+    interleaved(contenders, steps[:WARM_UP])
+    seconds = interleaved(contenders, steps[WARM_UP:])
+
+    check_steps(in_memory, k)
+    row = load(engine, [QUERY.id])[QUERY.id]
+    assert (row.step, row.state) == (STEPS[k], in_memory.state)
+    assert [p.record for p in pending(engine, 100_000)] == in_memory.records
+    target = ("<", TARGET_MS[k]) if k in TARGET_MS else None
+    figures.add(f"step, k={k}, decision", seconds["decision"] * 1e3, "ms")
+    figures.add(f"step, k={k}, decision and events", seconds["in memory"] * 1e3, "ms", target)
+    figures.add(f"step, k={k}, with SQLite commit", seconds["committed"] * 1e3, "ms")
+    figures.add(f"memory row, k={k}", row_bytes(row), "bytes per query", ("<", TARGET_BYTES))
+    assert row_bytes(row) < TARGET_BYTES
+
+
+def check_steps(folded: InMemory, k: int) -> None:
+    """What was timed are full steps: all documents judged, some rejected, the memory among them."""
+    assert {event.answer for event in folded.events} == {"Port Albern Rovers"}
+    for event in folded.events[1:]:
+        assert event.verdict.memory.decision is MemoryDecision.RETAINED
+        assert len(event.verdict.documents) == k
+        assert len(event.verdict.kept_ranks) == k // 2
+    assert len(folded.records) == len(folded.events) * (1 + k // 2)
+
+
+def requests_to_models(guard: Guard[Any]) -> int:
+    models: tuple[Any, ...] = (
+        guard.models.generator,
+        guard.models.relations,
+        guard.models.embedder,
+    )
+    return sum(model.calls for model in models)
+
+
+def test_a_second_pass_asks_no_model(figures: Figures, engine: Engine) -> None:
+    """Two passes over the same snapshots, each by a guard of its own, sharing the database."""
+    settings = load_settings(profile="scripted", database=str(engine.url))
+    snapshots = [snapshot(10, step) for step in range(20)]
+    passes = []
+    for _ in range(2):
+        guard = build_guard(settings, engine)
+        folded = InMemory(guard)
+        for ready in readies(guard, snapshots):
+            folded.fold(ready)
+        passes.append((requests_to_models(guard), folded.events))
+    (first, events), (second, repeated) = passes
+    figures.add("requests to models, first pass over 200 pages", first, "requests")
+    figures.add("requests to models, second pass", second, "requests", ("=", 0))
+    assert first >= 200
+    assert second == 0
+    assert repeated == events

@@ -1,0 +1,90 @@
+"""The figures of a run: what was measured, against which target, on what."""
+
+import operator
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pipelines.evaluation.provenance import code_revision
+
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    ">": operator.gt,
+}
+Target = tuple[str, float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured value. A missed target is reported, never a failure: machines differ."""
+
+    name: str
+    value: float
+    unit: str
+    target: Target | None = None
+
+    @property
+    def met(self) -> bool | None:
+        if self.target is None:
+            return None
+        comparison, bound = self.target
+        return COMPARISONS[comparison](self.value, bound)
+
+
+@dataclass
+class Figures:
+    """Collects the rows of the table and the models that they depend on."""
+
+    rows: list[Figure] = field(default_factory=list)
+    models: set[str] = field(default_factory=set)
+
+    def add(self, name: str, value: float, unit: str, target: Target | None = None) -> None:
+        self.rows.append(Figure(name, float(value), unit, target))
+
+    def uses(self, *model_ids: str) -> None:
+        self.models.update(model_ids)
+
+    def record(self, *, passed: bool) -> dict[str, Any]:
+        return {
+            "revision": code_revision(),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "models": sorted(self.models),
+            "passed": passed,
+            "figures": [
+                asdict(row) | {"target": target_text(row), "met": row.met} for row in self.rows
+            ],
+        }
+
+    def table(self) -> list[str]:
+        head = ("figure", "value", "unit", "target", "met")
+        verdicts = {True: "yes", False: "no", None: ""}
+        body = [
+            (row.name, shown(row.value), row.unit, target_text(row) or "", verdicts[row.met])
+            for row in self.rows
+        ]
+        return aligned([head, *body])
+
+
+def target_text(figure: Figure) -> str | None:
+    return None if figure.target is None else f"{figure.target[0]} {figure.target[1]:g}"
+
+
+def shown(value: float) -> str:
+    """Three digits, or all digits before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Columns of equal width; the second, which holds numbers, to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if column == 1 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
