@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from defenses.protocol import Defense, Signal
+from defenses.protocol import Defense, Relate, Request, Signal
 from pipelines.signals.atomic_answers import answer_documents
-from pipelines.signals.fulfilment import drive
+from pipelines.signals.fulfilment import drive, fulfil
 from pipelines.signals.metering import Meter
 from pipelines.signals.ports import Models
 from pipelines.signals.relations import relate_answers
@@ -18,7 +18,6 @@ from schemas.errors import ModelError
 from schemas.events import AnswerEvent, Source
 from schemas.evidence import AtomicAnswer, Evidence
 from schemas.memory import Memory, StateT
-from schemas.prompt import AnswerPair
 from schemas.snapshot import SearchSnapshot
 from schemas.verdict import Verdict
 
@@ -30,7 +29,8 @@ class Guard(Generic[StateT]):
     """Defends one query's snapshots, one after another; holds no state of its own.
 
     `baseline` answers the same snapshot without a defence, for comparison; it sees the same
-    evidence and never influences the defended answer.
+    evidence and never influences the defended answer: when a model fails it, the event merely has
+    no undefended answer.
     """
 
     name: str
@@ -87,33 +87,54 @@ class Guard(Generic[StateT]):
             decisions = drive(
                 [self.defense.defend(evidence, m.state) for _, evidence, m in items], self.models
             )
+            changes = self.changes([e.query.text for _, e, _ in items], decisions)
         return [
-            self.conclude(snapshot, memory, decision, bare)
-            for (snapshot, _, memory), decision, bare in zip(
-                items, decisions, undefended, strict=True
+            self.conclude(snapshot, memory, decision, changed, bare)
+            for (snapshot, _, memory), decision, changed, bare in zip(
+                items, decisions, changes, undefended, strict=True
             )
         ]
 
-    def undefended_answers(self, evidences: Sequence[Evidence]) -> list[str | None | ModelError]:
-        """What the baseline says of each snapshot; None when there is no baseline."""
+    def undefended_answers(self, evidences: Sequence[Evidence]) -> list[str | None]:
+        """What the baseline says of each snapshot; None without a baseline or where it fails."""
         if self.baseline is None:
             return [None] * len(evidences)
         with self.meter.stage("undefended answer", self.models.generator):
             outcomes = drive([self.baseline.defend(e, None) for e in evidences], self.models)
-        return [o if isinstance(o, ModelError) else o[0].answer for o in outcomes]
+        return [None if isinstance(o, ModelError) else o[0].answer for o in outcomes]
+
+    def changes(
+        self, questions: Sequence[str], decisions: Sequence[tuple[Verdict, StateT] | ModelError]
+    ) -> list[bool | None | ModelError]:
+        """Whether each answer means something else than the previous one; None if unknown."""
+        changes: list[bool | None | ModelError] = [None] * len(decisions)
+        unclear: dict[int, Request] = {}
+        for index, (question, decision) in enumerate(zip(questions, decisions, strict=True)):
+            if isinstance(decision, ModelError) or decision[0].abstained:
+                continue
+            new, old = decision[0].answer, decision[0].memory.previous_answer
+            if old == new:
+                changes[index] = False
+            elif old is not None:
+                unclear[index] = Relate(question, (old, new), (new, old))
+        for index, rows in fulfil(unclear, self.models).items():
+            failed = isinstance(rows, ModelError)
+            changes[index] = rows if failed else bool(rows[:, 0].max() < AGREEMENT)
+        return changes
 
     def conclude(
         self,
         snapshot: SearchSnapshot,
         memory: Memory[StateT],
         decision: tuple[Verdict, StateT] | ModelError,
-        undefended: str | None | ModelError,
+        changed: bool | None | ModelError,
+        undefended: str | None,
     ) -> tuple[AnswerEvent, Memory[StateT]] | ModelError:
         """Turn a decision into the event to emit and the memory to keep."""
         if isinstance(decision, ModelError):
             return decision
-        if isinstance(undefended, ModelError):
-            return undefended
+        if isinstance(changed, ModelError):
+            return changed
         verdict, state = decision
         event = AnswerEvent(
             query_id=snapshot.query.id,
@@ -125,7 +146,7 @@ class Guard(Generic[StateT]):
             defense=self.name,
             answer=verdict.answer,
             abstention=verdict.abstention,
-            changed=self.changed(snapshot.query.text, verdict),
+            changed=changed,
             verdict=verdict,
             sources=tuple(Source(d.rank, d.title, d.url) for d in snapshot.documents),
             undefended_answer=undefended,
@@ -133,20 +154,6 @@ class Guard(Generic[StateT]):
             relation_scorer=self.models.relations.model_id,
         )
         return event, Memory(memory.step + 1, state)
-
-    def changed(self, question: str, verdict: Verdict) -> bool | None:
-        """Whether the answer means something else than the previous one; None if unknown."""
-        previous = verdict.memory.previous_answer
-        if previous is None or verdict.abstained:
-            return None
-        if previous == verdict.answer:
-            return False
-        pairs = [
-            AnswerPair(question, previous, verdict.answer),
-            AnswerPair(question, verdict.answer, previous),
-        ]
-        entailment = self.models.relations.probabilities(pairs)[:, 0]
-        return bool(entailment.max() < AGREEMENT)
 
     def counted_models(self) -> tuple[object, ...]:
         """The models whose calls the meter charges to the defence."""

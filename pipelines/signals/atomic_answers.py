@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pipelines.signals.parsing import parse_answer
 from pipelines.signals.ports import Generator
 from pipelines.signals.prompts import build_prompt
+from pipelines.signals.responses import completion_texts
 from schemas.evidence import AtomicAnswer
 from schemas.prompt import Task
 from schemas.snapshot import SearchSnapshot
@@ -19,5 +20,6 @@ def answer_documents(
         for snapshot in snapshots
         for document in snapshot.documents
     ]
-    answers = iter([parse_answer(c.text) for c in generator.complete(prompts)])
+    texts = completion_texts(generator.complete(prompts), len(prompts))
+    answers = iter([parse_answer(text) for text in texts])
     return [tuple(next(answers) for _ in snapshot.documents) for snapshot in snapshots]

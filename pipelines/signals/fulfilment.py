@@ -7,7 +7,7 @@ from defenses.protocol import Complete, Defending, Embed, Relate, Request
 from pipelines.signals.parsing import parse_answer
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
-from pipelines.signals.responses import embedding_rows, relation_rows
+from pipelines.signals.responses import completion_texts, embedding_rows, relation_rows
 from schemas.errors import ModelError
 from schemas.memory import StateT
 from schemas.prompt import AnswerPair
@@ -78,7 +78,8 @@ def isolating(
 def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
     """Complete every prompt in one call."""
     prompts = [build_prompt(r.task, r.question, r.passages) for r in requests]
-    return [parse_answer(completion.text) for completion in models.generator.complete(prompts)]
+    texts = completion_texts(models.generator.complete(prompts), len(prompts))
+    return [parse_answer(text) for text in texts]
 
 
 def relate_all(requests: Sequence[Relate], models: Models) -> list[Any]:

@@ -1,9 +1,19 @@
 """Model responses checked at the edge: a malformed one is a failed call, never evidence."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from schemas.errors import ModelError
 from schemas.evidence import FloatArray
+from schemas.prompt import Completion
+
+
+def completion_texts(completions: Sequence[Completion], count: int) -> list[str]:
+    """Return the texts if there is one completion per prompt; ModelError otherwise."""
+    if len(completions) != count:
+        raise ModelError(f"expected {count} completions, got {len(completions)}")
+    return [completion.text for completion in completions]
 
 
 def relation_rows(rows: FloatArray, count: int) -> FloatArray:
@@ -16,7 +26,10 @@ def relation_rows(rows: FloatArray, count: int) -> FloatArray:
 
 def embedding_rows(rows: FloatArray, count: int) -> FloatArray:
     """Return `rows` if they are count finite vectors; ModelError otherwise."""
-    return finite_rows("embeddings", rows, count)
+    checked = finite_rows("embeddings", rows, count)
+    if count and checked.shape[1] == 0:
+        raise ModelError("embeddings have no dimension")
+    return checked
 
 
 def finite_rows(name: str, rows: FloatArray, count: int) -> FloatArray:
