@@ -19,7 +19,7 @@ from pipelines.beam.elements import Ready
 from pipelines.beam.model_stages import unavailable
 from pipelines.guard import Guard
 from schemas.codec import dead_letter, decode_state, encode_state, outbox_record
-from schemas.errors import InputError, ModelError, ReasonClass
+from schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent
 from schemas.memory import Memory
 from schemas.records import OutboxRecord
@@ -32,7 +32,7 @@ BOUNDED_LOG = 0  # partition number of a bounded replay's log
 class Progress:
     """One query on its way through this bundle."""
 
-    waiting: deque[tuple[int, Ready]]
+    waiting: deque[Ready]
     stored: MemoryRow | None
     current: MemoryRow | None
     memory: Memory[Any]
@@ -47,9 +47,11 @@ def fold_queries(
 ) -> Iterator[AnswerEvent]:
     """Fold each query's snapshots into its row; yields the answers of what was newly folded.
 
-    The log of a bounded replay is each query's own snapshots in event-time order: a snapshot's
-    offset is its place there, so that a resumed replay of the same input (the same `log_epoch`)
-    skips what it has folded. Raises StateConflictError if another worker moved a row meanwhile.
+    The log of a bounded replay is each query's own snapshots in event-time order, and a snapshot's
+    offset is its event time: its place would change with the number of earlier ones that a model
+    failed on. So a resumed replay of the same input (the same `log_epoch`) skips what it has
+    folded, and of two snapshots of one moment only the first counts. Raises StateConflictError if
+    another worker moved a row meanwhile, ConfigurationError if another defence wrote one.
     """
     rows = load(engine, list(snapshots))
     queries = {
@@ -57,19 +59,19 @@ def fold_queries(
         for query_id, readies in snapshots.items()
     }
     while wave := [
-        (progress, *step)
+        (progress, ready)
         for progress in queries.values()
-        if (step := next_to_fold(progress, log_epoch)) is not None
+        if (ready := next_to_fold(progress, log_epoch)) is not None
     ]:
-        outcomes = guard.decide([(r.observed.snapshot, r.evidence, p.memory) for p, _, r in wave])
-        for (progress, offset, ready), outcome in zip(wave, outcomes, strict=True):
+        outcomes = guard.decide([(r.observed.snapshot, r.evidence, p.memory) for p, r in wave])
+        for (progress, ready), outcome in zip(wave, outcomes, strict=True):
             if isinstance(outcome, ModelError):
                 letter = unavailable(ready.observed.record, outcome)
                 progress.outgoing.append(outbox_record(letter))
                 continue
             event, progress.memory = outcome
             snapshot = ready.observed.snapshot
-            row = row_after(guard, progress.memory, snapshot, log_epoch, offset)
+            row = row_after(guard, progress.memory, snapshot, log_epoch)
             progress.current = advance(progress.current, row)
             progress.outgoing.extend(outgoing(event, snapshot))
             yield event
@@ -82,19 +84,24 @@ def fold_queries(
 
 def start(guard: Guard[Any], row: MemoryRow | None, readies: Sequence[Ready]) -> Progress:
     """Begin where the query's row left off."""
+    if row is not None and row.defense != guard.name:
+        raise ConfigurationError(
+            f"the memory of query {row.query_id!r} was written by defence {row.defense!r}, not "
+            f"{guard.name!r}: start over or use another database"
+        )
     memory = guard.initial_memory() if row is None else Memory(row.step, decode_state(row.state))
     ordered = sorted(readies, key=lambda ready: ready.order)
-    return Progress(deque(enumerate(ordered)), stored=row, current=row, memory=memory)
+    return Progress(deque(ordered), stored=row, current=row, memory=memory)
 
 
-def next_to_fold(progress: Progress, log_epoch: str) -> tuple[int, Ready] | None:
+def next_to_fold(progress: Progress, log_epoch: str) -> Ready | None:
     """Take the query's next new snapshot; skip what was folded before, park what is late."""
     while progress.waiting:
-        offset, ready = progress.waiting.popleft()
+        ready = progress.waiting.popleft()
         as_of_ms = ready.observed.snapshot.observed_at_ms
-        match order_decision(progress.current, as_of_ms, log_epoch, BOUNDED_LOG, offset):
+        match order_decision(progress.current, as_of_ms, log_epoch, BOUNDED_LOG, as_of_ms):
             case "fold":
-                return offset, ready
+                return ready
             case "late":
                 error = InputError(ReasonClass.LATE, "older than what has been folded")
                 letter = dead_letter(ready.observed.record, error)
@@ -105,11 +112,7 @@ def next_to_fold(progress: Progress, log_epoch: str) -> tuple[int, Ready] | None
 
 
 def row_after(
-    guard: Guard[Any],
-    memory: Memory[Any],
-    snapshot: SearchSnapshot,
-    log_epoch: str,
-    offset: int,
+    guard: Guard[Any], memory: Memory[Any], snapshot: SearchSnapshot, log_epoch: str
 ) -> MemoryRow:
     """Build the state row once this snapshot is folded."""
     return MemoryRow(
@@ -119,7 +122,7 @@ def row_after(
         as_of_ms=snapshot.observed_at_ms,
         log_epoch=log_epoch,
         log_partition=BOUNDED_LOG,
-        log_offset=offset,
+        log_offset=snapshot.observed_at_ms,
         state=encode_state(memory.state),
     )
 
