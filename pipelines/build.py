@@ -57,9 +57,12 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
                 return LlamaCpp(settings.model_path, slots=settings.slots, threads=settings.threads)
         case s.TransformersGenerator():
             with naming_extra("gpu"):
+                from connectors.models.local_weights import model_directory
                 from connectors.models.transformers_generator import TransformersGenerator
 
-                return TransformersGenerator(settings.model, batch_tokens=settings.batch_tokens)
+                return TransformersGenerator(
+                    model_directory(settings.model), batch_size=settings.batch_size
+                )
         case s.ScriptedGenerator():
             from connectors.models.scripted import ScriptedGenerator
 

@@ -4,17 +4,24 @@ Frozen and picklable: workers receive the settings and build their own models. U
 errors.
 """
 
+import os
 from pathlib import Path
 from tomllib import TOMLDecodeError, load
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from schemas.errors import ConfigurationError
 from schemas.records import Limits
 
 Profile = Literal["embedded", "gpu", "scripted"]
+NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
 
 
 class Section(BaseModel):
@@ -33,11 +40,11 @@ class LlamaCpp(Section):
 
 
 class TransformersGenerator(Section):
-    """Generation with transformers; CUDA when present."""
+    """Generation with transformers; CUDA when present. `model` as in `CrossEncoder`."""
 
     kind: Literal["transformers"] = "transformers"
     model: str
-    batch_tokens: Annotated[int, Field(ge=256)] = 16_384
+    batch_size: Annotated[int, Field(ge=1, description="prompts decoded at once")] = 16
 
 
 class ScriptedGenerator(Section):
@@ -176,9 +183,14 @@ def load_settings(file: Path | None = None, **flags: Any) -> Settings:
     'scripted'
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    layers = [read_toml(file) if file else {}, EnvSettingsSource(EnvironmentSettings)(), given]
+    layers = [read_toml(file) if file else {}, read_environment(), given]
     named = [layer["profile"] for layer in layers if "profile" in layer]
-    values: dict[str, Any] = dict(PROFILES.get(named[-1] if named else "embedded", {}))
+    profile = named[-1] if named else "embedded"
+    if profile not in list(PROFILES):  # a TOML file may hold anything here, also a list
+        raise ConfigurationError(
+            f"settings: no profile {profile!r}; there are {', '.join(PROFILES)}"
+        )
+    values: dict[str, Any] = dict(PROFILES[profile])
     for layer in layers:
         values = overlaid(values, layer)
     try:
@@ -186,6 +198,20 @@ def load_settings(file: Path | None = None, **flags: Any) -> Settings:
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise ConfigurationError(f"settings: {problems}") from None
+
+
+def read_environment() -> dict[str, Any]:
+    """Read RADARSTREAM_… variables; ConfigurationError for one that names no setting."""
+    prefix = EnvironmentSettings.model_config["env_prefix"]
+    names = {name.upper() for name in os.environ if name.upper().startswith(prefix)}
+    known = {prefix + field.upper() for field in Settings.model_fields} | NOT_SETTINGS
+    unknown = sorted(name for name in names if name.split("__")[0] not in known)
+    if unknown:
+        raise ConfigurationError(f"settings: unknown environment variables {', '.join(unknown)}")
+    try:
+        return EnvSettingsSource(EnvironmentSettings)()
+    except SettingsError as error:
+        raise ConfigurationError(f"settings: {error}") from None
 
 
 def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -206,11 +232,13 @@ def same_kind(below: dict[str, Any], above: dict[str, Any]) -> bool:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Read a TOML file; ConfigurationError if it is missing or malformed."""
+    """Read a TOML file; ConfigurationError if it cannot be read or is malformed."""
     try:
         with file.open("rb") as stream:
             return load(stream)
     except FileNotFoundError:
         raise ConfigurationError(f"no settings file at {file}") from None
-    except TOMLDecodeError as error:
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
+    except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not TOML: {error}") from None
