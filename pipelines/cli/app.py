@@ -3,16 +3,20 @@
 Exit codes: 0 done; 1 a model, database or input failed; 2 wrong usage or settings.
 """
 
+import logging
 import sys
 
 import typer
+from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.cli.doctor import doctor
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
 from pipelines.cli.simulate import simulate
-from pipelines.cli.terminal import stderr
+from pipelines.cli.terminal import printable, stderr
 from schemas.errors import ConfigurationError, RadarstreamError
+
+ERROR_CHARACTERS = 2_000
 
 app = typer.Typer(
     name="radarstream",
@@ -29,8 +33,12 @@ app.command()(doctor)
 
 def main() -> None:
     """Run the command line."""
+    # Beam logs what it raises again, with a traceback of its own.
+    logging.basicConfig(level=logging.ERROR)
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     try:
         app()
-    except RadarstreamError as error:
-        stderr.print(f"error: {error}", style="bold red", markup=False, highlight=False)
+    except (RadarstreamError, OSError, SQLAlchemyError) as error:
+        message = printable(f"error: {error}", ERROR_CHARACTERS)
+        stderr.print(message, style="bold red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)

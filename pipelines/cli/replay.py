@@ -9,7 +9,6 @@ import typer
 from connectors.files.jsonl_sink import FILES, JsonlSink
 from connectors.state_table.memory import clear_run
 from connectors.state_table.outbox import publish_outbox
-from pipelines.beam.replay import run_replay
 from pipelines.build import shared_engine, shared_guard
 from pipelines.cli.progress import progress_of
 from pipelines.cli.results import print_results
@@ -22,14 +21,14 @@ from pipelines.cli.run_files import (
     write_report,
     write_run,
 )
-from pipelines.cli.terminal import print_json, stdout
+from pipelines.cli.terminal import make_directory, print_json, print_path
 from pipelines.evaluation.attacks.schedule import Schedule
 from pipelines.evaluation.provenance import code_revision
 from pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from pipelines.evaluation.run_record import RunRecord, StageCost
 from pipelines.settings import Profile, Settings, load_settings
 from pipelines.signals.metering import CallCounts
-from schemas.errors import ConfigurationError, InputError, ReasonClass
+from schemas.errors import InputError, ReasonClass
 
 STATE = "state.sqlite"
 
@@ -58,11 +57,10 @@ def replay(
     of earlier replays into the same directory are reused; memory starts afresh unless --resume.
     """
     settings = replay_settings(config, "scripted" if dry_run else profile, defense, out)
-    out.mkdir(parents=True, exist_ok=True)
+    make_directory(out)
+    shared_guard(settings)  # wrong settings must not cost the results of an earlier replay
     source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
     found = survey(source, out / SNAPSHOTS)
-    if found.records == 0:
-        raise ConfigurationError("the given files hold no record")
     if not resume:
         start_over(settings, out)
     write_run(out, run_through(settings, source, found, out))
@@ -72,7 +70,7 @@ def replay(
         print_json(results.summary())
     else:
         print_results(results)
-        stdout.print(f"report: {file}", highlight=False, soft_wrap=True)
+        print_path("report", file)
     if not results.answers:
         raise InputError(ReasonClass.MODEL_UNAVAILABLE, f"no snapshot was answered, see {out}")
 
@@ -85,6 +83,8 @@ def replay_settings(
     if defense is None:
         return settings
     chosen = settings.defense.model_copy(update={"name": defense})
+    if defense != settings.defense.name:  # the file's options are its own defence's
+        chosen = chosen.model_copy(update={"options": {}})
     return settings.model_copy(update={"defense": chosen})
 
 
@@ -97,6 +97,8 @@ def start_over(settings: Settings, out: Path) -> None:
 
 def run_through(settings: Settings, source: ReplayInput, found: Survey, out: Path) -> RunRecord:
     """Run the pipeline, publish its events and record what it cost."""
+    from pipelines.beam.replay import run_replay  # takes seconds: the other commands go without
+
     guard, engine = shared_guard(settings), shared_engine(settings)
     generator = guard.models.generator
     # One generation per document, one for the undefended answer and one for the defended one.

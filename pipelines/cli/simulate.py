@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.terminal import stdout
+from pipelines.cli.terminal import make_directory, print_path
 from pipelines.evaluation.simulation.history import SimulationOptions, write_history
 from schemas.errors import ConfigurationError
 
@@ -41,9 +41,9 @@ def simulate(
         off_topic_share=off_topic,
         seed=seed,
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(out.parent)
     write_history(out, options)
-    stdout.print(f"{questions} questions: {out}", highlight=False, soft_wrap=True)
+    print_path(f"{questions} questions", out)
 
 
 def span(text: str, option: str) -> tuple[int, int]:

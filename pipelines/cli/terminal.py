@@ -2,11 +2,14 @@
 
 import json
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import Any
 from unicodedata import category
 
 from rich.console import Console
 from rich.text import Text
+
+from schemas.errors import ConfigurationError
 
 stdout = Console()
 stderr = Console(stderr=True)  # progress and errors; stdout stays clean for pipes
@@ -33,6 +36,20 @@ def printable(text: str, limit: int = 200) -> str:
 def cell(text: str, style: str = "", limit: int = 60) -> Text:
     """Make a table cell of untrusted text; never interpreted as markup."""
     return Text(printable(text, limit), style=style)
+
+
+def print_path(label: str, path: Path) -> None:
+    """Print where something was written, on one line and never as markup."""
+    text = f"{label}: {path}" if label else str(path)
+    stdout.print(printable(text, len(text)), highlight=False, markup=False, soft_wrap=True)
+
+
+def make_directory(directory: Path) -> None:
+    """Create a directory and its parents; ConfigurationError if that cannot be."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write to {directory}: {error.strerror}") from None
 
 
 def print_json(value: Any) -> None:

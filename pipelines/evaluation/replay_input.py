@@ -8,7 +8,7 @@ from pathlib import Path
 from connectors.files.reader import read_records
 from pipelines.evaluation.attacks.schedule import Schedule
 from schemas.codec import decode_record, encode
-from schemas.errors import InputError
+from schemas.errors import ConfigurationError, InputError
 from schemas.records import Limits, RawRecord
 from schemas.snapshot import SearchSnapshot
 
@@ -57,10 +57,15 @@ class Survey:
 
 
 def survey(source: ReplayInput, keep: Path) -> Survey:
-    """Count the input, and keep every usable snapshot as it will be ingested, one a line."""
+    """Count the input, and keep every usable snapshot as it will be ingested, one a line.
+
+    Raises ConfigurationError, and leaves `keep` alone, when the input is not there, holds nothing
+    or cannot be attacked as the schedule says.
+    """
     records = snapshots = documents = 0
     digest = sha256()
-    with keep.open("wb") as lines:
+    partial = keep.with_name(keep.name + ".part")
+    with partial.open("wb") as lines:
         for record in source():
             records += 1
             digest.update(sha256(record.payload).digest())
@@ -69,4 +74,7 @@ def survey(source: ReplayInput, keep: Path) -> Survey:
                 snapshots += 1
                 documents += len(snapshot.documents)
                 lines.write(encode(snapshot) + b"\n")
+    if records == 0:
+        raise ConfigurationError("the given files hold no record")
+    partial.replace(keep)
     return Survey(records, snapshots, documents, digest.hexdigest())
