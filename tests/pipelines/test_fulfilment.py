@@ -1,0 +1,198 @@
+"""Lockstep: many defences, one model batch per kind and round, failures that stay their own."""
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
+from defenses.protocol import Complete, Embed, Relate, Request
+from pipelines.signals.fulfilment import drive, fulfil
+from pipelines.signals.ports import Models
+from schemas.errors import EvidenceError, ModelError
+from schemas.evidence import FloatArray
+from schemas.prompt import AnswerPair, Completion, Prompt, Task
+from schemas.verdict import Verdict
+from tests.scripted_models import FixedRows, nan_rows, scripted_models, tasks
+
+Steps = Generator[Request, Any, tuple[Verdict, Any]]
+
+
+def complete(claim: str) -> Complete:
+    return Complete(Task.ANSWER_FROM_DOCUMENTS, "Who won?", (f"The winner: {claim}",))
+
+
+def asking(*requests: Request) -> Steps:
+    """Yields the requests in turn; the new state is the list of responses."""
+    responses = []
+    for request in requests:
+        responses.append((yield request))  # noqa: PERF401 no comprehension may yield
+    return Verdict("done", ()), responses
+
+
+def test_nothing_to_drive_asks_nothing() -> None:
+    models = scripted_models()
+    assert drive([], models) == []
+    assert fulfil({}, models) == {}
+    assert models.generator.log == []
+
+
+def test_one_call_per_kind_and_round() -> None:
+    models = scripted_models()
+    relate = Relate("Who won?", ("Rome", "Oslo"), ("Rome", "Bern"))
+    results = drive(
+        [
+            asking(complete("Rome"), relate),
+            asking(complete("Oslo"), complete("Bern"), Embed(("a",))),
+            asking(Embed(("b", "c")), relate),
+            asking(),
+        ],
+        models,
+    )
+    assert not any(isinstance(result, ModelError) for result in results)
+    assert [len(batch) for batch in models.generator.log] == [2, 1]
+    assert [len(batch) for batch in models.relations.log] == [4]
+    assert [len(batch) for batch in models.embedder.log] == [2, 1]
+
+
+def test_every_query_gets_its_own_responses_in_order() -> None:
+    models = scripted_models()
+    relates = [Relate("Who won?", ("x",) * n + ("y",), ("x",) * n + ("z",)) for n in (1, 3, 2)]
+    embeds = [Embed(tuple("abcdef"[:n])) for n in (2, 1, 3)]
+    claims = ["Rome", "Oslo", "Bern"]
+    results = drive(
+        [
+            asking(complete(claim), relate, embed)
+            for claim, relate, embed in zip(claims, relates, embeds, strict=True)
+        ],
+        models,
+    )
+    for (_, (answer, rows, vectors)), claim, relate, embed in zip(
+        results, claims, relates, embeds, strict=True
+    ):
+        assert answer.text == claim
+        n = len(relate.premises)
+        assert rows[:, 0].tolist() == [0.95] * (n - 1) + [0.02]
+        np.testing.assert_array_equal(vectors, ScriptedEmbedder().embed(embed.texts))
+
+
+def test_results_keep_the_order_of_the_queries_whoever_ends_first() -> None:
+    lengths = [3, 0, 2, 1]
+    results = drive([asking(*[complete("Rome")] * n) for n in lengths], scripted_models())
+    assert [len(state) for _, state in results] == lengths
+
+
+def test_a_failure_of_one_query_stays_its_own() -> None:
+    models = scripted_models(fail_on_text="broken")
+    closed = []
+
+    def failing() -> Steps:
+        try:
+            yield complete("broken")
+        finally:
+            closed.append(True)
+        raise AssertionError("must not be resumed")
+
+    good, bad, other = drive(
+        [asking(complete("Rome"), complete("Oslo")), failing(), asking(complete("Bern"))], models
+    )
+    assert isinstance(bad, ModelError)
+    assert closed == [True]
+    assert [answer.text for answer in good[1]] == ["Rome", "Oslo"]
+    assert [answer.text for answer in other[1]] == ["Bern"]
+    assert [size for _, size in tasks(models)] == [3, 1, 1, 1, 1]  # batch, one by one, next round
+
+
+def test_a_passing_failure_costs_no_query_its_answer() -> None:
+    models = scripted_models(fail_on_calls=frozenset({1}))
+    results = drive([asking(complete("Rome")), asking(complete("Oslo"))], models)
+    assert [state[0].text for _, state in results] == ["Rome", "Oslo"]
+
+
+def test_a_failed_single_request_is_not_asked_twice() -> None:
+    models = scripted_models(fail_on_calls=frozenset({1}))
+    (result,) = drive([asking(complete("Rome"))], models)
+    assert isinstance(result, ModelError)
+    assert len(models.generator.log) == 1
+
+
+PAIR = Relate("Who won?", ("Rome", "Rome"), ("Rome", "Oslo"))
+TEXTS = Embed(("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(nan_rows(2, 3), id="nan"),
+        pytest.param(np.full((2, 3), np.inf), id="infinite"),
+        pytest.param(np.full((1, 3), 0.3), id="too few rows"),
+        pytest.param(np.full((3, 3), 0.3), id="too many rows"),
+        pytest.param(np.full((2, 2), 0.5), id="two columns"),
+        pytest.param(np.full(2, 0.5), id="one dimension"),
+        pytest.param(np.array([[1.2, 0.0, -0.2]] * 2), id="not probabilities"),
+    ],
+)
+def test_a_malformed_scorer_response_is_a_model_error(rows: FloatArray) -> None:
+    models = replace(scripted_models(), relations=FixedRows(rows))
+    (result,) = drive([asking(PAIR)], models)
+    assert isinstance(result, ModelError)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(nan_rows(2, 4), id="nan"),
+        pytest.param(np.full((1, 4), 0.5), id="too few rows"),
+        pytest.param(np.full(2, 0.5), id="one dimension"),
+        pytest.param(np.empty((2, 0)), id="no dimension"),
+    ],
+)
+def test_a_malformed_embedder_response_is_a_model_error(rows: FloatArray) -> None:
+    models = replace(scripted_models(), embedder=FixedRows(rows))
+    (result,) = drive([asking(TEXTS)], models)
+    assert isinstance(result, ModelError)
+
+
+class Forgetful(ScriptedGenerator):
+    """Returns no completion for the last prompt."""
+
+    def complete(self, prompts: list[Prompt]) -> list[Completion]:
+        return super().complete(prompts)[:-1]
+
+
+def test_a_generator_that_swallows_a_prompt_is_a_model_error() -> None:
+    models = Models(Forgetful(), ScriptedRelations(), ScriptedEmbedder())
+    results = drive([asking(complete("Rome")), asking(complete("Oslo"))], models)
+    assert all(isinstance(result, ModelError) for result in results)
+
+
+class NanFor:
+    """A scorer with a defect: NaN wherever `text` takes part."""
+
+    model_id = "nan"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def probabilities(self, pairs: list[AnswerPair]) -> FloatArray:
+        rows = ScriptedRelations().probabilities(pairs)
+        rows[[self.text in (p.premise, p.hypothesis) for p in pairs]] = np.nan
+        return rows
+
+
+def test_a_malformed_row_costs_only_the_query_it_belongs_to() -> None:
+    models = replace(scripted_models(), relations=NanFor("Oslo"))
+    bad, good = drive([asking(PAIR), asking(Relate("?", ("Rome",), ("Rome",)))], models)
+    assert isinstance(bad, ModelError)
+    assert good[1][0].tolist() == [[0.95, 0.03, 0.02]]
+
+
+def test_a_defect_of_a_defence_is_not_mistaken_for_a_failed_model() -> None:
+    def defective() -> Steps:
+        yield complete("Rome")
+        raise EvidenceError("wrong shape")
+
+    with pytest.raises(EvidenceError):
+        drive([defective()], scripted_models())

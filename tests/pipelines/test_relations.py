@@ -1,0 +1,74 @@
+"""Relations between atomic answers: distinct answers are scored once, the matrices are whole."""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.signals.relations import relate_answers
+from schemas.errors import ModelError
+from schemas.evidence import AtomicAnswer, FloatArray
+from schemas.prompt import AnswerPair
+from tests.scripted_models import FixedRows, nan_rows
+
+ABSTAINED = AtomicAnswer("I don't know", True)
+
+
+@dataclass
+class Hashing:
+    """Probabilities that depend on every part of the pair and on its direction."""
+
+    model_id: str = "hashing"
+    log: list[tuple[AnswerPair, ...]] = field(default_factory=list)
+
+    def probabilities(self, pairs: list[AnswerPair]) -> FloatArray:
+        self.log.append(tuple(pairs))
+        return np.array([row(pair) for pair in pairs]).reshape(len(pairs), 3)
+
+
+def row(pair: AnswerPair) -> FloatArray:
+    parts = repr((pair.question, pair.premise, pair.hypothesis)).encode()
+    weights = np.frombuffer(sha256(parts).digest()[:3], np.uint8) + 1.0
+    return weights / weights.sum()
+
+
+answers = st.one_of(
+    st.just(ABSTAINED), st.sampled_from(["Rome", "rome", "Oslo", "", "25%"]).map(AtomicAnswer)
+)
+batches = st.lists(st.tuples(st.sampled_from(["Who?", "Where?"]), st.lists(answers, max_size=7)))
+
+
+@given(batches)
+def test_expansion_equals_scoring_every_pair(
+    items: list[tuple[str, list[AtomicAnswer]]],
+) -> None:
+    scorer = Hashing()
+    results = relate_answers(scorer, items)
+    assert len(results) == len(items)
+    for (question, given_answers), relations in zip(items, results, strict=True):
+        texts = [answer.text for answer in given_answers if not answer.abstained]
+        full = np.array([[row(AnswerPair(question, a, b)) for b in texts] for a in texts])
+        full = full.reshape(len(texts), len(texts), 3)
+        np.testing.assert_array_equal(relations.entailment, full[:, :, 0])
+        np.testing.assert_array_equal(relations.contradiction, full[:, :, 2])
+    distinct = [len({a.text for a in given if not a.abstained}) for _, given in items]
+    asked = sum(n * n for n in distinct)
+    assert [len(batch) for batch in scorer.log] == ([asked] if asked else [])
+
+
+def test_fifty_documents_with_ten_answers_cost_a_hundred_pairs() -> None:
+    scorer = Hashing()
+    (relations,) = relate_answers(
+        scorer, [("Who?", [AtomicAnswer(f"a{i % 10}") for i in range(50)])]
+    )
+    assert len(scorer.log[0]) == 100
+    assert relations.entailment.shape == (50, 50)
+
+
+@pytest.mark.parametrize("rows", [nan_rows(4, 3), np.full((4, 2), 0.5), np.full((3, 3), 0.3)])
+def test_a_malformed_response_is_a_model_error(rows: FloatArray) -> None:
+    with pytest.raises(ModelError):
+        relate_answers(FixedRows(rows), [("Who?", [AtomicAnswer("Rome"), AtomicAnswer("Oslo")])])

@@ -1,0 +1,174 @@
+"""Settings: which layer wins, what is refused, and that workers can receive them."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from pipelines.build import build_embedder, build_generator, build_guard, shared_guard
+from pipelines.settings import PROFILES, Profile, ScriptedEmbedder, ScriptedGenerator, load_settings
+from schemas.errors import ConfigurationError
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for section in ("PROFILE", "DATABASE", "BATCH__SNAPSHOTS", "GENERATOR__KIND"):
+        monkeypatch.delenv(f"RADARSTREAM_{section}", raising=False)
+
+
+def toml(directory: Path, text: str) -> Path:
+    file = directory / "settings.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_flags_win_over_environment_over_file_over_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = toml(
+        tmp_path,
+        'profile = "gpu"\ndatabase = "sqlite:///file.db"\n[batch]\nsnapshots = 3\nqueries = 5',
+    )
+    assert load_settings().profile == "embedded"
+    from_file = load_settings(file)
+    assert (from_file.profile, from_file.database) == ("gpu", "sqlite:///file.db")
+    monkeypatch.setenv("RADARSTREAM_DATABASE", "sqlite:///environment.db")
+    monkeypatch.setenv("RADARSTREAM_BATCH__SNAPSHOTS", "4")
+    monkeypatch.setenv("RADARSTREAM_PROFILE", "scripted")
+    from_environment = load_settings(file)
+    assert from_environment.profile == "scripted"
+    assert from_environment.database == "sqlite:///environment.db"
+    assert (from_environment.batch.snapshots, from_environment.batch.queries) == (4, 5)
+    flags = load_settings(file, profile="embedded", database="sqlite:///flag.db")
+    assert (flags.profile, flags.database) == ("embedded", "sqlite:///flag.db")
+    assert flags.generator.kind == "llama_cpp"
+
+
+def test_a_flag_that_is_none_is_not_given(tmp_path: Path) -> None:
+    file = toml(tmp_path, 'profile = "scripted"')
+    assert load_settings(file, profile=None).profile == "scripted"
+
+
+def test_a_section_is_merged_key_by_key(tmp_path: Path) -> None:
+    settings = load_settings(toml(tmp_path, "[generator]\nslots = 7"))
+    assert (settings.generator.kind, settings.generator.slots) == ("llama_cpp", 7)
+
+
+def test_another_kind_replaces_the_whole_section(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = toml(tmp_path, 'profile = "gpu"\n[generator]\nkind = "llama_cpp"\nslots = 3')
+    assert load_settings(file).generator.slots == 3  # the profile's `model` is gone
+    monkeypatch.setenv("RADARSTREAM_GENERATOR__KIND", "scripted")
+    assert load_settings(file).generator == ScriptedGenerator()
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('databas = "sqlite:///x"', "databas"),
+        ("[generator]\nslot = 3", "slot"),
+        ("[batch]\nsnapshots = 0\nquerys = 2", "querys"),
+        ("[batch]\nsnapshots = 0\nquerys = 2", "batch.snapshots"),
+        ('[generator]\nkind = "oracle"', "oracle"),
+        ('[generator]\nkind = "transformers"', "model"),
+        ('profile = "fast"', "fast"),
+        ('profile = ["gpu"]', "profile"),
+        ('generator = "llama"', "generator"),
+        ("not toml", "not TOML"),
+    ],
+)
+def test_wrong_settings_are_named(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        load_settings(toml(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("RADARSTREAM_DATABSE", "x", "RADARSTREAM_DATABSE"),
+        ("RADARSTREAM_GENERATR__SLOTS", "3", "RADARSTREAM_GENERATR__SLOTS"),
+        ("RADARSTREAM_BATCH__SNAPSHOT", "3", "batch.snapshot"),
+        ("RADARSTREAM_BATCH__SNAPSHOTS", "many", "batch.snapshots"),
+        ("RADARSTREAM_GENERATOR", "{broken", "generator"),
+        ("RADARSTREAM_PROFILE", "fast", "fast"),
+    ],
+)
+def test_wrong_variables_are_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, named: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigurationError, match=named):
+        load_settings()
+
+
+def test_the_variable_of_the_data_sets_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RADARSTREAM_DATA", "/data")
+    load_settings()
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    for file in (tmp_path / "missing.toml", tmp_path, binary):
+        with pytest.raises(ConfigurationError, match=file.name):
+            load_settings(file)
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+def test_settings_travel_to_workers_and_cannot_change(profile: Profile) -> None:
+    settings = load_settings(profile=profile)
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    assert type(settings).model_validate_json(settings.model_dump_json()) == settings
+    with pytest.raises(ValidationError):
+        settings.database = "sqlite:///other.db"
+
+
+def test_a_refusal_does_not_repeat_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value in the wrong place may be a password."""
+    monkeypatch.setenv("RADARSTREAM_CACHE__CHUNK", "hunter2")
+    monkeypatch.setenv("RADARSTREAM_LIMITS__PASSWORD", "hunter2")
+    with pytest.raises(ConfigurationError) as refusal:
+        load_settings()
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_a_process_shares_one_guard_per_settings(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    one = load_settings(profile="scripted", database=url)
+    same = load_settings(profile="scripted", database=url)
+    other = load_settings(profile="scripted", database=url, batch={"snapshots": 2})
+    assert shared_guard(one) is shared_guard(same)
+    assert shared_guard(one) is not shared_guard(other)
+
+
+def test_wiring_refuses_an_unknown_defence(tmp_path: Path) -> None:
+    settings = load_settings(profile="scripted", defense={"name": "magic"})
+    with pytest.raises(ConfigurationError, match="magic"):
+        build_guard(settings, None)  # type: ignore[arg-type]
+
+
+def test_wiring_passes_options_and_may_go_without_baseline() -> None:
+    options = {"name": "radar", "options": {"pair_scale": 0.25}, "compare_with": ""}
+    guard = build_guard(load_settings(profile="scripted", defense=options), None)  # type: ignore[arg-type]
+    assert guard.defense.pair_scale == 0.25
+    assert guard.baseline is None
+
+
+def test_a_model_directory_that_is_not_there_is_a_configuration_error() -> None:
+    """The wiring of transformers takes what the settings hold."""
+    settings = load_settings(profile="gpu", generator={"model": "/nonexistent"})
+    with pytest.raises(ConfigurationError, match="/nonexistent"):
+        build_generator(settings.generator)
+
+
+def test_wiring_of_a_transformers_model(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    generator = {"model": str(tmp_path), "batch_size": 5}
+    built = build_generator(load_settings(profile="gpu", generator=generator).generator)
+    assert (built.model_path, built.batch_size) == (tmp_path, 5)  # type: ignore[attr-defined]
+
+
+def test_scripted_embedder_is_wired() -> None:
+    assert build_embedder(ScriptedEmbedder()).embed(["a"]).shape == (1, 32)
