@@ -50,6 +50,7 @@ class _Year(BaseModel):
     docs: tuple[_Page, ...]
     incorrect_answer: PageText = ""
     incorrect_context: PageTexts = ()
+    all_answers_required: bool = False
 
 
 class _Question(BaseModel):
@@ -140,6 +141,7 @@ def _snapshot(question: _Question, block: _Block, limits: Limits) -> SearchSnaps
         provenance=question.provenance,
         labels=Labels(
             answers=year.answer,
+            all_answers_required=year.all_answers_required,
             target=year.incorrect_answer or None,
             false_passages=year.incorrect_context,
         ),

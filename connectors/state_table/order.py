@@ -12,17 +12,16 @@ def order_decision(
 ) -> Decision:
     """Decide what becomes of one record, given what its query's row has folded so far.
 
-    Records of a query are folded in ascending (as_of_ms, log_offset), so what is newer than the
-    row's event time cannot have been folded and is, whatever its offset: a record held back for
-    late ones has a small offset and a new time. For the rest, offsets mean something only within
-    one log, that is one epoch and one partition:
+    A query observed at one moment is one snapshot, however often it is published; records are
+    folded in ascending event time, so what is newer than the row cannot have been folded and is,
+    whatever its offset. For what is older, offsets tell a record read again from one that comes
+    too late, and they mean something only within one log, that is one epoch and one partition:
 
     ==========  ===============================  ================================
     event time  same log                         another log
     ==========  ===============================  ================================
     newer       fold                             fold
-    equal       replayed up to log_offset,       replayed: one observation,
-                else fold                        copied to a new log
+    equal       replayed                         replayed
     older       replayed up to log_high_offset,  late: its offsets restarted, so
                 else late                        nothing says it was folded
     ==========  ===============================  ================================
@@ -33,7 +32,7 @@ def order_decision(
     """
     if row is None or as_of_ms > row.as_of_ms:
         return "fold"
-    same_log = (log_epoch, log_partition) == (row.log_epoch, row.log_partition)
     if as_of_ms == row.as_of_ms:
-        return "fold" if same_log and log_offset > row.log_offset else "replayed"
+        return "replayed"
+    same_log = (log_epoch, log_partition) == (row.log_epoch, row.log_partition)
     return "replayed" if same_log and log_offset <= row.log_high_offset else "late"

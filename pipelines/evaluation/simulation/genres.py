@@ -18,7 +18,7 @@ from unicodedata import normalize
 
 from pipelines.evaluation.simulation.facts import Fact, bare
 
-MIN_WORDS = 42
+MIN_WORDS = 30
 MAX_WORDS = 90
 SNIPPET_WORDS = 30
 _RECENT_DAYS = 300
@@ -64,7 +64,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A search result, 40 to 90 words long."""
+    """A search result, 30 to 90 words long."""
 
     title: str
     url: str
@@ -94,7 +94,9 @@ def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
     suitable = [wording for wording in genre.wordings if _suits(wording, scene, slots)]
     wording = suitable[variant % len(suitable)]
     title = _capitalised(wording["title"].format_map(slots))
-    content = _filled(wording["text"], slots, _fillers(genre, scene, slots["topic"], rng))
+    content = _filled(
+        wording["text"], slots, _fillers(genre, scene, slots["topic"], rng), rng.randrange(2)
+    )
     site = rng.choice(genre.sites)
     return Page(
         title=title,
@@ -197,10 +199,11 @@ def _fillers(genre: Genre, scene: Scene, used: str, rng: Random) -> list[str]:
     ]
 
 
-def _filled(text: str, slots: dict[str, str], fillers: list[str]) -> str:
-    """The wording with as few filler sentences as make it long enough, at least one."""
-    for count in range(1, len(fillers)):
-        page = _capitalised(text.format_map({**slots, "filler": " ".join(fillers[:count])}))
+def _filled(text: str, slots: dict[str, str], fillers: list[str], fewest: int) -> str:
+    """The wording with as few filler sentences as make it long enough, at least `fewest`."""
+    for count in range(fewest, len(fillers)):
+        filler = " ".join(fillers[:count])
+        page = " ".join(_capitalised(text.format_map({**slots, "filler": filler})).split())
         if len(page.split()) >= MIN_WORDS:
             return page
     return _capitalised(text.format_map({**slots, "filler": " ".join(fillers)}))

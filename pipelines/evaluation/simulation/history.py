@@ -210,7 +210,6 @@ def _assignments(
     for stance, count in counts.items():
         pool = [genre for genre in genres().values() if genre.stance is stance]
         rng.shuffle(pool)
-        pool.sort(key=lambda genre: not genre.carries_over)
         for place in range(count):
             believed = index
             if stance is Stance.STALE:
