@@ -44,7 +44,7 @@ class LlamaCpp:
     """
 
     model_path: Path | None = None
-    slots: int = 4
+    slots: int = 2
     context_tokens: int = 4096
     threads: int | None = None
     share_prefixes: bool = True

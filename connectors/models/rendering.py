@@ -14,18 +14,21 @@ from schemas.prompt import Prompt, Task
 # Per task: the label of one passage, of the question and of the answer. In the completion form
 # the passage comes before the question: small base models then answer the question instead of
 # continuing the passage (43 % against 27 % of single search snippets right with 270M parameters).
+# Several passages stand between the question and its repetition, each cut short, and the best
+# ranked comes last, nearest to the answer, as the published RAG defences list them.
 _LABELS: Final[dict[Task, tuple[str, str, str]]] = {
     Task.ATOMIC_ANSWER: ("Passage", "Question", "Short answer from the passage"),
-    Task.ANSWER_FROM_DOCUMENTS: ("Passage", "Question", "Short answer from the passages"),
+    Task.ANSWER_FROM_DOCUMENTS: ("Passage", "Question", "Short answer"),
     Task.SYNTHESISE_ANSWERS: ("Answer", "Question", "Answer"),
 }
 _MAJORITY_LINES: Final = 3
+_SHARED_PASSAGE_CHARACTERS: Final = 220  # of each passage, where several share a completion
 _CHAT_REQUEST: Final = "Reply with the answer alone."
 _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE
 )
 _CONTROL_TOKEN: Final = re.compile(r"<(?=[^\s\d=<])|\[(?=/?(?:INST|multimodal)\])", re.IGNORECASE)
-RENDERING_VERSION: Final = sha256(repr((5, _LABELS, _CHAT_REQUEST)).encode()).hexdigest()[:8]
+RENDERING_VERSION: Final = sha256(repr((6, _LABELS, _CHAT_REQUEST)).encode()).hexdigest()[:8]
 
 
 def completion_text(prompt: Prompt) -> str:
@@ -70,7 +73,8 @@ def _completion_block(task: Task, passages: tuple[str, ...], question: str) -> s
     if task is Task.SYNTHESISE_ANSWERS:
         lines = [asked, *(f"{passage_label}: {answer}" for answer in _majority_last(shown))]
     elif task is Task.ANSWER_FROM_DOCUMENTS:
-        lines = [f"{passage_label} {n}: {text}" for n, text in enumerate(shown, start=1)] + [asked]
+        best_last = [text[:_SHARED_PASSAGE_CHARACTERS] for text in reversed(shown)]
+        lines = [asked, *(f"{passage_label}: {text}" for text in best_last), asked]
     else:
         lines = [f"{passage_label}: {text}" for text in shown] + [asked]
     return "\n".join([*lines, f"{answer_label}:"])

@@ -77,7 +77,7 @@ _ATOMIC: Final = Template(
 
 _DOCUMENTS: Final = Template(
     instruction=(
-        "Answer each question in a few words, using only its passages, best ranked first. "
+        "Answer each question in a few words, using only its passages. "
         f"If no passage contains the answer, write: {ABSTENTION}"
     ),
     shots=(
@@ -99,9 +99,9 @@ _DOCUMENTS: Final = Template(
             answer="71%",
         ),
     ),
-    passage_characters=600,
-    total_characters=8_000,
-    max_tokens=32,
+    passage_characters=2_000,
+    total_characters=24_000,
+    max_tokens=24,
 )
 
 _SYNTHESIS: Final = Template(
