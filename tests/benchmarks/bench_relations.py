@@ -10,16 +10,21 @@ from connectors.models.sentence_embedder import SentenceEmbedder
 from schemas.prompt import AnswerPair
 from tests.benchmarks.figures import Figures
 
-QUESTION = "Which mineral is the archive known for?"
+QUESTION = "Who or what is the archive known for?"
 DOCUMENTS = 50
-KINDS = ("quartz", "Oslo, Norway", "62% of voters", "7 July 2023", "Rufus Firefly")
+FIRST = ("Rufus", "Imogen", "Teodor", "Salma", "Corwin")
+LAST = ("Tarn", "Vale", "Okafor", "Lindqvist", "Marsh", "Quill", "Hartwell", "Dray")
+# Mostly names, which only an embedder can compare in meaning, and some quantities.
+NAMES = [f"{first} {last}" for last in LAST for first in FIRST]
+ANSWERS = [*NAMES[:4], "62%", *NAMES[4:], *(f"{n} letters" for n in range(200, 209))]
 
 pytestmark = pytest.mark.bench
 
 
 def pairs(distinct: int) -> list[AnswerPair]:
     """All ordered pairs of 50 answers of which `distinct` differ."""
-    answers = [f"{KINDS[i % distinct % 5]} No. {i % distinct}" for i in range(DOCUMENTS)]
+    answers = [ANSWERS[i % distinct] for i in range(DOCUMENTS)]
+    assert len(set(answers)) == distinct
     return [AnswerPair(QUESTION, a, b) for a, b in permutations(answers, 2)]
 
 
