@@ -5,8 +5,9 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, assert_never
 
 from sqlalchemy import Engine
@@ -23,6 +24,8 @@ from pipelines import settings as s
 from pipelines.guard import Guard
 from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer
 from schemas.errors import ConfigurationError
+
+SQLITE = "sqlite:///"
 
 
 def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
@@ -133,4 +136,7 @@ def _guard(settings_json: str) -> Guard[Any]:
 
 @cache
 def _engine(database: str) -> Engine:
+    if database.startswith(SQLITE):
+        with suppress(OSError):  # opening says what is wrong with the place
+            Path(database.removeprefix(SQLITE)).parent.mkdir(parents=True, exist_ok=True)
     return open_engine(database)

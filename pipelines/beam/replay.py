@@ -16,13 +16,27 @@ def run_replay(
 ) -> None:
     """Replay every record of `source` (picklable) into the database of the settings.
 
-    `log_epoch` identifies the input: replaying the same input again folds nothing twice.
+    `log_epoch` identifies the input: replaying the same input again folds nothing twice. The
+    project's errors come out as they were raised, with the step's name appended.
     """
     # "DirectRunner" would first try to download another runner's binary.
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline:
-        (
-            pipeline
-            | "Start" >> beam.Impulse()
-            | "ReadRecords" >> beam.FlatMap(lambda _: source())
-            | "Defend" >> DefendSnapshots(settings, log_epoch)
-        )
+    pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
+    (
+        pipeline
+        | "Start" >> beam.Impulse()
+        | "ReadRecords" >> beam.FlatMap(lambda _: source())
+        | "Defend" >> DefendSnapshots(settings, log_epoch)
+    )
+    try:
+        pipeline.run().wait_until_finish()
+    except RuntimeError as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        raise
+
+
+def interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: inside a step Beam makes it a RuntimeError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

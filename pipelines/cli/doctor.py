@@ -20,7 +20,6 @@ from schemas.prompt import AnswerPair, Task
 
 GIB = 2**30
 ENOUGH_DISK = 2 * GIB
-REINSTALL = "reinstall: pip install 'radarstream[{}]'"
 LIBRARIES = {
     "embedded": ("apache-beam", "ortools", "sqlalchemy", "xllamacpp", "sentence-transformers"),
     "gpu": ("apache-beam", "ortools", "sqlalchemy", "torch", "transformers"),
@@ -65,8 +64,16 @@ def examine(settings: Settings) -> Iterator[Check]:
     for name in LIBRARIES[settings.profile]:
         yield library(name, settings.profile)
     yield disk()
-    yield attempt("database", lambda: database(settings), "point `database` to a writable place")
-    yield from models(settings)
+    stored = attempt("database", lambda: database(settings), "point `database` to a writable place")
+    yield stored
+    if stored.ok:  # the models' answers are cached there
+        yield from models(settings)
+
+
+def reinstall(profile: Profile) -> str:
+    """Say how to get what a profile needs; the scripted one needs no extra."""
+    extra = "" if profile == "scripted" else f"[{profile}]"
+    return f"reinstall: pip install 'radarstream{extra}'"
 
 
 def library(name: str, profile: Profile) -> Check:
@@ -74,7 +81,7 @@ def library(name: str, profile: Profile) -> Check:
     try:
         return Check(name, True, version(name))
     except PackageNotFoundError:
-        return Check(name, False, "not installed", REINSTALL.format(profile))
+        return Check(name, False, "not installed", reinstall(profile))
 
 
 def disk() -> Check:
@@ -94,7 +101,7 @@ def models(settings: Settings) -> Iterator[Check]:
     try:
         built = build_models(settings, shared_engine(settings))
     except ConfigurationError as error:
-        yield Check("models", False, str(error), REINSTALL.format(settings.profile))
+        yield Check("models", False, str(error), reinstall(settings.profile))
         return
     question, passage = "What is the capital of Peru?", "Lima is the capital of Peru."
     prompt = build_prompt(Task.ATOMIC_ANSWER, question, (passage,))
@@ -112,7 +119,7 @@ def models(settings: Settings) -> Iterator[Check]:
         vectors = built.embedder.embed([passage])
         return f"{built.embedder.model_id}: {vectors.shape[1]} dimensions"
 
-    remedy = REINSTALL.format(settings.profile)
+    remedy = reinstall(settings.profile)
     yield attempt("generator", generate, remedy)
     yield attempt("relations", relate, remedy)
     yield attempt("embedder", embed, remedy)

@@ -15,13 +15,15 @@ from pipelines.cli.results import print_results
 from pipelines.cli.run_files import (
     ANSWERS,
     DEAD_LETTERS,
+    REPORT,
+    RUN,
     SNAPSHOTS,
     count_lines,
     read_results,
     write_report,
     write_run,
 )
-from pipelines.cli.terminal import make_directory, print_json, print_path
+from pipelines.cli.terminal import make_directory, print_json, print_path, stderr
 from pipelines.evaluation.attacks.schedule import Schedule
 from pipelines.evaluation.provenance import code_revision
 from pipelines.evaluation.replay_input import ReplayInput, Survey, survey
@@ -31,6 +33,7 @@ from pipelines.signals.metering import CallCounts
 from schemas.errors import InputError, ReasonClass
 
 STATE = "state.sqlite"
+INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
 def replay(
@@ -63,7 +66,12 @@ def replay(
     found = survey(source, out / SNAPSHOTS)
     if not resume:
         start_over(settings, out)
-    write_run(out, run_through(settings, source, found, out))
+    try:
+        run = run_through(settings, source, found, out)
+    except KeyboardInterrupt:
+        stderr.print("interrupted: the same command with --resume goes on from here")
+        raise typer.Exit(INTERRUPTED) from None
+    write_run(out, run)
     results = read_results(out)
     file = write_report(out, results)
     if as_json:
@@ -91,7 +99,7 @@ def replay_settings(
 def start_over(settings: Settings, out: Path) -> None:
     """Forget an earlier replay's memory and results, but not what its models answered."""
     clear_run(shared_engine(settings))
-    for name in FILES.values():
+    for name in (*FILES.values(), RUN, REPORT):
         (out / name).unlink(missing_ok=True)
 
 
