@@ -216,8 +216,21 @@ _COMMON_WORDS: Final = frozenset(
     | {"these", "he", "she", "they", "we", "i", "you", "my", "our", "your", "his", "her", "their"}
     | {"is", "was", "are", "were", "be", "do", "does", "did", "has", "have", "had", "not", "no"}
     | {"after", "before", "as", "for", "from", "to", "by", "with", "about", "since", "according"}
-    | {"who", "what", "which", "when", "where", "while", "how", "why", "there", "here", "if", "so"}
-    | {"q", "yes", "many", "much", "most", "some", "all", "every", "first", "each", "anyway"}
+    | {
+        "who",
+        "what",
+        "which",
+        "when",
+        "where",
+        "while",
+        "how",
+        "why",
+        "there",
+        "here",
+        "then",
+        "so",
+    }
+    | {"q", "if", "yes", "many", "much", "most", "some", "all", "every", "first", "each", "anyway"}
     | {"january", "february", "march", "april", "may", "june", "july", "august", "september"}
     | {"october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday"}
     | {"saturday", "sunday", "today", "yesterday", "currently", "now"}
