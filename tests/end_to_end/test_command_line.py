@@ -1,0 +1,361 @@
+"""The command line as a user meets it: commands, errors, interruption and resumption."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unicodedata import category
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from pipelines import build
+from pipelines.cli.app import app, main
+from pipelines.cli.terminal import cell
+from schemas.codec import encode
+from tests.builders import make_snapshot
+
+BLOCKING = Path(__file__).with_name("blocking_radarstream.py")
+REPOSITORY = Path(__file__).parents[2]
+ATTACK = "pia@1:every-2; poison@2+3:every-3"
+OUTPUTS = {
+    "answers.jsonl",
+    "attribution.jsonl",
+    "deadletter.jsonl",
+    "snapshots.jsonl",
+    "run.json",
+    "report.html",
+    "state.sqlite",
+}
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every test runs in a directory of its own, as a process of its own would."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    forget_process()
+
+
+def forget_process() -> None:
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+
+
+def run(*arguments: object) -> Result:
+    """A command in this process, which must succeed."""
+    forget_process()
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """Exit code and error output of a command that fails through the entry point."""
+    forget_process()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.out + captured.err
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, captured.err
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("history") / "history.json"
+    run("simulate", "--out", file, "--questions", 4, "--snapshots", "3-4", "--k", 6)
+    return file
+
+
+def lines(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_bytes().splitlines()]
+
+
+def printed_safely(text: str) -> bool:
+    return all(c == "\n" or category(c) not in {"Cc", "Cf", "Cs", "Co"} for c in text)
+
+
+def test_the_same_seed_simulates_the_same_bytes(tmp_path: Path) -> None:
+    options = ["--questions", 3, "--snapshots", "2-3", "--k", 5]
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        run("simulate", "--out", tmp_path / f"{name}.json", "--seed", seed, *options)
+    one, same, other = ((tmp_path / f"{name}.json").read_bytes() for name in "abc")
+    assert one == same != other
+    json.loads(one)
+
+
+def test_a_replay_writes_everything_it_promises(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = run("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
+    open_yet = {"state.sqlite-wal", "state.sqlite-shm"}  # while this process lives
+    assert {file.name for file in out.iterdir()} - open_yet == OUTPUTS
+    snapshots = lines(out / "snapshots.jsonl")
+    answers = lines(out / "answers.jsonl")
+    assert len(answers) == len(snapshots) >= 12
+    assert lines(out / "deadletter.jsonl") == []
+    attacks = {s["labels"]["attack"] for s in snapshots}
+    assert attacks == {None, "pia", "poison"}
+    assert all(event["data"]["undefended_answer"] is not None for event in answers)
+    record = json.loads((out / "run.json").read_text())
+    assert (record["answers"], record["dead_letters"]) == (len(answers), 0)
+    assert [stage["stage"] for stage in record["stages"]] == [
+        "atomic answers",
+        "relations",
+        "undefended answer",
+        "defence",
+    ]
+    assert printed_safely(result.stdout)
+    assert str(out / "report.html") in result.stdout
+
+
+def test_a_dry_run_is_right_more_often_than_not(history: Path, tmp_path: Path) -> None:
+    result = run("replay", history, "--dry-run", "--json", "--out", tmp_path / "out")
+    accuracy = json.loads(result.stdout)["scores"]["benign"]["defended"]["acc_contains"]
+    assert accuracy["hits"] > accuracy["trials"] / 2
+
+
+def test_json_is_all_that_standard_output_gets(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = run("replay", history, "--dry-run", "--json", "--attack", ATTACK, "--out", out)
+    summary = json.loads(result.stdout)
+    assert summary["run"] == json.loads((out / "run.json").read_text())
+    assert set(summary["scores"]) == {"benign", "attacked"}
+
+
+def test_a_warm_replay_asks_no_model_and_answers_alike(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
+    run(*replay)
+    first = (out / "answers.jsonl").read_bytes()
+    run(*replay)
+    stages = json.loads((out / "run.json").read_text())["stages"]
+    assert [stage["model_calls"] for stage in stages] == [0] * 4
+    assert all(stage["requests"] > 0 for stage in stages)
+    assert (out / "answers.jsonl").read_bytes() == first
+
+
+def test_resuming_a_finished_replay_changes_nothing(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
+    run(*replay)
+    first = {f.name: f.read_bytes() for f in out.glob("*.jsonl")}
+    run(*replay, "--resume")
+    assert {f.name: f.read_bytes() for f in out.glob("*.jsonl")} == first
+
+
+def test_the_report_is_rendered_again(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("replay", history, "--dry-run", "--out", out)
+    report = out / "report.html"
+    first = report.read_bytes()
+    report.unlink()
+    assert str(report) in run("report", out).stdout.replace("\n", "")
+    assert report.read_bytes() == first
+
+
+def test_another_defence_may_be_named(history: Path, tmp_path: Path) -> None:
+    config = tmp_path / "radar.toml"
+    config.write_text('[defense]\nname = "radar"\noptions = {pair_scale = 0.5}\n')
+    out = tmp_path / "out"
+    run("replay", history, "--dry-run", "--config", config, "--defense", "vanilla", "--out", out)
+    assert {event["data"]["defense"] for event in lines(out / "answers.jsonl")} == {"vanilla"}
+
+
+def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
+    hidden = "\u202e\u200b\u2066"
+    pages = [f"Re{hidden}x won the [bold]Cup[/bold].", f"{hidden}Rex won the Cup."]
+    snapshot = make_snapshot(pages, question=f"Who won the Cup{hidden} [red]today[/red]?")
+    file = tmp_path / f"his{hidden}tory.jsonl"
+    file.write_bytes(encode(snapshot) + b"\n")
+    assert printed_safely(run("replay", file, "--dry-run", "--out", tmp_path / "out").stdout)
+    assert cell("[red]x[/red]\x1b[2J").plain == "[red]x[/red][2J"
+
+
+def test_a_directory_named_like_markup_is_printed_as_it_is(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a[red]b"
+    stdout = run("replay", history, "--dry-run", "--out", out).stdout
+    assert f"{out}/report.html" in stdout
+
+
+def test_passwords_stay_out_of_the_results(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RADARSTREAM_DATABASE", "postgresql://me:hunter2@127.0.0.1/none")
+    out = tmp_path / "out"
+    result = run("replay", history, "--dry-run", "--out", out)
+    assert "hunter2" not in result.output
+    assert not any(b"hunter2" in file.read_bytes() for file in out.iterdir())
+
+
+def test_doctor_finds_a_fresh_directory_in_order() -> None:
+    checks = json.loads(run("doctor", "--profile", "scripted", "--json").stdout)
+    assert all(check["ok"] for check in checks)
+    assert {"python", "database", "generator", "relations", "embedder"} <= {
+        check["name"] for check in checks
+    }
+    assert "doctor" in run("doctor", "--profile", "scripted").stdout
+
+
+def test_doctor_names_a_database_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path}/file/state.db")
+    assert refused(capsys, "doctor", "--profile", "scripted")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["replay", "missing.json", "--dry-run"], "missing.json"),
+        (["replay", "empty.jsonl", "--dry-run"], "no record"),
+        (["replay", "empty.json", "--dry-run"], ""),
+        (["replay", "notes.txt", "--dry-run"], "notes.txt"),
+        (["replay", "history.json", "--profile", "fast"], "fast"),
+        (["replay", "history.json", "--dry-run", "--defense", "magic"], "magic"),
+        (["replay", "history.json", "--dry-run", "--attack", "pia"], "pia"),
+        (["replay", "history.json", "--dry-run", "--attack", "bomb@1"], "bomb"),
+        (["replay", "history.json", "--dry-run", "--attack", "pia@1:17"], "17"),
+        (["replay", "unlabelled.jsonl", "--dry-run", "--attack", "pia@1"], "no target"),
+        (["replay", "history.json", "--dry-run", "--out", "notes.txt/out"], "notes.txt/out"),
+        (["replay", "history.json", "--dry-run", "--config", "none.toml"], "none.toml"),
+        (["replay", "history.json", "--dry-run", "--config", "wrong.toml"], "profil"),
+        (["simulate", "--years", "later"], "later"),
+        (["simulate", "--out", "notes.txt/history.json"], "notes.txt"),
+        (["report", "."], "snapshots.jsonl"),
+        (["repaly"], "repaly"),
+    ],
+)
+def test_wrong_usage_is_one_clear_line(
+    history: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    named: str,
+) -> None:
+    shutil.copy(history, tmp_path / "history.json")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "empty.json").touch()
+    (tmp_path / "notes.txt").write_text("notes")
+    (tmp_path / "wrong.toml").write_text('profil = "gpu"')
+    (tmp_path / "unlabelled.jsonl").write_bytes(encode(make_snapshot(["Rex won."])) + b"\n")
+    code, error = refused(capsys, *arguments)
+    assert code == 2
+    assert named in error
+    if error.startswith("error: "):
+        assert error.count("\n") == 1
+    else:
+        assert "Usage" in error  # the option parser's own box
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--attack", "bomb@1"], ["--defense", "magic"], ["--profile", "fast"], []]
+)
+def test_wrong_usage_costs_no_earlier_result(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: list[str]
+) -> None:
+    out = tmp_path / "out"
+    run("replay", history, "--dry-run", "--out", out)
+    before = {file.name: file.read_bytes() for file in out.glob("*.[jh]*")}
+    assert before.keys() == OUTPUTS - {"state.sqlite"}
+    source = history if wrong else "missing.json"
+    options = wrong if "--profile" in wrong else ["--dry-run", *wrong]
+    assert refused(capsys, "replay", source, *options, "--out", out)[0] == 2
+    assert {name: (out / name).read_bytes() for name in before} == before
+
+
+def test_a_replay_that_answers_nothing_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.jsonl").write_text("{}\nnot json\n")
+    code, error = refused(capsys, "replay", "bad.jsonl", "--dry-run", "--out", "out")
+    assert code == 1
+    assert "no snapshot was answered" in error
+    assert len(lines(tmp_path / "out" / "deadletter.jsonl")) == 2
+
+
+# Real processes below.
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+def process(*arguments: object) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from pipelines.cli.app import main; main()"]
+    return subprocess.run(
+        [*program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=120,
+    )
+
+
+def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("radarstream")
+    if not command.exists():
+        pytest.skip("the project is not installed: pip install -e .")
+    result = subprocess.run(
+        [command, "replay", "missing.json", "--dry-run"],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=120,
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "error: missing.json does not exist\n"
+
+
+def interrupted(tmp_path: Path, call: int, number: signal.Signals, arguments: list[str]) -> tuple:
+    """Start a replay, interrupt it inside its `call`-th model call, return code and error."""
+    reached, gate = tmp_path / "reached", tmp_path / "gate"
+    for pipe in (reached, gate):
+        os.mkfifo(pipe)
+    command = [sys.executable, BLOCKING, str(call), reached, gate, "--", *arguments]
+    replay = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    try:
+        assert reached.read_text() == "here"
+        replay.send_signal(number)
+        _, error = replay.communicate(timeout=60)
+    finally:
+        replay.kill()
+        replay.wait()
+    return replay.returncode, error
+
+
+@pytest.mark.parametrize(
+    ("number", "call", "code"),
+    [(signal.SIGINT, 9, 130), (signal.SIGKILL, 2, -9), (signal.SIGKILL, 14, -9)],
+)
+def test_resuming_an_interrupted_replay_equals_an_uninterrupted_one(
+    history: Path, tmp_path: Path, number: signal.Signals, call: int, code: int
+) -> None:
+    config = tmp_path / "small.toml"
+    config.write_text("[batch]\nsnapshots = 4\nqueries = 1\n[cache]\nchunk = 4\n")
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    common = ["replay", str(history), "--dry-run", "--config", str(config), "--attack", ATTACK]
+    run(*common, "--out", whole)
+    assert interrupted(tmp_path, call, number, [*common, "--out", str(out)])[0] == code
+    assert len((out / "answers.jsonl").read_bytes()) < len((whole / "answers.jsonl").read_bytes())
+    finished = process(*common, "--out", out, "--resume")
+    assert finished.returncode == 0, finished.stderr
+    for name in ("answers.jsonl", "attribution.jsonl", "deadletter.jsonl", "snapshots.jsonl"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_ctrl_c_says_how_to_go_on(history: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    arguments = ["replay", str(history), "--dry-run", "--out", out]
+    code, error = interrupted(tmp_path, 1, signal.SIGINT, arguments)
+    assert code == 130
+    assert error == "interrupted: the same command with --resume goes on from here\n"
