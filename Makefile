@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := build/demo
+DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench docs-check clean install
@@ -20,8 +21,8 @@ $(STAMP): pyproject.toml constraints.txt
 install: $(STAMP) ## create .venv and install everything the project and its tests need
 
 demo: $(STAMP) ## replay the bundled history, partly attacked, and write a report
-	$(BIN)/radarstream simulate --out $(DEMO)/history.json
-	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack $(DEMO_ATTACK)
+	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json
+	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)'
 
 test: $(STAMP) ## run every test
 	@bash tests/browser_setup.sh

@@ -35,7 +35,7 @@ class LlamaCpp(Section):
 
     kind: Literal["llama_cpp"] = "llama_cpp"
     model_path: Path | None = None
-    slots: Annotated[int, Field(ge=1, le=64, description="prompts decoded at once")] = 4
+    slots: Annotated[int, Field(ge=1, le=64, description="prompts decoded at once")] = 2
     threads: Annotated[int | None, Field(ge=1, description="None = physical cores")] = None
 
 

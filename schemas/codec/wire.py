@@ -5,14 +5,16 @@ fields are added; anything else is a new version.
 """
 
 import json
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from schemas.codec.text import clean
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from schemas.snapshot import SearchSnapshot
 
+_AS_IS = frozenset({float, int, bool, type(None)})
 Payload = SearchSnapshot | AnswerEvent | AttributionEvent | DeadLetter
 
 
@@ -65,12 +67,18 @@ def wire_time(time: datetime) -> str:
 
 
 def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind in _AS_IS:  # by far the most values: capacities and ranks
+        return value
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, datetime):
         return wire_time(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    return value
+    return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
+
+
+@cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
