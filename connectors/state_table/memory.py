@@ -63,6 +63,12 @@ def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
     return rows
 
 
+def log_epochs(engine: Engine) -> set[str]:
+    """Return the logs that the rows were last folded from."""
+    with engine.connect() as connection:
+        return set(connection.execute(select(MEMORY.c.log_epoch).distinct()).scalars())
+
+
 def commit_fold(
     engine: Engine,
     previous: MemoryRow | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from connectors.files.jsonl_sink import FILES, JsonlSink
-from connectors.state_table.memory import clear_run
+from connectors.state_table.memory import clear_run, log_epochs
 from connectors.state_table.outbox import publish_outbox
 from pipelines.build import shared_engine, shared_guard
 from pipelines.cli.progress import progress_of
@@ -63,7 +63,8 @@ def replay(
     make_directory(out)
     shared_guard(settings)  # wrong settings must not cost the results of an earlier replay
     source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
-    found = survey(source, out / SNAPSHOTS)
+    resumes = log_epochs(shared_engine(settings)) if resume else ()
+    found = survey(source, out / SNAPSHOTS, resumes=resumes)
     if not resume:
         start_over(settings, out)
     try:

@@ -1,6 +1,6 @@
 """What a replay reads: every record of the given files, attacked where a schedule says so."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -56,11 +56,11 @@ class Survey:
     digest: str
 
 
-def survey(source: ReplayInput, keep: Path) -> Survey:
+def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) -> Survey:
     """Count the input, and keep every usable snapshot as it will be ingested, one a line.
 
-    Raises ConfigurationError, and leaves `keep` alone, when the input is not there, holds nothing
-    or cannot be attacked as the schedule says.
+    Raises ConfigurationError, and leaves `keep` alone, when the input is not there, holds nothing,
+    cannot be attacked as the schedule says, or has another digest than the input that it `resumes`.
     """
     records = snapshots = documents = 0
     digest = sha256()
@@ -76,5 +76,10 @@ def survey(source: ReplayInput, keep: Path) -> Survey:
                 lines.write(encode(snapshot) + b"\n")
     if records == 0:
         raise ConfigurationError("the given files hold no record")
+    if resumes and digest.hexdigest() not in resumes:
+        raise ConfigurationError(
+            "the interrupted replay read other files or another attack: repeat its command, or "
+            "start over without --resume"
+        )
     partial.replace(keep)
     return Survey(records, snapshots, documents, digest.hexdigest())

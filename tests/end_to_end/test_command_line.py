@@ -271,6 +271,20 @@ def test_wrong_usage_costs_no_earlier_result(
     assert {name: (out / name).read_bytes() for name in before} == before
 
 
+def test_only_the_same_input_is_resumed(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise answers to benign pages would be shown, and scored, beside attacked ones."""
+    replay = ("replay", history, "--dry-run", "--out", "out")
+    run(*replay)
+    before = {file.name: file.read_bytes() for file in Path("out").glob("*.jsonl")}
+    code, error = refused(capsys, *replay, "--resume", "--attack", ATTACK)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "another attack" in error
+    assert {file.name: file.read_bytes() for file in Path("out").glob("*.jsonl")} == before
+    run(*replay, "--resume")
+
+
 def test_a_replay_that_answers_nothing_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
