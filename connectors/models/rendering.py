@@ -22,7 +22,7 @@ _LABELS: Final[dict[Task, tuple[str, str, str]]] = {
     Task.SYNTHESISE_ANSWERS: ("Answer", "Question", "Answer"),
 }
 _MAJORITY_LINES: Final = 3
-_SHARED_PASSAGE_CHARACTERS: Final = 200  # of each passage, where several share a completion
+_SHARED_PASSAGE_CHARACTERS: Final = 160  # of each passage, where several share a completion
 _CHAT_REQUEST: Final = "Reply with the answer alone."
 _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE

@@ -70,8 +70,8 @@ _ATOMIC: Final = Template(
             answer="1876",
         ),
     ),
-    passage_characters=2_000,
-    total_characters=2_000,
+    passage_characters=1_200,
+    total_characters=1_200,
     max_tokens=24,
 )
 

@@ -18,9 +18,10 @@ from unicodedata import normalize
 
 from pipelines.evaluation.simulation.facts import Fact, bare
 
-MIN_WORDS = 30
+MIN_WORDS = 26
 MAX_WORDS = 90
 SNIPPET_WORDS = 30
+PADDED_SHARE = 0.25  # pages that carry a sentence more than they need
 _RECENT_DAYS = 300
 _SHOWN_ENTRIES = 4
 _AUTHORS = ("Ellen Marsh", "Tobias Vane", "Ruth Calloway", "Omar Finch", "Ines Halloran")
@@ -64,7 +65,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A search result, 30 to 90 words long."""
+    """A search result, 26 to 90 words long."""
 
     title: str
     url: str
@@ -95,7 +96,10 @@ def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
     wording = suitable[variant % len(suitable)]
     title = _capitalised(wording["title"].format_map(slots))
     content = _filled(
-        wording["text"], slots, _fillers(genre, scene, slots["topic"], rng), rng.randrange(2)
+        wording["text"],
+        slots,
+        _fillers(genre, scene, slots["topic"], rng),
+        int(rng.random() < PADDED_SHARE),
     )
     site = rng.choice(genre.sites)
     return Page(

@@ -33,7 +33,7 @@ class SimulationOptions:
     """What to simulate.
 
     `questions` beyond the bundled facts are about invented places. Each question gets
-    `min_snapshots` to `max_snapshots` of `years` (observed on 31 December), each with `k`
+    `min_snapshots` to `max_snapshots` successive `years` (observed on 31 December), each with `k`
     documents. Shares are of k: `stale_share` doubles in the year of a change and halves two years
     after it; `noise_share` is chatter, guesses and partial answers. What remains states the truth.
     Raises ConfigurationError when a value is out of range or no room is left for the truth.
@@ -113,19 +113,30 @@ def _usable_years(fact: Fact, options: SimulationOptions) -> list[int]:
 
 def _entry(fact: Fact, options: SimulationOptions) -> dict[str, Any]:
     rng = Random(f"{options.seed} {fact.question}")
-    usable = _usable_years(fact, options)
-    count = min(len(usable), rng.randint(options.min_snapshots, options.max_snapshots))
     entry: dict[str, Any] = {
         "question": fact.question,
         "provenance": Provenance.SIMULATED.value,
         "yearly_contexts": {
             str(year): _yearly_context(fact, year, options)
-            for year in sorted(rng.sample(usable, count))
+            for year in _observed_years(fact, options, rng)
         },
     }
     if fact.synthetic:
         entry["synthetic"] = True
     return entry
+
+
+def _observed_years(fact: Fact, options: SimulationOptions, rng: Random) -> list[int]:
+    """Consecutive usable years, over a change of the answer where there is one."""
+    usable = _usable_years(fact, options)
+    count = min(len(usable), rng.randint(options.min_snapshots, options.max_snapshots))
+    windows = [usable[start : start + count] for start in range(len(usable) - count + 1)]
+    changing = [
+        window
+        for window in windows
+        if len({fact.index_on(observation_day(year)) for year in window}) > 1
+    ]
+    return rng.choice(changing or windows)
 
 
 def _yearly_context(fact: Fact, year: int, options: SimulationOptions) -> dict[str, Any]:
