@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from connectors.files.directory_lock import hold_directory
 from connectors.files.jsonl_sink import FILES, JsonlSink
 from connectors.state_table.memory import clear_run, log_epochs
 from connectors.state_table.outbox import publish_outbox
@@ -18,6 +19,7 @@ from pipelines.cli.run_files import (
     REPORT,
     RUN,
     SNAPSHOTS,
+    Results,
     count_lines,
     read_results,
     write_report,
@@ -61,8 +63,24 @@ def replay(
     """
     settings = replay_settings(config, "scripted" if dry_run else profile, defense, out)
     make_directory(out)
+    with hold_directory(out):  # before the first change: another replay may be writing there
+        results = replayed(settings, tuple(files), Schedule.parse(attack), out, resume)
+        file = write_report(out, results)
+    if as_json:
+        print_json(results.summary())
+    else:
+        print_results(results)
+        print_path("report", file)
+    if not results.answers:
+        raise InputError(ReasonClass.MODEL_UNAVAILABLE, f"no snapshot was answered, see {out}")
+
+
+def replayed(
+    settings: Settings, files: tuple[Path, ...], schedule: Schedule, out: Path, resume: bool
+) -> Results:
+    """Replay into a directory that no other replay writes to, and read the results back."""
     shared_guard(settings)  # wrong settings must not cost the results of an earlier replay
-    source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
+    source = ReplayInput(files, settings.limits.as_limits(), schedule)
     resumes = log_epochs(shared_engine(settings)) if resume else ()
     found = survey(source, out / SNAPSHOTS, resumes=resumes)
     if not resume:
@@ -73,15 +91,7 @@ def replay(
         stderr.print("interrupted: the same command with --resume goes on from here")
         raise typer.Exit(INTERRUPTED) from None
     write_run(out, run)
-    results = read_results(out)
-    file = write_report(out, results)
-    if as_json:
-        print_json(results.summary())
-    else:
-        print_results(results)
-        print_path("report", file)
-    if not results.answers:
-        raise InputError(ReasonClass.MODEL_UNAVAILABLE, f"no snapshot was answered, see {out}")
+    return read_results(out)
 
 
 def replay_settings(

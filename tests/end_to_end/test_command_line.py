@@ -1,5 +1,6 @@
 """The command line as a user meets it: commands, errors, interruption and resumption."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -95,7 +96,7 @@ def test_a_replay_writes_everything_it_promises(history: Path, tmp_path: Path) -
     out = tmp_path / "out"
     result = run("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
     open_yet = {"state.sqlite-wal", "state.sqlite-shm"}  # while this process lives
-    assert {file.name for file in out.iterdir()} - open_yet == OUTPUTS
+    assert {file.name for file in out.iterdir()} - open_yet - {".lock"} == OUTPUTS
     snapshots = lines(out / "snapshots.jsonl")
     answers = lines(out / "answers.jsonl")
     assert len(answers) == len(snapshots) >= 12
@@ -283,6 +284,23 @@ def test_only_the_same_input_is_resumed(
     assert "another attack" in error
     assert {file.name: file.read_bytes() for file in Path("out").glob("*.jsonl")} == before
     run(*replay, "--resume")
+
+
+@pytest.mark.parametrize("options", [[], ["--resume"]])
+def test_one_replay_at_a_time_writes_to_a_directory(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """A second one would remove the files that the first is writing."""
+    out = tmp_path / "out"
+    replay = ("replay", history, "--dry-run", "--out", out)
+    run(*replay)
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    with (out / ".lock").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        refusal = refused(capsys, *replay, *options)
+    assert refusal == (2, f"error: another replay is writing to {out}\n")
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+    run(*replay, *options)
 
 
 def test_a_replay_that_answers_nothing_fails(

@@ -23,6 +23,8 @@ MAX_WORDS = 90
 SNIPPET_WORDS = 30
 PADDED_SHARE = 0.25  # pages that carry a sentence more than they need
 _RECENT_DAYS = 300
+_NEWS_DAYS = 14
+FIRST_PAGES = date(2011, 6, 1)
 _SHOWN_ENTRIES = 4
 _AUTHORS = ("Ellen Marsh", "Tobias Vane", "Ruth Calloway", "Omar Finch", "Ines Halloran")
 _SENTENCE_START = re.compile(r"(^|[.!?]\s+)([a-z])")
@@ -163,10 +165,17 @@ def _slots(genre: Genre, scene: Scene, rng: Random) -> dict[str, str]:
 
 
 def _written_on(genre: Genre, scene: Scene, rng: Random) -> date:
-    """A day while the page's answer held; for a current page one of the last months."""
+    """A day while the page's answer held; for a current page one of the last months.
+
+    A lasting page was written when its answer was new, or before any snapshot.
+    """
     holding = scene.fact.holdings[scene.holding]
     if genre.stance is Stance.STALE:
         earliest, latest = holding.start, scene.fact.end_of(scene.holding) or scene.day
+    elif genre.carries_over:
+        earliest = FIRST_PAGES if genre.stance is Stance.OFF_TOPIC else holding.start
+        earliest = max(earliest, FIRST_PAGES)
+        latest = earliest + timedelta(days=_NEWS_DAYS)
     else:
         earliest = max(holding.start, scene.day - timedelta(days=_RECENT_DAYS))
         latest = scene.day

@@ -196,7 +196,9 @@ class _Assignment:
 
     def _circumstances(self, fact: Fact, day: date) -> str:
         written = "" if self.genre.carries_over else str(day.year)
-        return f"{fact.question} {self.genre.name} {fact.holdings[self.holding].start} {written}"
+        silent = self.genre.stance is Stance.OFF_TOPIC  # says nothing that could change
+        since = "" if silent else fact.holdings[self.holding].start
+        return f"{fact.question} {self.genre.name} {since} {written}"
 
 
 def _assignments(
