@@ -7,13 +7,13 @@ fields are added; anything else is a new version.
 import json
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
 from schemas.codec.text import clean
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from schemas.snapshot import SearchSnapshot
 
+_FIELDS: dict[type[Any], tuple[str, ...]] = {}
 _AS_IS = frozenset({float, int, bool, type(None)})
 Payload = SearchSnapshot | AnswerEvent | AttributionEvent | DeadLetter
 
@@ -79,6 +79,8 @@ def _plain(value: Any) -> Any:
     return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
 
 
-@cache
 def _field_names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    names = _FIELDS.get(kind)
+    if names is None:
+        names = _FIELDS[kind] = tuple(field.name for field in fields(kind))
+    return names
