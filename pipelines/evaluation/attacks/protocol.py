@@ -44,7 +44,7 @@ def plant(
     planted: list[int] = []
     for position in sorted(positions):
         rank = min(position, max(documents, default=0) + 1)
-        documents[rank] = Document(rank=rank, text=text)
+        documents[rank] = Document(rank=rank, text=text, url=f"https://{attack}.planted.example/")
         planted.append(rank)
     return replace(
         snapshot,
