@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from connectors.files.lines import BROKEN_GZIP
 from schemas.errors import InputError, ReasonClass
 
 CHUNK_CHARACTERS = 2**20
+PIECE = 2**13
 ITEM_CHARACTERS = 2**28
 _NOT_BLANK = re.compile(r"[^ \t\r\n]")
 
@@ -91,9 +93,21 @@ class JsonItems:
             raise InputError(
                 ReasonClass.OVERSIZED_RECORD, f"an item exceeds {ITEM_CHARACTERS} characters"
             )
-        more = self._stream.read(max(CHUNK_CHARACTERS, len(held)))
+        more = self._read(max(CHUNK_CHARACTERS, len(held)))
         self._text, self._start = held + more, 0
         return bool(more)
+
+    def _read(self, characters: int) -> str:
+        """Read piecewise: a damaged stream must not take along what came before the damage."""
+        pieces: list[str] = []
+        try:
+            while characters > 0 and (piece := self._stream.read(min(characters, PIECE))):
+                pieces.append(piece)
+                characters -= len(piece)
+        except BROKEN_GZIP:
+            if not pieces:
+                raise  # the next read of a damaged stream fails again
+        return "".join(pieces)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=JsonObject)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from connectors.files.json_items import JsonItems, JsonObject
 from connectors.files.lines import BROKEN_GZIP, EXCERPT_BYTES, broken_gzip, open_bytes
@@ -45,9 +45,13 @@ class _Page(BaseModel):
         return self.content if self.content.strip() else self.snippet
 
 
+def _page(value: object) -> object:
+    return {"content": value} if isinstance(value, str) else value
+
+
 class _Year(BaseModel):
     answer: PageTexts = ()
-    docs: tuple[_Page, ...]
+    docs: tuple[Annotated[_Page, BeforeValidator(_page)], ...]
     incorrect_answer: PageText = ""
     incorrect_context: PageTexts = ()
     all_answers_required: bool = False
@@ -71,7 +75,8 @@ def read_yearly(path: Path, limits: Limits) -> Iterator[RawRecord]:
 
     Positions count records from 1. What cannot be used comes as JSON with the reason: a year, or
     a whole item when it has no readable question or years. Broken syntax ends the file with one
-    record that keeps 64 KiB from there. Page text is the content, or the snippet if there is none.
+    record that keeps 64 KiB from there. Page text is the content, or the snippet if there is none;
+    a document may also be its text alone.
     """
     source = path.as_posix()
     position = 0

@@ -218,6 +218,29 @@ def test_yearly_without_items(tmp_path, text: str) -> None:
     assert outcomes(written(tmp_path, text)) == []
 
 
+def test_items_before_the_damage_of_a_gzip_file_are_read(tmp_path) -> None:
+    pages = [os.urandom(4 * EXCERPT_BYTES // 10).hex() for _ in range(10)]
+    items = [
+        {"question": f"Which page {n}?", "yearly_contexts": {"2015": {"docs": [{"content": page}]}}}
+        for n, page in enumerate(pages)
+    ]
+    whole = gzip.compress(json.dumps(items).encode())
+    path = tmp_path / "history.json.gz"
+    path.write_bytes(whole[: len(whole) * 3 // 4])
+    *read, last = outcomes(path)
+    assert last is ReasonClass.INVALID_ENCODING
+    assert len(read) >= 6
+    assert [s.documents[0].text for s in read] == pages[: len(read)]
+
+
+def test_a_document_may_be_its_text_alone(tmp_path) -> None:
+    path = tmp_path / "history.json"
+    years = {"2015": {"docs": ["Ann leads X.", {"content": "Bob leads X."}], "answer": "Ann"}}
+    path.write_text(json.dumps({"question": "Who leads X?", "yearly_contexts": years}))
+    (snapshot,) = outcomes(path)
+    assert [document.text for document in snapshot.documents] == ["Ann leads X.", "Bob leads X."]
+
+
 def test_yearly_gz_and_bytes_that_are_not_utf8(tmp_path) -> None:
     item = json.dumps({"question": "Who?", "yearly_contexts": {"2015": year("Cid")}})
     path = tmp_path / "history.json.gz"
