@@ -21,6 +21,7 @@ from pipelines.cli.run_files import (
     SNAPSHOTS,
     Results,
     count_lines,
+    first_dead_letter,
     read_results,
     write_report,
     write_run,
@@ -32,10 +33,14 @@ from pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from pipelines.evaluation.run_record import RunRecord, StageCost
 from pipelines.settings import Profile, Settings, load_settings
 from pipelines.signals.metering import CallCounts
-from schemas.errors import InputError, ReasonClass
+from schemas.errors import RadarstreamError
 
 STATE = "state.sqlite"
 INTERRUPTED = 130  # what shells report for Ctrl-C
+
+
+class NoAnswersError(RadarstreamError):
+    """A replay ended without a single answer."""
 
 
 def replay(
@@ -72,7 +77,7 @@ def replay(
         print_results(results)
         print_path("report", file)
     if not results.answers:
-        raise InputError(ReasonClass.MODEL_UNAVAILABLE, f"no snapshot was answered, see {out}")
+        raise NoAnswersError(f"no snapshot was answered, see {out}{first_dead_letter(out)}")
 
 
 def replayed(

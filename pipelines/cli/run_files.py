@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pipelines.evaluation.metrics import GroupScores, Rate, score_groups
 from pipelines.evaluation.report import render_report
 from pipelines.evaluation.run_record import RunRecord
 from schemas.codec import decode_answer, decode_record
-from schemas.errors import ConfigurationError
+from schemas.errors import ConfigurationError, InputError
 from schemas.events import AnswerEvent
 from schemas.records import Limits, RawRecord
 from schemas.snapshot import SearchSnapshot
@@ -63,13 +64,28 @@ def read_results(directory: Path) -> Results:
     snapshots = {}
     for number, line in enumerate(lines_of(directory / SNAPSHOTS), start=1):
         record = RawRecord(SNAPSHOTS, number, line)
-        snapshot = decode_record(record, limits=OWN_LIMITS, now=None)
+        with damage_named(directory / SNAPSHOTS, number):
+            snapshot = decode_record(record, limits=OWN_LIMITS, now=None)
         snapshots[snapshot.id] = snapshot
     order = {query_id: place for place, query_id in enumerate(query_order(snapshots))}
-    answers = [decode_answer(line) for line in lines_of(directory / ANSWERS)]
+    answers = []
+    for number, line in enumerate(lines_of(directory / ANSWERS), start=1):
+        with damage_named(directory / ANSWERS, number):
+            answers.append(decode_answer(line))
     answers = [answer for answer in answers if answer.snapshot_id in snapshots]
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
     return Results(read_run(directory / RUN), answers, snapshots)
+
+
+@contextmanager
+def damage_named(file: Path, number: int) -> Iterator[None]:
+    """Turn the refusal of one of our own lines into a ConfigurationError that says which."""
+    try:
+        yield
+    except InputError as error:
+        raise ConfigurationError(
+            f"{file} line {number} is damaged ({error}); replay again"
+        ) from None
 
 
 def query_order(snapshots: dict[str, SearchSnapshot]) -> list[str]:
@@ -86,6 +102,15 @@ def lines_of(file: Path) -> Iterator[bytes]:
         raise ConfigurationError(
             f"{file.parent} holds no finished replay: no {file.name}"
         ) from None
+
+
+def first_dead_letter(directory: Path) -> str:
+    """Say in a few words why the first record in a run's dead letters is there, if there is one."""
+    for line in lines_of(directory / DEAD_LETTERS):
+        letter = json.loads(line)["data"]
+        where = f"{letter['source']} record {letter['position']}"
+        return f"; the first dead letter: {where}: {letter['reason']}: {letter['detail']}"
+    return ""
 
 
 def count_lines(file: Path) -> int:

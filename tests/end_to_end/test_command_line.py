@@ -310,7 +310,23 @@ def test_a_replay_that_answers_nothing_fails(
     code, error = refused(capsys, "replay", "bad.jsonl", "--dry-run", "--out", "out")
     assert code == 1
     assert "no snapshot was answered" in error
+    assert "bad.jsonl record 1: " in error
+    assert "model" not in error  # the records are at fault
     assert len(lines(tmp_path / "out" / "deadletter.jsonl")) == 2
+
+
+@pytest.mark.parametrize("name", ["answers.jsonl", "snapshots.jsonl"])
+def test_a_damaged_result_is_named(
+    history: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    run("replay", history, "--dry-run", "--out", "out")
+    file = Path("out", name)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-300])
+    code, error = refused(capsys, "report", "out")
+    assert (code, error.count("\n")) == (2, 1)
+    last = len(whole.splitlines())
+    assert f"out/{name} line {last} is damaged" in error
 
 
 # Real processes below.
