@@ -15,6 +15,7 @@ MEMORY_STYLES = {
     MemoryDecision.FALSIFIED: "yellow",
     MemoryDecision.NONE: "dim",
 }
+UNBROKEN = {"as of", "cut", "memory"}  # short: a narrow terminal folds the others
 
 
 def print_results(results: Results) -> None:
@@ -36,7 +37,7 @@ def answers_table(results: Results) -> Table:
     """One row per question and step."""
     table = Table(title="answers", header_style="bold")
     for name in ("question", "as of", "attack", "truth", "undefended", "defended", "cut", "memory"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name in UNBROKEN)
     previous = None
     for answer in results.answers:
         labels = results.snapshots[answer.snapshot_id].labels or Labels()
