@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from defenses.registry import build_defense
 from pipelines.build import build_embedder, build_generator, build_guard, shared_guard
 from pipelines.settings import PROFILES, Profile, ScriptedEmbedder, ScriptedGenerator, load_settings
 from schemas.errors import ConfigurationError
+
+EXAMPLES = Path(__file__).parents[2] / "infra" / "settings"
 
 
 @pytest.fixture(autouse=True)
@@ -172,3 +175,10 @@ def test_wiring_of_a_transformers_model(tmp_path: Path) -> None:
 
 def test_scripted_embedder_is_wired() -> None:
     assert build_embedder(ScriptedEmbedder()).embed(["a"]).shape == (1, 32)
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
+def test_the_example_settings_are_valid(file: Path) -> None:
+    settings = load_settings(file)
+    assert settings.profile == file.stem
+    build_defense(settings.defense.name, settings.defense.options)
