@@ -117,7 +117,8 @@ def _postgresql_setup(wait_ms: int) -> Callable[[Any, object], None]:
 def _location(url: URL) -> str:
     """Where the database is, without user, password or query string."""
     if url.drivername == "sqlite":
-        return f"{url.database} (its directory must exist and be writable)"
+        remedy = "its directory must exist and be writable; delete a damaged file to start over"
+        return f"{url.database} ({remedy})"
     return f"{url.database} on {url.host or 'the local socket'}"
 
 

@@ -31,6 +31,9 @@ def print_results(results: Results) -> None:
         f"{run.dead_letters} dead letters",
         highlight=False,
     )
+    if results.dead_reasons:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
+        stdout.print(f"dead letters by reason: {reasons}", highlight=False, soft_wrap=True)
 
 
 def answers_table(results: Results) -> Table:

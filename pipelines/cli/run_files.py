@@ -1,6 +1,7 @@
 """A run's directory: what `replay` writes there and what `report` reads back."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -31,6 +32,7 @@ class Results:
     run: RunRecord
     answers: list[AnswerEvent]
     snapshots: dict[str, SearchSnapshot]
+    dead_reasons: dict[str, int]
 
     def scores(self) -> tuple[GroupScores, ...]:
         """Score the answers whose snapshots are labelled."""
@@ -41,6 +43,7 @@ class Results:
         """Return the figures as plain values."""
         return {
             "run": asdict(self.run),
+            "dead_letters": self.dead_reasons,
             "scores": {g.group.value: plain_scores(g) for g in self.scores()},
         }
 
@@ -74,7 +77,7 @@ def read_results(directory: Path) -> Results:
             answers.append(decode_answer(line))
     answers = [answer for answer in answers if answer.snapshot_id in snapshots]
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
-    return Results(read_run(directory / RUN), answers, snapshots)
+    return Results(read_run(directory / RUN), answers, snapshots, dead_reasons(directory))
 
 
 @contextmanager
@@ -102,6 +105,12 @@ def lines_of(file: Path) -> Iterator[bytes]:
         raise ConfigurationError(
             f"{file.parent} holds no finished replay: no {file.name}"
         ) from None
+
+
+def dead_reasons(directory: Path) -> dict[str, int]:
+    """Count a run's dead letters by reason, most frequent first."""
+    letters = [json.loads(line)["data"]["reason"] for line in lines_of(directory / DEAD_LETTERS)]
+    return dict(Counter(letters).most_common())
 
 
 def first_dead_letter(directory: Path) -> str:
