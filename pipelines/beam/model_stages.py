@@ -14,6 +14,7 @@ from pipelines.beam.elements import Answered, Observed, Ready
 from pipelines.build import shared_guard
 from pipelines.guard import Guard
 from pipelines.settings import Settings
+from pipelines.signals.isolation import isolating
 from schemas.codec import dead_letter
 from schemas.errors import InputError, ModelError, ReasonClass
 from schemas.events import DeadLetter
@@ -85,22 +86,12 @@ def each_alive(
 ) -> list[OutT | DeadLetter]:
     """Run a stage on the batch's living elements, in order; failing ones become dead letters."""
     living = [item for item in batch if not isinstance(item, DeadLetter)]
-    results = iter(isolating(stage, living, record_of) if living else [])
+    outcomes = isolating(stage, living) if living else []
+    results = iter(
+        unavailable(record_of(item), outcome) if isinstance(outcome, ModelError) else outcome
+        for item, outcome in zip(living, outcomes, strict=True)
+    )
     return [item if isinstance(item, DeadLetter) else next(results) for item in batch]
-
-
-def isolating(
-    stage: Callable[[Sequence[InT]], Sequence[OutT]],
-    batch: Sequence[InT],
-    record_of: Callable[[InT], RawRecord],
-) -> list[OutT | DeadLetter]:
-    """Run the batch at once; if a model call fails, one by one, and park those that still fail."""
-    try:
-        return [*stage(batch)]
-    except ModelError as error:
-        if len(batch) > 1:
-            return [isolating(stage, [item], record_of)[0] for item in batch]
-        return [unavailable(record_of(batch[0]), error)]
 
 
 def unavailable(record: RawRecord, error: ModelError) -> DeadLetter:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from defenses.protocol import Complete, Defending, Embed, Relate, Request
+from pipelines.signals.isolation import isolating
 from pipelines.signals.parsing import parse_answer
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
@@ -59,20 +60,16 @@ def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
         indices = [index for index, request in requests.items() if isinstance(request, kind)]
         if indices:
             batch = [requests[index] for index in indices]
-            responses.update(zip(indices, isolating(answer_all, batch, models), strict=True))
+            outcomes = isolating(asking(answer_all, models), batch)
+            responses.update(zip(indices, outcomes, strict=True))
     return responses
 
 
-def isolating(
-    answer_all: Callable[[Any, Models], list[Any]], batch: list[Any], models: Models
-) -> list[Any]:
-    """Try the batch; if it fails, one by one, so that one query's failure stays its own."""
-    try:
-        return answer_all(batch, models)
-    except ModelError as error:
-        if len(batch) == 1:
-            return [error]
-        return [isolating(answer_all, [request], models)[0] for request in batch]
+def asking(
+    answer_all: Callable[[Any, Models], list[Any]], models: Models
+) -> Callable[[Sequence[Request]], list[Any]]:
+    """Bind the models of one kind of request."""
+    return lambda requests: answer_all(requests, models)
 
 
 def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:

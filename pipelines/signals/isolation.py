@@ -1,0 +1,21 @@
+"""Keeps one item's failed model call from failing the batch it came in."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from schemas.errors import ModelError
+
+InT = TypeVar("InT")
+OutT = TypeVar("OutT")
+
+
+def isolating(
+    call: Callable[[Sequence[InT]], Sequence[OutT]], batch: Sequence[InT]
+) -> list[OutT | ModelError]:
+    """Call with the whole batch; if that fails, one by one. What still fails is its ModelError."""
+    try:
+        return [*call(batch)]
+    except ModelError as error:
+        if len(batch) == 1:
+            return [error]
+        return [isolating(call, [item])[0] for item in batch]
