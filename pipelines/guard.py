@@ -152,6 +152,7 @@ class Guard(Generic[StateT]):
             undefended_answer=undefended,
             generator=self.models.generator.model_id,
             relation_scorer=self.models.relations.model_id,
+            tags=snapshot.query.tags,
         )
         return event, Memory(memory.step + 1, state)
 

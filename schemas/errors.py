@@ -5,6 +5,8 @@ RadarstreamError
 ├── ModelError            a model call failed; never an empty answer, never "I don't know"
 ├── EvidenceError         a caller handed a defence arrays of the wrong shape, range or with NaN
 ├── StateConflictError    another writer moved the state row first: re-read, then retry or stop
+├── BrokerError           the message broker did not do what it was asked: try again later
+├── SearchError           the search service did not give results; `retryable` tells whether it may
 └── ConfigurationError    settings or installation are wrong; the message says how to mend them
 """
 
@@ -60,6 +62,18 @@ class EvidenceError(RadarstreamError, ValueError):
 
 class StateConflictError(RadarstreamError):
     """The compare-and-set on a state row lost: another worker holds the query now."""
+
+
+class BrokerError(RadarstreamError):
+    """The message broker did not do what it was asked; nothing was lost, try again later."""
+
+
+class SearchError(RadarstreamError):
+    """The search service gave no results; `retryable` when the same request may succeed later."""
+
+    def __init__(self, detail: str, *, retryable: bool) -> None:
+        super().__init__(detail)
+        self.retryable = retryable
 
 
 class ConfigurationError(RadarstreamError):

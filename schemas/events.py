@@ -45,6 +45,7 @@ class AnswerEvent:
     undefended_answer: str | None = None
     generator: str = ""
     relation_scorer: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class AttributionEvent:
     keep_evidence: float | None
     reject_evidence: float | None
     margin: float | None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

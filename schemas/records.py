@@ -9,11 +9,26 @@ JSON_CONTENT = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
+class LogPosition:
+    """A record's place in a log that can be read again.
+
+    `epoch` names the log itself and changes when it is created anew (a Kafka topic's id), so that
+    offsets which restarted are not mistaken for records read before.
+    """
+
+    epoch: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class RawRecord:
     """Undecoded bytes with their place: `source` and `position` name them for ever.
 
-    Kafka: `topic/partition` and offset. Files: path and 1-based line or item. A reader that
-    already knows that the bytes are unusable says why in `reason` and `detail`.
+    Kafka: `epoch/topic/partition` and offset, the same in `log`. Files: path and 1-based line or
+    item. A reader that already knows that the bytes are unusable says why in `reason` and
+    `detail`. `attempts` counts how often the record was tried, more than once only when a dead
+    letter was replayed.
     """
 
     source: str
@@ -21,6 +36,8 @@ class RawRecord:
     payload: bytes
     reason: ReasonClass | None = None
     detail: str = ""
+    log: LogPosition | None = None
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +66,14 @@ class Envelope:
 class OutboxRecord:
     """One event to publish. `data` is the encoded payload without its envelope.
 
-    (`topic`, `event_id`) identifies it: publishing it twice must leave one event.
+    (`topic`, `event_id`) identifies it: publishing it twice must leave one event. `lane` is the
+    partition of the log that led to it: whoever reads that partition publishes the event.
     """
 
     topic: str
     envelope: Envelope
     data: bytes
+    lane: int = 0
 
     @property
     def key(self) -> str:

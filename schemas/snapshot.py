@@ -23,11 +23,12 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A watched question. `id` keys every topic and table."""
+    """A watched question. `id` keys every topic and table; `tags` are for whoever consumes."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
+    tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
 
     @staticmethod
     def from_text(text: str) -> "Query":

@@ -20,7 +20,7 @@ from schemas.verdict import (
 OBSERVED_AT = datetime(2025, 6, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 
 SNAPSHOT = SearchSnapshot(
-    query=Query(id="cup", text="Who won the cup?"),
+    query=Query(id="cup", text="Who won the cup?", tags=("sport",)),
     observed_at=OBSERVED_AT,
     documents=(
         Document(1, "Zürich won 👍.\n\tReally.", "Final", "https://example.org/1"),
@@ -70,6 +70,7 @@ ANSWER = AnswerEvent(
     undefended_answer="Basel",
     generator="scripted",
     relation_scorer="agreement",
+    tags=("sport",),
 )
 ATTRIBUTION = AttributionEvent(
     query_id="cup",
@@ -85,6 +86,7 @@ ATTRIBUTION = AttributionEvent(
     keep_evidence=0.2,
     reject_evidence=0.7,
     margin=None,
+    tags=("sport",),
 )
 DEAD_LETTER = DeadLetter(
     reason=ReasonClass.FUTURE_TIME,

@@ -1,6 +1,6 @@
 """Events written with the state that produced them, until a sink has made them durable."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine, delete, select
@@ -45,14 +45,19 @@ def insert_records(connection: Connection, records: Sequence[OutboxRecord]) -> N
         connection.execute(statement, [_columns(record) for record in records])
 
 
-def pending(engine: Engine, limit: int = RECORDS_PER_PUBLISH) -> list[PendingRecord]:
-    """Return the oldest unsent events, oldest first."""
-    columns = (OUTBOX.c.seq, OUTBOX.c.topic, OUTBOX.c.envelope, OUTBOX.c.data)
+def pending(
+    engine: Engine, limit: int = RECORDS_PER_PUBLISH, lanes: Collection[int] | None = None
+) -> list[PendingRecord]:
+    """Return the oldest unsent events of these lanes, or of all, oldest first."""
+    columns = (OUTBOX.c.seq, OUTBOX.c.topic, OUTBOX.c.envelope, OUTBOX.c.data, OUTBOX.c.lane)
+    statement = select(*columns).order_by(OUTBOX.c.seq).limit(limit)
+    if lanes is not None:
+        statement = statement.where(OUTBOX.c.lane.in_(lanes))
     with engine.connect() as connection:
-        rows = connection.execute(select(*columns).order_by(OUTBOX.c.seq).limit(limit)).all()
+        rows = connection.execute(statement).all()
     return [
-        PendingRecord(seq, OutboxRecord(topic, decode_envelope(envelope), data))
-        for seq, topic, envelope, data in rows
+        PendingRecord(seq, OutboxRecord(topic, decode_envelope(envelope), data, lane))
+        for seq, topic, envelope, data, lane in rows
     ]
 
 
@@ -67,14 +72,21 @@ def mark_sent(engine: Engine, seqs: Sequence[int]) -> None:
             connection.execute(delete(OUTBOX).where(OUTBOX.c.seq.in_(seqs)))
 
 
-def publish_outbox(engine: Engine, sink: Sink, limit: int = RECORDS_PER_PUBLISH) -> int:
-    """Publish every unsent event in order, `limit` at a time, and return how many were sent.
+def publish_outbox(
+    engine: Engine,
+    sink: Sink,
+    limit: int = RECORDS_PER_PUBLISH,
+    lanes: Collection[int] | None = None,
+) -> int:
+    """Publish every unsent event of these lanes in order and return how many were sent.
+
+    `limit` at a time; without `lanes`, of every lane.
 
     At least once: killed at any point, the next call publishes what was not yet marked, with the
     same ids and payloads.
     """
     sent = 0
-    while batch := pending(engine, limit):
+    while batch := pending(engine, limit, lanes):
         sink.publish([entry.record for entry in batch])
         mark_sent(engine, [entry.seq for entry in batch])
         sent += len(batch)
@@ -88,4 +100,5 @@ def _columns(record: OutboxRecord) -> dict[str, object]:
         "key": record.key,
         "envelope": encode_envelope(record.envelope),
         "data": record.data,
+        "lane": record.lane,
     }

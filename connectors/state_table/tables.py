@@ -42,6 +42,7 @@ OUTBOX = Table(
     Column("key", Text, nullable=False),
     Column("envelope", Text, nullable=False),
     Column("data", LargeBinary, nullable=False),
+    Column("lane", Integer, nullable=False, server_default="0"),
     UniqueConstraint("topic", "event_id", name="outbox_event"),
     sqlite_autoincrement=True,
 )

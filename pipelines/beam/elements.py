@@ -1,7 +1,8 @@
-"""What flows between the steps of the graph; a DeadLetter may take the place of any of them."""
+"""What flows between the steps of the graph; Parked may take the place of any of them."""
 
 from dataclasses import dataclass
 
+from schemas.events import DeadLetter
 from schemas.evidence import AtomicAnswer, Evidence
 from schemas.records import RawRecord
 from schemas.snapshot import SearchSnapshot
@@ -13,6 +14,14 @@ class Observed:
 
     record: RawRecord
     snapshot: SearchSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A record that a step gave up on, with the dead letter it became."""
+
+    record: RawRecord
+    letter: DeadLetter
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,13 @@ from pipelines.beam.model_stages import unavailable
 from pipelines.guard import Guard
 from schemas.codec import dead_letter, decode_state, encode_state, outbox_record
 from schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent
+from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from schemas.memory import Memory
-from schemas.records import OutboxRecord
+from schemas.records import LogPosition, OutboxRecord, RawRecord
 from schemas.snapshot import SearchSnapshot
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
+Outcome = AnswerEvent | DeadLetter
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Progress:
     current: MemoryRow | None
     memory: Memory[Any]
     outgoing: list[OutboxRecord] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
 
 
 def fold_queries(
@@ -44,13 +46,15 @@ def fold_queries(
     engine: Engine,
     snapshots: Mapping[str, Sequence[Ready]],
     log_epoch: str,
-) -> Iterator[AnswerEvent]:
-    """Fold each query's snapshots into its row; yields the answers of what was newly folded.
+) -> Iterator[Outcome]:
+    """Fold each query's snapshots into its row; yields what was newly answered, or dead.
 
-    The log of a bounded replay is each query's own snapshots in event-time order, and a snapshot's
-    offset is its event time: its place would change with the number of earlier ones that a model
-    failed on. So a resumed replay of the same input (the same `log_epoch`) skips what it has
-    folded, and of two snapshots of one moment only the first counts. Raises StateConflictError if
+    A record that says its place in a log is folded by it, so that reading it again is told from
+    reading it too late. The records of a bounded replay say none: `log_epoch` names their input,
+    their log is each query's own snapshots in event-time order, and a snapshot's offset is its
+    event time, since its place would change with the number of earlier ones that a model failed
+    on. So a resumed replay of the same input skips what it has folded, and of two snapshots of
+    one moment only the first counts. Raises StateConflictError if
     another worker moved a row meanwhile, ConfigurationError if another defence wrote one.
     """
     rows = load(engine, list(snapshots))
@@ -66,16 +70,16 @@ def fold_queries(
         outcomes = guard.decide([(r.observed.snapshot, r.evidence, p.memory) for p, r in wave])
         for (progress, ready), outcome in zip(wave, outcomes, strict=True):
             if isinstance(outcome, ModelError):
-                letter = unavailable(ready.observed.record, outcome)
-                progress.outgoing.append(outbox_record(letter))
+                park(progress, unavailable(ready.observed.record, outcome), ready)
                 continue
             event, progress.memory = outcome
-            snapshot = ready.observed.snapshot
-            row = row_after(guard, progress.memory, snapshot, log_epoch)
+            snapshot, position = ready.observed.snapshot, log_position(ready, log_epoch)
+            row = row_after(guard, progress.memory, snapshot, position)
             progress.current = advance(progress.current, row)
-            progress.outgoing.extend(outgoing(event, snapshot))
+            progress.outgoing.extend(outgoing(event, snapshot, position.partition))
             yield event
     for progress in queries.values():
+        yield from progress.dead
         if progress.current is None or progress.current is progress.stored:
             append(engine, progress.outgoing)  # dead letters only
         else:
@@ -99,20 +103,39 @@ def next_to_fold(progress: Progress, log_epoch: str) -> Ready | None:
     while progress.waiting:
         ready = progress.waiting.popleft()
         as_of_ms = ready.observed.snapshot.observed_at_ms
-        match order_decision(progress.current, as_of_ms, log_epoch, BOUNDED_LOG, as_of_ms):
+        position = log_position(ready, log_epoch)
+        match order_decision(
+            progress.current, as_of_ms, position.epoch, position.partition, position.offset
+        ):
             case "fold":
                 return ready
             case "late":
                 error = InputError(ReasonClass.LATE, "older than what has been folded")
-                letter = dead_letter(ready.observed.record, error)
-                progress.outgoing.append(outbox_record(letter))
+                park(progress, dead_letter(ready.observed.record, error), ready)
             case "replayed":
                 pass
     return None
 
 
+def log_position(ready: Ready, log_epoch: str) -> LogPosition:
+    """Return the record's place in its log; in a bounded replay the event time stands for it."""
+    as_of_ms = ready.observed.snapshot.observed_at_ms
+    return ready.observed.record.log or LogPosition(log_epoch, BOUNDED_LOG, as_of_ms)
+
+
+def park(progress: Progress, letter: DeadLetter, ready: Ready) -> None:
+    """Send a record to the dead letters, in the transaction of its query."""
+    progress.dead.append(letter)
+    progress.outgoing.append(outbox_record(letter, lane=lane_of(ready.observed.record)))
+
+
+def lane_of(record: RawRecord) -> int:
+    """Return the outbox lane of a record: the partition it came from."""
+    return record.log.partition if record.log else BOUNDED_LOG
+
+
 def row_after(
-    guard: Guard[Any], memory: Memory[Any], snapshot: SearchSnapshot, log_epoch: str
+    guard: Guard[Any], memory: Memory[Any], snapshot: SearchSnapshot, position: LogPosition
 ) -> MemoryRow:
     """Build the state row once this snapshot is folded."""
     return MemoryRow(
@@ -120,14 +143,14 @@ def row_after(
         defense=guard.name,
         step=memory.step,
         as_of_ms=snapshot.observed_at_ms,
-        log_epoch=log_epoch,
-        log_partition=BOUNDED_LOG,
-        log_offset=snapshot.observed_at_ms,
+        log_epoch=position.epoch,
+        log_partition=position.partition,
+        log_offset=position.offset,
         state=encode_state(memory.state),
     )
 
 
-def outgoing(event: AnswerEvent, snapshot: SearchSnapshot) -> list[OutboxRecord]:
+def outgoing(event: AnswerEvent, snapshot: SearchSnapshot, lane: int) -> list[OutboxRecord]:
     """Collect the answer and one attribution event per document it did not trust."""
     documents = {document.rank: document for document in snapshot.documents}
     attributions = [
@@ -145,8 +168,10 @@ def outgoing(event: AnswerEvent, snapshot: SearchSnapshot) -> list[OutboxRecord]
             keep_evidence=judged.keep_evidence,
             reject_evidence=judged.reject_evidence,
             margin=judged.margin,
+            tags=event.tags,
         )
         for judged in event.verdict.documents
         if not judged.kept
     ]
-    return [outbox_record(event), *map(outbox_record, attributions)]
+    events: list[AnswerEvent | AttributionEvent] = [event, *attributions]
+    return [outbox_record(value, lane=lane) for value in events]

@@ -4,10 +4,12 @@ r"""The graph, top to bottom: raw records to defended answers.
        \____________\______________\___________\-> dead letters -> outbox
 
 State and outgoing events are in the database of the settings when the run has ended; publishing
-them is the caller's next step. One composite serves every job.
+them is the caller's next step. What comes out of the transform tells the caller what happened.
+One composite serves every job.
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import apache_beam as beam
@@ -17,59 +19,66 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from connectors.state_table.outbox import append
-from pipelines.beam.elements import Observed, Ready
-from pipelines.beam.folding import fold_queries
+from pipelines.beam.elements import Observed, Parked, Ready
+from pipelines.beam.folding import Outcome, fold_queries, lane_of
 from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
 from pipelines.build import shared_engine, shared_guard
 from pipelines.settings import Settings
 from schemas.codec import dead_letter, decode_record, outbox_record
 from schemas.errors import InputError
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import RawRecord
+from schemas.events import DeadLetter
+from schemas.records import OutboxRecord, RawRecord
 
 DEAD = "dead"
 
 
-class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[AnswerEvent]]):
-    """RawRecords of a bounded source -> the AnswerEvents they led to."""
+class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[Outcome]]):
+    """RawRecords of a bounded source -> the AnswerEvents and DeadLetters they led to.
 
-    def __init__(self, settings: Settings, log_epoch: str) -> None:
+    `live` refuses event times in the future; a replay takes them as they are.
+    """
+
+    def __init__(self, settings: Settings, log_epoch: str, *, live: bool = False) -> None:
         super().__init__()
         self.settings = settings
         self.log_epoch = log_epoch
+        self.live = live
 
-    def expand(self, records: PCollection[RawRecord]) -> PCollection[AnswerEvent]:
+    def expand(self, records: PCollection[RawRecord]) -> PCollection[Outcome]:
         """Build the steps."""
         settings = self.settings
         decided = (
             records
-            | "Decode" >> beam.ParDo(Decode(settings))
+            | "Decode" >> beam.ParDo(Decode(settings, live=self.live))
             | "AtomicAnswers" >> RunInference(AtomicAnswers(settings))
             | "Relations" >> RunInference(RelateAnswers(settings))
             | "Split" >> beam.FlatMap(split_dead).with_outputs(DEAD, main="ready")
         )
-        decided[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
-        answers: PCollection[AnswerEvent] = (
+        dead = decided[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
+        folded = (
             decided["ready"]
             | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
             | "GroupByQuery" >> beam.GroupByKey()
             | "Fold" >> beam.ParDo(FoldQueries(settings, self.log_epoch))
         )
-        return answers
+        outcomes: PCollection[Outcome] = (folded, dead) | "Outcomes" >> beam.Flatten()
+        return outcomes
 
 
 class Decode(beam.DoFn):
-    """RawRecord -> Observed or DeadLetter."""
+    """RawRecord -> Observed or Parked."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, live: bool) -> None:
         self.limits = settings.limits.as_limits()
+        self.live = live
 
-    def process(self, record: RawRecord) -> Iterator[Observed | DeadLetter]:
+    def process(self, record: RawRecord) -> Iterator[Observed | Parked]:
         """Decode one record."""
+        now = datetime.now(UTC) if self.live else None
         try:
-            yield Observed(record, decode_record(record, limits=self.limits, now=None))
+            yield Observed(record, decode_record(record, limits=self.limits, now=now))
         except InputError as error:
-            yield dead_letter(record, error)
+            yield Parked(record, dead_letter(record, error))
 
 
 class ParkDead(beam.DoFn):
@@ -77,23 +86,24 @@ class ParkDead(beam.DoFn):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.letters: list[DeadLetter] = []
+        self.records: list[OutboxRecord] = []
 
     def start_bundle(self) -> None:
         """Forget what a failed bundle left."""
-        self.letters = []
+        self.records = []
 
-    def process(self, letter: DeadLetter) -> None:
+    def process(self, parked: Parked) -> Iterator[DeadLetter]:
         """Collect one dead letter."""
-        self.letters.append(letter)
+        self.records.append(outbox_record(parked.letter, lane=lane_of(parked.record)))
+        yield parked.letter
 
     def finish_bundle(self) -> None:
         """Write the bundle's dead letters."""
-        append(shared_engine(self.settings), [outbox_record(letter) for letter in self.letters])
+        append(shared_engine(self.settings), self.records)
 
 
 class FoldQueries(beam.DoFn):
-    """(query id, its Ready snapshots) -> AnswerEvents, queries advancing in lockstep."""
+    """(query id, its Ready snapshots) -> Outcomes, queries advancing in lockstep."""
 
     def __init__(self, settings: Settings, log_epoch: str) -> None:
         self.settings = settings
@@ -104,7 +114,7 @@ class FoldQueries(beam.DoFn):
         """Forget what a failed bundle left."""
         self.queries = {}
 
-    def process(self, keyed: tuple[str, Iterable[Ready]]) -> Iterator[AnswerEvent]:
+    def process(self, keyed: tuple[str, Iterable[Ready]]) -> Iterator[Outcome]:
         """Collect one query's snapshots; fold when enough queries are there."""
         query_id, readies = keyed
         self.queries[query_id] = list(readies)
@@ -114,19 +124,19 @@ class FoldQueries(beam.DoFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Fold the rest."""
         window = GlobalWindow()
-        for event in self.fold():
-            yield WindowedValue(event, window.max_timestamp(), (window,))
+        for outcome in self.fold():
+            yield WindowedValue(outcome, window.max_timestamp(), (window,))
 
-    def fold(self) -> Iterator[AnswerEvent]:
+    def fold(self) -> Iterator[Outcome]:
         """Fold what has been collected."""
         queries, self.queries = self.queries, {}
         guard, engine = shared_guard(self.settings), shared_engine(self.settings)
         return fold_queries(guard, engine, queries, self.log_epoch)
 
 
-def split_dead(element: Ready | DeadLetter) -> Iterator[Any]:
+def split_dead(element: Ready | Parked) -> Iterator[Any]:
     """Send dead letters to their own output."""
-    yield TaggedOutput(DEAD, element) if isinstance(element, DeadLetter) else element
+    yield TaggedOutput(DEAD, element) if isinstance(element, Parked) else element
 
 
 def key_by_query(ready: Ready) -> tuple[str, Ready]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from apache_beam.ml.inference.base import ModelHandler
 
-from pipelines.beam.elements import Answered, Observed, Ready
+from pipelines.beam.elements import Answered, Observed, Parked, Ready
 from pipelines.build import shared_guard
 from pipelines.guard import Guard
 from pipelines.settings import Settings
@@ -46,10 +46,10 @@ class AtomicAnswers(GuardHandler):
 
     def run_inference(
         self,
-        batch: Sequence[Observed | DeadLetter],
+        batch: Sequence[Observed | Parked],
         model: Guard[Any],
         inference_args: dict[str, Any] | None = None,  # noqa: ARG002 the base class passes it
-    ) -> Iterable[Answered | DeadLetter]:
+    ) -> Iterable[Answered | Parked]:
         """Answer every document of every snapshot of the batch."""
 
         def answer(items: Sequence[Observed]) -> list[Answered]:
@@ -57,7 +57,7 @@ class AtomicAnswers(GuardHandler):
             return [Answered(o, a) for o, a in zip(items, answers, strict=True)]
 
         if not model.defense.needs:
-            return [o if isinstance(o, DeadLetter) else Answered(o, None) for o in batch]
+            return [o if isinstance(o, Parked) else Answered(o, None) for o in batch]
         return each_alive(answer, batch, lambda observed: observed.record)
 
 
@@ -66,10 +66,10 @@ class RelateAnswers(GuardHandler):
 
     def run_inference(
         self,
-        batch: Sequence[Answered | DeadLetter],
+        batch: Sequence[Answered | Parked],
         model: Guard[Any],
         inference_args: dict[str, Any] | None = None,  # noqa: ARG002 the base class passes it
-    ) -> Iterable[Ready | DeadLetter]:
+    ) -> Iterable[Ready | Parked]:
         """Relate the atomic answers within every snapshot of the batch."""
 
         def relate(items: Sequence[Answered]) -> list[Ready]:
@@ -81,17 +81,19 @@ class RelateAnswers(GuardHandler):
 
 def each_alive(
     stage: Callable[[Sequence[InT]], Sequence[OutT]],
-    batch: Sequence[InT | DeadLetter],
+    batch: Sequence[InT | Parked],
     record_of: Callable[[InT], RawRecord],
-) -> list[OutT | DeadLetter]:
+) -> list[OutT | Parked]:
     """Run a stage on the batch's living elements, in order; failing ones become dead letters."""
-    living = [item for item in batch if not isinstance(item, DeadLetter)]
+    living = [item for item in batch if not isinstance(item, Parked)]
     outcomes = isolating(stage, living) if living else []
     results = iter(
-        unavailable(record_of(item), outcome) if isinstance(outcome, ModelError) else outcome
+        Parked(record_of(item), unavailable(record_of(item), outcome))
+        if isinstance(outcome, ModelError)
+        else outcome
         for item, outcome in zip(living, outcomes, strict=True)
     )
-    return [item if isinstance(item, DeadLetter) else next(results) for item in batch]
+    return [item if isinstance(item, Parked) else next(results) for item in batch]
 
 
 def unavailable(record: RawRecord, error: ModelError) -> DeadLetter:

@@ -38,12 +38,13 @@ def envelope(value: Payload, *, source: str = EVENT_SOURCE) -> Envelope:
     )
 
 
-def outbox_record(value: Payload, *, source: str = EVENT_SOURCE) -> OutboxRecord:
+def outbox_record(value: Payload, *, source: str = EVENT_SOURCE, lane: int = 0) -> OutboxRecord:
     """The event that publishes a payload on its topic."""
     return OutboxRecord(
         topic=WIRE_SCHEMAS[type(value)].topic,
         envelope=envelope(value, source=source),
         data=encode(value),
+        lane=lane,
     )
 
 

@@ -82,7 +82,7 @@ def decode_dead_letter(data: bytes) -> DeadLetter:
     return _validate(DeadLetter, _payload(DeadLetter, data, OWN_EVENT_BYTES))
 
 
-def dead_letter(record: RawRecord, error: InputError, *, attempts: int = 1) -> DeadLetter:
+def dead_letter(record: RawRecord, error: InputError) -> DeadLetter:
     """What becomes of a record that cannot be used; its bytes are kept."""
     outage = error.reason is ReasonClass.MODEL_UNAVAILABLE
     return DeadLetter(
@@ -91,7 +91,7 @@ def dead_letter(record: RawRecord, error: InputError, *, attempts: int = 1) -> D
         disposition="outage" if outage else "poison",
         source=record.source,
         position=record.position,
-        attempts=attempts,
+        attempts=record.attempts,
         payload_base64=b64encode(record.payload).decode("ascii"),
     )
 

@@ -82,6 +82,17 @@ def test_golden_structured_event(sample) -> None:
     assert DECODERS[type(sample)](line) == sample
 
 
+@pytest.mark.parametrize("file", sorted((GOLDEN / "earlier").iterdir()), ids=lambda file: file.stem)
+def test_reads_what_earlier_releases_wrote(file: Path) -> None:
+    (kind,) = [k for k, schema in WIRE_SCHEMAS.items() if file.name.startswith(schema.name)]
+    (sample,) = [sample for sample in SAMPLES if type(sample) is kind]
+    earlier = DECODERS[kind](file.read_bytes())
+    if isinstance(sample, SearchSnapshot):
+        assert earlier == replace(sample, query=replace(sample.query, tags=()))
+    else:
+        assert earlier == replace(sample, tags=())
+
+
 def test_every_optional_field_of_the_snapshot_sample_is_set() -> None:
     for value in (SNAPSHOT, SNAPSHOT.labels):
         assert all(getattr(value, field.name) for field in fields(value))
@@ -255,7 +266,8 @@ def test_reader_verdict_wins_over_payload() -> None:
 def test_dead_letter_keeps_the_bytes_and_tells_poison_from_outage() -> None:
     record = RawRecord("topic/0", 5, b"\xff\x00")
     poison = dead_letter(record, InputError(ReasonClass.INVALID_ENCODING, "bad"))
-    outage = dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, "down"), attempts=3)
+    again = replace(record, attempts=3)
+    outage = dead_letter(again, InputError(ReasonClass.MODEL_UNAVAILABLE, "down"))
     assert (poison.payload_base64, poison.disposition) == ("/wA=", "poison")
     assert (outage.attempts, outage.disposition) == (3, "outage")
 

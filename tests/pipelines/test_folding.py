@@ -71,7 +71,8 @@ def story(query_id: str = "cup", winners: Sequence[str] = WINNERS) -> list[Ready
 def fold(
     engine: Engine, queries: Queries, guard: Guard[Any] | None = None, epoch: str = EPOCH
 ) -> list[AnswerEvent]:
-    return list(fold_queries(guard or guard_with(), engine, queries, epoch))
+    outcomes = fold_queries(guard or guard_with(), engine, queries, epoch)
+    return [outcome for outcome in outcomes if isinstance(outcome, AnswerEvent)]
 
 
 def outbox(engine: Engine) -> list[OutboxRecord]:

@@ -1,0 +1,37 @@
+"""How to reach Kafka and what its topics look like."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.section import Section
+
+
+class KafkaOptions(Section):
+    """One cluster, and our topics on it.
+
+    Secrets come from the environment: `password_variable` names the variable that holds the SASL
+    password.
+    """
+
+    bootstrap: str = "127.0.0.1:9092"
+    topic_prefix: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9._-]*$", description="put before every topic name")
+    ] = ""
+    security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    check_hostname: bool = True
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    username: str = ""
+    password_variable: str = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
+    group: str = "radarstream"
+    partitions: Annotated[int, Field(ge=1, description="of a topic that we create")] = 8
+    replication: Annotated[int, Field(ge=1, description="of a topic that we create")] = 1
+    retention_hours: Annotated[int, Field(ge=1, description="of a topic that we create")] = 24 * 7
+    compression: Literal["none", "gzip", "zstd", "lz4"] = "gzip"
+    message_bytes: Annotated[int, Field(ge=2**20, description="largest record")] = 24 * 2**20
+    request_timeout_s: Annotated[float, Field(ge=1.0)] = 30.0
+    delivery_timeout_s: Annotated[float, Field(ge=1.0)] = 60.0

@@ -1,0 +1,50 @@
+"""Settings of every command: frozen, picklable, without secrets."""
+
+from pipelines.settings.job import JobSettings, TelemetrySettings
+from pipelines.settings.loading import load_settings
+from pipelines.settings.models import (
+    PROFILES,
+    AnswerAgreement,
+    CrossEncoder,
+    EmbedderSettings,
+    GeneratorSettings,
+    LlamaCpp,
+    Profile,
+    RelationSettings,
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+    SentenceEmbedder,
+    TransformersGenerator,
+)
+from pipelines.settings.root import (
+    BatchSettings,
+    CacheSettings,
+    DefenseSettings,
+    LimitSettings,
+    Settings,
+)
+
+__all__ = [
+    "AnswerAgreement",
+    "BatchSettings",
+    "CacheSettings",
+    "CrossEncoder",
+    "DefenseSettings",
+    "EmbedderSettings",
+    "GeneratorSettings",
+    "JobSettings",
+    "LimitSettings",
+    "LlamaCpp",
+    "PROFILES",
+    "Profile",
+    "RelationSettings",
+    "ScriptedEmbedder",
+    "ScriptedGenerator",
+    "ScriptedRelations",
+    "SentenceEmbedder",
+    "Settings",
+    "TelemetrySettings",
+    "TransformersGenerator",
+    "load_settings",
+]

@@ -1,0 +1,47 @@
+"""Settings of the continuous job and of what it tells about itself."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.section import Section
+
+
+class JobSettings(Section):
+    """How the continuous job reads, retries and gives up."""
+
+    membership: Literal["assign", "group"] = "assign"
+    partitions: Annotated[
+        tuple[Annotated[int, Field(ge=0)], ...],
+        Field(description="with membership 'assign': read these only; empty means all"),
+    ] = ()
+    batch_records: Annotated[int, Field(ge=1)] = 256
+    batch_bytes: Annotated[int, Field(ge=2**20)] = 32 * 2**20
+    batch_seconds: Annotated[
+        float, Field(gt=0.0, description="how long to wait for a batch to fill")
+    ] = 0.25
+    allowed_lateness_s: Annotated[
+        float, Field(ge=0.0, description="how long a snapshot is held back for older ones")
+    ] = 0.0
+    attempts: Annotated[int, Field(ge=1, description="tries of one batch or publication")] = 6
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 0.5
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 30.0
+    dead_share: Annotated[
+        float, Field(gt=0.0, le=1.0, description="stop when more of the inputs are dead; 1 = never")
+    ] = 0.5
+    dead_share_after: Annotated[
+        int, Field(ge=1, description="inputs over which the share is taken")
+    ] = 200
+
+
+class TelemetrySettings(Section):
+    """Logs, metrics, health and traces."""
+
+    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    listen: Annotated[
+        str, Field(description="host:port of /metrics, /healthz and /readyz; empty = none")
+    ] = "127.0.0.1:9464"
+    traces: Annotated[
+        bool, Field(description="OpenTelemetry traces, configured by the OTEL_… variables")
+    ] = False

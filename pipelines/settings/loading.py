@@ -1,0 +1,96 @@
+"""Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults."""
+
+import os
+from pathlib import Path
+from tomllib import TOMLDecodeError, load
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from pipelines.settings.models import PROFILES
+from pipelines.settings.root import Settings
+from schemas.errors import ConfigurationError
+
+NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
+
+
+class EnvironmentSettings(Settings, BaseSettings):
+    """The same fields, as environment variables name them: RADARSTREAM_GENERATOR__SLOTS=8."""
+
+    model_config = SettingsConfigDict(env_prefix="RADARSTREAM_", env_nested_delimiter="__")
+
+
+def load_settings(file: Path | None = None, **flags: Any) -> Settings:
+    """Merge flags, environment, TOML file and the profile's defaults.
+
+    Flags that are None are not given. Raises ConfigurationError naming every wrong key.
+
+    >>> load_settings(profile="scripted").generator.kind
+    'scripted'
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    layers = [read_toml(file) if file else {}, read_environment(), given]
+    named = [layer["profile"] for layer in layers if "profile" in layer]
+    profile = named[-1] if named else "embedded"
+    if profile not in list(PROFILES):  # a TOML file may hold anything here, also a list
+        raise ConfigurationError(
+            f"settings: no profile {profile!r}; there are {', '.join(PROFILES)}"
+        )
+    values: dict[str, Any] = dict(PROFILES[profile])
+    for layer in layers:
+        values = overlaid(values, layer)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ConfigurationError(f"settings: {problems}") from None
+
+
+def read_environment() -> dict[str, Any]:
+    """Read RADARSTREAM_… variables; ConfigurationError for one that names no setting."""
+    prefix = EnvironmentSettings.model_config["env_prefix"]
+    names = {name.upper() for name in os.environ if name.upper().startswith(prefix)}
+    known = {prefix + field.upper() for field in Settings.model_fields} | NOT_SETTINGS
+    unknown = sorted(name for name in names if name.split("__")[0] not in known)
+    if unknown:
+        raise ConfigurationError(f"settings: unknown environment variables {', '.join(unknown)}")
+    try:
+        return EnvSettingsSource(EnvironmentSettings)()
+    except SettingsError as error:
+        raise ConfigurationError(f"settings: {error}") from None
+
+
+def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Lay one layer over another, section by section; another `kind` replaces a whole section."""
+    merged = dict(below)
+    for name, value in above.items():
+        under = merged.get(name)
+        if isinstance(under, dict) and isinstance(value, dict) and same_kind(under, value):
+            merged[name] = overlaid(under, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def same_kind(below: dict[str, Any], above: dict[str, Any]) -> bool:
+    """Whether two layers of a section are about the same backend."""
+    return "kind" not in above or above["kind"] == below.get("kind")
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Read a TOML file; ConfigurationError if it cannot be read or is malformed."""
+    try:
+        with file.open("rb") as stream:
+            return load(stream)
+    except FileNotFoundError:
+        raise ConfigurationError(f"no settings file at {file}") from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
+    except (TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file} is not TOML: {error}") from None

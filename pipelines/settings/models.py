@@ -1,0 +1,99 @@
+"""Which models answer: one settings class per backend, told apart by `kind`; the profiles."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from schemas.section import Section
+
+Profile = Literal["embedded", "gpu", "scripted"]
+
+
+class LlamaCpp(Section):
+    """Embedded generation with llama.cpp; without `model_path`, the weights of the extra."""
+
+    kind: Literal["llama_cpp"] = "llama_cpp"
+    model_path: Path | None = None
+    slots: Annotated[int, Field(ge=1, le=64, description="prompts decoded at once")] = 2
+    threads: Annotated[int | None, Field(ge=1, description="None = physical cores")] = None
+
+
+class TransformersGenerator(Section):
+    """Generation with transformers; CUDA when present. `model` as in `CrossEncoder`."""
+
+    kind: Literal["transformers"] = "transformers"
+    model: str
+    batch_size: Annotated[int, Field(ge=1, description="prompts decoded at once")] = 16
+
+
+class ScriptedGenerator(Section):
+    """Deterministic rules instead of a model, for dry runs and tests."""
+
+    kind: Literal["scripted"] = "scripted"
+
+
+class AnswerAgreement(Section):
+    """The embedded calibrated scorer."""
+
+    kind: Literal["answer_agreement"] = "answer_agreement"
+
+
+class CrossEncoder(Section):
+    """A transformers NLI cross-encoder; labels are read from the model and checked at start."""
+
+    kind: Literal["cross_encoder"] = "cross_encoder"
+    model: str
+    canary: bool = True
+
+
+class ScriptedRelations(Section):
+    """Relations by equality of normalised text."""
+
+    kind: Literal["scripted"] = "scripted"
+
+
+class SentenceEmbedder(Section):
+    """Sentence embeddings; without `model`, the MiniLM weights of the extra."""
+
+    kind: Literal["sentence_transformers"] = "sentence_transformers"
+    model: str | None = None
+
+
+class ScriptedEmbedder(Section):
+    """Unit vectors drawn from a hash of the text."""
+
+    kind: Literal["scripted"] = "scripted"
+
+
+GeneratorSettings = Annotated[
+    LlamaCpp | TransformersGenerator | ScriptedGenerator, Field(discriminator="kind")
+]
+RelationSettings = Annotated[
+    AnswerAgreement | CrossEncoder | ScriptedRelations, Field(discriminator="kind")
+]
+EmbedderSettings = Annotated[SentenceEmbedder | ScriptedEmbedder, Field(discriminator="kind")]
+
+PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
+    "embedded": {
+        "generator": {"kind": "llama_cpp"},
+        "relations": {"kind": "answer_agreement"},
+        "embedder": {"kind": "sentence_transformers"},
+    },
+    "gpu": {
+        "generator": {"kind": "transformers", "model": "Qwen/Qwen2.5-7B-Instruct"},
+        "relations": {
+            "kind": "cross_encoder",
+            "model": "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli",
+        },
+        "embedder": {
+            "kind": "sentence_transformers",
+            "model": "sentence-transformers/all-MiniLM-L6-v2",
+        },
+    },
+    "scripted": {
+        "generator": {"kind": "scripted"},
+        "relations": {"kind": "scripted"},
+        "embedder": {"kind": "scripted"},
+    },
+}

@@ -1,0 +1,67 @@
+"""Everything a run can be told, section by section."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from connectors.kafka.options import KafkaOptions
+from pipelines.settings.job import JobSettings, TelemetrySettings
+from pipelines.settings.models import (
+    EmbedderSettings,
+    GeneratorSettings,
+    Profile,
+    RelationSettings,
+)
+from schemas.records import Limits
+from schemas.section import Section
+
+
+class DefenseSettings(Section):
+    """Which defence answers, with its options by name; the baseline "" means no comparison."""
+
+    name: str = "radar"
+    options: dict[str, Any] = {}
+    compare_with: str = "vanilla"
+
+
+class CacheSettings(Section):
+    """The response cache in the state database."""
+
+    max_entries: Annotated[int, Field(ge=1)] = 1_000_000
+    chunk: Annotated[int, Field(ge=1, description="model requests per durable write")] = 64
+
+
+class LimitSettings(Section):
+    """What a record may weigh; more is a dead letter."""
+
+    record_bytes: Annotated[int, Field(ge=1_024)] = 16 * 2**20
+    document_bytes: Annotated[int, Field(ge=256)] = 2**20
+    documents: Annotated[int, Field(ge=1)] = 200
+
+    def as_limits(self) -> Limits:
+        """Return the value that the decoder takes."""
+        return Limits(**self.model_dump())
+
+
+class BatchSettings(Section):
+    """How much is done at once."""
+
+    snapshots: Annotated[int, Field(ge=1, description="snapshots per model batch")] = 8
+    queries: Annotated[int, Field(ge=1, description="queries defended in lockstep")] = 16
+
+
+class Settings(Section):
+    """Everything a run can be told."""
+
+    profile: Profile = "embedded"
+    generator: GeneratorSettings
+    relations: RelationSettings
+    embedder: EmbedderSettings
+    database: str = "sqlite:///build/radarstream.sqlite"
+    defense: DefenseSettings = DefenseSettings()
+    cache: CacheSettings = CacheSettings()
+    limits: LimitSettings = LimitSettings()
+    batch: BatchSettings = BatchSettings()
+    kafka: KafkaOptions = KafkaOptions()
+    job: JobSettings = JobSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()

@@ -1,0 +1,28 @@
+"""The base of every group of settings: frozen, picklable, and unknown keys are errors.
+
+No section ever holds a secret. It names the environment variable that does, so that settings can
+be logged, stored beside results and sent to workers.
+"""
+
+import os
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.errors import ConfigurationError
+
+
+class Section(BaseModel):
+    """A frozen group of settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def read_secret(variable: str) -> str:
+    """Return the value of an environment variable that holds a secret.
+
+    Raises ConfigurationError, naming the variable only, when it is unset or empty.
+    """
+    secret = os.environ.get(variable, "")
+    if not secret:
+        raise ConfigurationError(f"the environment variable {variable} is not set")
+    return secret
