@@ -165,6 +165,10 @@ def plain(text: str, limit: int) -> str:
     'ab cdd'
     """
     # Cleaning never lengthens text, but a page can start with much that it removes.
-    head = text[: 4 * limit]
-    visible = (" " if c.isspace() else c for c in head if c.isspace() or category(c)[0] != "C")
-    return " ".join("".join(visible).split())[:limit].rstrip()
+    words = (w if w.isprintable() else printable(w) for w in text[: 4 * limit].split())
+    return " ".join(word for word in words if word)[:limit].rstrip()
+
+
+def printable(word: str) -> str:
+    """Drop what a person would not see; most words have nothing of the kind."""
+    return "".join(character for character in word if category(character)[0] != "C")
