@@ -1,11 +1,13 @@
 """Counts what each stage asked of the models and how long it took."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from time import perf_counter
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
+
+Observer = Callable[[str], AbstractContextManager[Any]]  # stage name -> what is held around it
 
 
 @runtime_checkable
@@ -34,10 +36,15 @@ class StageTotals:
 
 @dataclass(slots=True)
 class Meter:
-    """Totals per stage, in the order in which stages first ran."""
+    """Totals per stage, in the order in which stages first ran.
+
+    Every one of `observers` is asked for a context manager that is held around the stage's work:
+    a histogram's timer, a trace's span. It must not raise.
+    """
 
     stages: dict[str, StageTotals] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
+    observers: list[Observer] = field(default_factory=list)
 
     @contextmanager
     def stage(self, name: str, *models: object) -> Iterator[None]:
@@ -46,7 +53,10 @@ class Meter:
         calls, hits = sum(m.calls for m in counted), sum(m.hits for m in counted)
         started = perf_counter()
         try:
-            yield
+            with ExitStack() as held:
+                for observer in self.observers:
+                    held.enter_context(observer(name))
+                yield
         finally:
             with self.lock:
                 totals = self.stages.setdefault(name, StageTotals())

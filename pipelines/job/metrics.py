@@ -1,0 +1,243 @@
+"""What the continuous job counts, for Prometheus: `radarstream_…`, base units, no query ids.
+
+Label values come from closed sets (enumerations, partitions, exception classes, stage names), so
+the number of series is bounded whatever arrives. Series whose labels are known before the first
+event start at zero: a rate over the first event would miss it otherwise.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
+from typing import Any, assert_never
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+)
+
+from schemas.errors import ReasonClass
+from schemas.events import AnswerEvent, DeadLetter
+from schemas.records import RawRecord
+from schemas.snapshot import Provenance
+from schemas.verdict import MemoryDecision, Reason
+
+MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
+AGES = (
+    1,
+    5,
+    15,
+    MINUTE,
+    5 * MINUTE,
+    15 * MINUTE,
+    HOUR,
+    6 * HOUR,
+    DAY,
+    7 * DAY,
+    30 * DAY,
+    365 * DAY,
+)
+DURATIONS = (0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, MINUTE, 3 * MINUTE, 10 * MINUTE)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
+BATCH, PUBLISH, COMMIT = "batch", "publish", "commit"  # beside the stages of the guard's meter
+OUTCOMES = ("changed", "unchanged", "first", "abstained")
+
+
+class JobMetrics:
+    """The driver's metrics in a registry of their own. Every method is cheap and never raises.
+
+    `registry` is what `/metrics` exports; others may register collectors there.
+    """
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._lag = Gauge(
+            "radarstream_consumer_lag_records",
+            "Records between the high watermark and what was polled",
+            ["partition"],
+            registry=registry,
+        )
+        self._polled = Counter(
+            "radarstream_records_polled_total", "Snapshot records read", registry=registry
+        )
+        self._polled_bytes = Counter(
+            "radarstream_polled_bytes_total", "Bytes of snapshot records read", registry=registry
+        )
+        self._held_back = Gauge(
+            "radarstream_held_back_records",
+            "Records polled and waiting for older ones of their query",
+            registry=registry,
+        )
+        self._batch_size = Histogram(
+            "radarstream_batch_records", "Records in a batch", buckets=SIZES, registry=registry
+        )
+        self._stage = Histogram(
+            "radarstream_stage_duration_seconds",
+            "Wall-clock time of one run of a stage",
+            ["stage"],
+            buckets=DURATIONS,
+            registry=registry,
+        )
+        self._published = Counter(
+            "radarstream_events_published_total", "Events that the broker took", registry=registry
+        )
+        self._outbox = Gauge(
+            "radarstream_outbox_records", "Events waiting to be published", registry=registry
+        )
+        self._commits = Counter(
+            "radarstream_commits_total", "Commits of offsets", registry=registry
+        )
+        self._progress = Gauge(
+            "radarstream_last_commit_timestamp_seconds",
+            "When offsets were last committed; the start of the job before the first commit",
+            registry=registry,
+        )
+        self._retries = Counter(
+            "radarstream_retries_total",
+            "Failures after which the job tried again",
+            ["operation", "error"],
+            registry=registry,
+        )
+        self._decisions = Decisions(registry)
+        self._partitions: set[int] = set()
+        self._progress.set_to_current_time()
+        Info("radarstream_build", "What is running", registry=registry).info(build())
+        ProcessCollector(registry=registry)
+        for stage in (BATCH, PUBLISH, COMMIT):
+            self._stage.labels(stage)
+
+    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None:
+        """Records came in; `lag` is the log's, by partition: those not named are not ours now."""
+        self._polled.inc(len(records))
+        self._polled_bytes.inc(sum(len(record.payload) for record in records))
+        for partition, behind in lag.items():
+            self._lag.labels(str(partition)).set(behind)
+        for gone in self._partitions - lag.keys():
+            self._lag.remove(str(gone))
+        self._partitions = set(lag)
+
+    def held_back(self, count: int) -> None:
+        """Tell how many polled records wait at present."""
+        self._held_back.set(count)
+
+    def batch_seconds(self, seconds: float, size: int) -> None:
+        """A batch of `size` records took this long."""
+        self._stage.labels(BATCH).observe(seconds)
+        self._batch_size.observe(size)
+
+    def stage(self, name: str) -> AbstractContextManager[Any]:
+        """Time the enclosed work as a stage; made to be one of a Meter's `observers`."""
+        return self._stage.labels(name).time()
+
+    def outcomes(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:
+        """Snapshots were answered or parked at the wall-clock time `now`."""
+        self._decisions.count(outcomes, now)
+
+    def published(self, count: int, depth: int) -> None:
+        """The broker took `count` events; `depth` are left in the outbox."""
+        self._published.inc(count)
+        self._outbox.set(depth)
+
+    def committed(self) -> None:
+        """Offsets were committed."""
+        self._commits.inc()
+        self._progress.set_to_current_time()
+
+    def retried(self, what: str, error_class: str) -> None:
+        """`what` (a fixed name such as "publish") failed with this exception class; tried again."""
+        self._retries.labels(what, error_class).inc()
+
+
+class Decisions:
+    """What became of snapshots: read from the events, so that they and the metrics agree."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._ages = Histogram(
+            "radarstream_snapshot_age_seconds",
+            "From the event time of a snapshot to its answer",
+            ["provenance"],
+            buckets=AGES,
+            registry=registry,
+        )
+        self._answers = Counter(
+            "radarstream_answers_total",
+            "Defended answers, by how they compare with the previous one",
+            ["outcome"],
+            registry=registry,
+        )
+        self._documents = Counter(
+            "radarstream_documents_total",
+            "Documents judged",
+            ["decision", "reason"],
+            registry=registry,
+        )
+        self._memory = Counter(
+            "radarstream_memory_decisions_total",
+            "What became of the previous answers",
+            ["decision"],
+            registry=registry,
+        )
+        self._dead = Counter(
+            "radarstream_dead_letters_total",
+            "Records that led to no answer",
+            ["reason", "disposition"],
+            registry=registry,
+        )
+        self._start_at_zero()
+
+    def _start_at_zero(self) -> None:
+        for outcome in OUTCOMES:
+            self._answers.labels(outcome)
+        for decision in MemoryDecision:
+            self._memory.labels(decision.value)
+        for reason in (Reason.CUT, Reason.ISOLATED, Reason.UNINFORMATIVE):
+            self._documents.labels("rejected", reason.value)
+        for reason in (Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED):
+            self._documents.labels("kept", reason.value)
+        for why in ReasonClass:
+            outage = why is ReasonClass.MODEL_UNAVAILABLE
+            self._dead.labels(why.value, "outage" if outage else "poison")
+        self._ages.labels(Provenance.LIVE.value)
+
+    def count(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:
+        """Count answers and dead letters."""
+        for outcome in outcomes:
+            match outcome:
+                case AnswerEvent():
+                    self._answered(outcome, now)
+                case DeadLetter():
+                    self._dead.labels(outcome.reason.value, outcome.disposition).inc()
+                case _:
+                    assert_never(outcome)
+
+    def _answered(self, event: AnswerEvent, now: datetime) -> None:
+        age = max(0.0, (now - event.observed_at).total_seconds())
+        self._ages.labels(event.provenance.value).observe(age)
+        self._answers.labels(outcome_of(event)).inc()
+        self._memory.labels(event.verdict.memory.decision.value).inc()
+        for document in event.verdict.documents:
+            decision = "kept" if document.kept else "rejected"
+            self._documents.labels(decision, document.reason.value).inc()
+
+
+def outcome_of(event: AnswerEvent) -> str:
+    """Return one of OUTCOMES; "first" when there was no answer to compare with."""
+    if event.abstention is not None:
+        return "abstained"
+    if event.changed is None:
+        return "first"
+    return "changed" if event.changed else "unchanged"
+
+
+def build() -> dict[str, str]:
+    """Return what is running, by name."""
+    try:
+        installed = version("radarstream")
+    except PackageNotFoundError:
+        installed = "unknown"
+    return {"version": installed, "python": python_version()}
