@@ -18,6 +18,7 @@ import numpy as np
 from sqlalchemy import Engine, bindparam, delete, func, select, update
 
 from connectors.state_table.engine import retry_contended
+from connectors.state_table.subject import EMBEDDINGS, question_subject
 from connectors.state_table.tables import RESPONSE_CACHE, dialect_insert
 from schemas.errors import ModelError
 from schemas.evidence import FloatArray
@@ -66,18 +67,27 @@ class ResponseCache:
             self._refresh(fading)
         return found
 
-    def put(self, values: Mapping[bytes, bytes]) -> None:
-        """Write all values in one transaction, over those already there."""
+    def put(
+        self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes] | None = None
+    ) -> None:
+        """Write all values in one transaction, over those already there.
+
+        `subjects` tells by key whom a value is about, for `connectors.state_table.forgetting`.
+        """
         if not values:
             return
+        about = subjects or {}
         # In order of the key, so that two writers of the same keys cannot deadlock.
-        rows = [{"key": key, "value": _seal(key, value)} for key, value in sorted(values.items())]
+        rows = [
+            {"key": key, "value": _seal(key, value), "subject": about.get(key)}
+            for key, value in sorted(values.items())
+        ]
         next_stamp = select(func.coalesce(func.max(_STAMP), 0) + 1).scalar_subquery()
 
         def write() -> None:
             with self._engine.begin() as connection:
                 insert = dialect_insert(connection, RESPONSE_CACHE).values(stamp=next_stamp)
-                new = {"value": insert.excluded.value, "stamp": insert.excluded.stamp}
+                new = {name: insert.excluded[name] for name in ("value", "stamp", "subject")}
                 connection.execute(
                     insert.on_conflict_do_update(index_elements=[_KEY], set_=new), rows
                 )
@@ -182,12 +192,15 @@ class _WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
                     f"{self.model_id} gave {len(answers)} answers to {len(chunk)} requests"
                 )
             encoded = dict(zip(chunk, map(self._encode, answers), strict=True))
-            self._cache.put(encoded)
+            self._cache.put(encoded, {key: self._subject(r) for key, r in chunk.items()})
             stored |= encoded
         return [self._decode(stored[key]) for key in keys]
 
     @abstractmethod
     def _request_digest(self, request: RequestT) -> bytes: ...
+
+    @abstractmethod
+    def _subject(self, request: RequestT) -> bytes: ...
 
     @abstractmethod
     def _ask(self, requests: Sequence[RequestT]) -> Sequence[AnswerT]: ...
@@ -214,6 +227,9 @@ class CachedGenerator(_WriteThrough[_Generator, Prompt, Completion]):
     def _request_digest(self, request: Prompt) -> bytes:
         return request.digest()
 
+    def _subject(self, request: Prompt) -> bytes:
+        return question_subject(request.question)
+
     def _ask(self, requests: Sequence[Prompt]) -> Sequence[Completion]:
         return self._model.complete(requests)
 
@@ -239,6 +255,9 @@ class CachedRelations(_WriteThrough[_RelationScorer, AnswerPair, FloatArray]):
 
     def _request_digest(self, request: AnswerPair) -> bytes:
         return _digest(request.question, request.premise, request.hypothesis)
+
+    def _subject(self, request: AnswerPair) -> bytes:
+        return question_subject(request.question)
 
     def _ask(self, requests: Sequence[AnswerPair]) -> Sequence[FloatArray]:
         rows = _checked_rows(self._model.probabilities(requests), self.model_id)
@@ -269,6 +288,9 @@ class CachedEmbedder(_WriteThrough[_Embedder, str, FloatArray]):
 
     def _request_digest(self, request: str) -> bytes:
         return _digest(request)
+
+    def _subject(self, request: str) -> bytes:  # noqa: ARG002 all texts alike
+        return EMBEDDINGS
 
     def _ask(self, requests: Sequence[str]) -> Sequence[FloatArray]:
         return list(_checked_rows(self._model.embed(requests), self.model_id))

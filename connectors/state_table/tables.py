@@ -2,8 +2,10 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
+    Double,
     Engine,
     Index,
     Integer,
@@ -53,7 +55,42 @@ RESPONSE_CACHE = Table(
     Column("key", LargeBinary, primary_key=True),
     Column("value", LargeBinary, nullable=False),
     Column("stamp", BigInteger, nullable=False),  # grows with every write; smallest = evicted first
+    Column("subject", LargeBinary),  # see `subject.py`; null: written before there were subjects
     Index("response_cache_stamp", "stamp"),
+    Index("response_cache_subject", "subject"),
+)
+
+# `entry` is JSON text that whoever fills the list understands. `next_due_ms` is also the lease
+# of whoever fetches the query now (see `watchlist.claim`).
+WATCHLIST = Table(
+    "watchlist",
+    METADATA,
+    Column("query_id", Text, primary_key=True),
+    Column("entry", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("active", Boolean, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Column("last_fetched_ms", BigInteger),
+    Column("next_due_ms", BigInteger, nullable=False),
+)
+
+SEARCH_CREDITS = Table(
+    "search_credits",
+    METADATA,
+    Column("period", Text, primary_key=True),
+    Column("used", BigInteger, nullable=False),
+)
+
+# Evidence for and against a domain; `verdict` is an operator's word: pardoned, blocked or none.
+SOURCE_LEDGER = Table(
+    "source_ledger",
+    METADATA,
+    Column("domain", Text, primary_key=True),
+    Column("honest", Double, nullable=False),
+    Column("dishonest", Double, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Column("verdict", Text),
+    Column("note", Text),
 )
 
 _CREATION_LOCK = 0x7261646172  # advisory lock number on PostgreSQL; any constant does
