@@ -8,13 +8,13 @@ them is the caller's next step. What comes out of the transform tells the caller
 One composite serves every job.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.ml.inference.base import RunInference
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -29,6 +29,7 @@ from schemas.errors import InputError
 from schemas.events import DeadLetter
 from schemas.records import OutboxRecord, RawRecord
 
+READY = "ready"
 DEAD = "dead"
 
 
@@ -47,22 +48,49 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[Outcom
     def expand(self, records: PCollection[RawRecord]) -> PCollection[Outcome]:
         """Build the steps."""
         settings = self.settings
-        decided = (
-            records
-            | "Decode" >> beam.ParDo(Decode(settings, live=self.live))
-            | "AtomicAnswers" >> RunInference(AtomicAnswers(settings))
-            | "Relations" >> RunInference(RelateAnswers(settings))
-            | "Split" >> beam.FlatMap(split_dead).with_outputs(DEAD, main="ready")
-        )
-        dead = decided[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
+        gathered = records | "Gather" >> GatherEvidence(settings, live=self.live)
+        dead = gathered[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
         folded = (
-            decided["ready"]
+            gathered[READY]
             | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
             | "GroupByQuery" >> beam.GroupByKey()
             | "Fold" >> beam.ParDo(FoldQueries(settings, self.log_epoch))
         )
         outcomes: PCollection[Outcome] = (folded, dead) | "Outcomes" >> beam.Flatten()
         return outcomes
+
+
+class GatherEvidence(beam.PTransform[PCollection[RawRecord], DoOutputsTuple]):
+    """RawRecords of any source -> Ready snapshots under `READY`, Parked records under `DEAD`.
+
+    Nothing here is grouped, timed or kept, so it is the same for bounded and unbounded sources.
+    `model_hints` are Beam resource hints for the two stages that call models.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        live: bool = False,
+        model_hints: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.live = live
+        self.model_hints = dict(model_hints or {})
+
+    def expand(self, records: PCollection[RawRecord]) -> DoOutputsTuple:
+        """Build the steps."""
+        answers = RunInference(AtomicAnswers(self.settings))
+        relations = RunInference(RelateAnswers(self.settings))
+        decided: DoOutputsTuple = (
+            records
+            | "Decode" >> beam.ParDo(Decode(self.settings, live=self.live))
+            | "AtomicAnswers" >> answers.with_resource_hints(**self.model_hints)
+            | "Relations" >> relations.with_resource_hints(**self.model_hints)
+            | "Split" >> beam.FlatMap(split_dead).with_outputs(DEAD, main=READY)
+        )
+        return decided
 
 
 class Decode(beam.DoFn):
