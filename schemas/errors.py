@@ -34,6 +34,7 @@ class ReasonClass(StrEnum):
     TOO_MANY_DOCUMENTS = "too_many_documents"
     LATE = "late"
     MODEL_UNAVAILABLE = "model_unavailable"
+    INTERNAL_ERROR = "internal_error"
 
 
 class RadarstreamError(Exception):

@@ -51,6 +51,42 @@ class Batch(Protocol):
         ...
 
 
+class JobObserver(Protocol):
+    """Hears what the job does, for logs, metrics and health; must not raise."""
+
+    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None:
+        """Tell that the log was read; also the loop's sign of life."""
+        ...
+
+    def held_back(self, count: int) -> None:
+        """Tell how many records wait for older ones."""
+        ...
+
+    def took(self, stage: str, seconds: float) -> None:
+        """Tell how long a good try of "batch", "publish" or "commit" took."""
+        ...
+
+    def published(self, count: int) -> None:
+        """Tell how many events reached their topics."""
+        ...
+
+    def committed(self, next_offsets: Mapping[int, int]) -> None:
+        """Tell that these offsets are committed."""
+        ...
+
+    def outcomes(self, outcomes: Sequence[AnswerEvent | DeadLetter], now: datetime) -> None:
+        """Tell what a batch led to, after its events were published."""
+        ...
+
+    def retried(self, stage: str, error: BaseException) -> None:
+        """Tell that a stage failed and is tried again."""
+        ...
+
+    def broken(self, record: RawRecord, error: BaseException) -> None:
+        """Tell that a record broke the graph: a defect of ours."""
+        ...
+
+
 class Clock(Protocol):
     """Time, so that tests can do without it."""
 

@@ -20,12 +20,15 @@ class JobSettings(Section):
     batch_seconds: Annotated[
         float, Field(gt=0.0, description="how long to wait for a batch to fill")
     ] = 0.25
+    batch_work_seconds: Annotated[
+        float, Field(gt=0.0, description="how long a batch may take; slow models get small batches")
+    ] = 10.0
     allowed_lateness_s: Annotated[
         float, Field(ge=0.0, description="how long a snapshot is held back for older ones")
     ] = 0.0
-    attempts: Annotated[int, Field(ge=1, description="tries of one batch or publication")] = 6
+    attempts: Annotated[int, Field(ge=1, description="tries of one batch or publication")] = 30
     first_pause_s: Annotated[float, Field(gt=0.0)] = 0.5
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 30.0
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 5.0
     dead_share: Annotated[
         float, Field(gt=0.0, le=1.0, description="stop when more of the inputs are dead; 1 = never")
     ] = 0.5

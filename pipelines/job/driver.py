@@ -1,0 +1,167 @@
+"""The continuous job: poll, fold, publish, commit - in that order, for ever.
+
+    log -> hold back -> batch (memory and events, one transaction a query) -> publish -> commit
+
+Killed between any two steps, the next start reads from the last commit, folds nothing twice and
+publishes what was not yet marked as sent. Everything outside comes in as an argument, so that
+tests can run the loop on a simulated broker, database and clock.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TypeVar
+
+from pipelines.job.dead_share import DeadShare
+from pipelines.job.failures import ErrorKind
+from pipelines.job.holding import HoldBack
+from pipelines.job.ports import Batch, Clock, JobObserver, SnapshotLog
+from pipelines.settings import JobSettings
+from schemas.errors import BrokerError, InputError, ReasonClass
+from schemas.events import AnswerEvent, DeadLetter
+from schemas.records import RawRecord
+
+ResultT = TypeVar("ResultT")
+IDLE_POLL_S = 1.0  # how long an idle job sleeps in its broker's arms
+FIRST_BATCH = 16  # records; grows while batches are quicker than they may be
+Outcome = AnswerEvent | DeadLetter
+
+
+@dataclass
+class Driver:
+    """Runs the loop until it is asked to stop or something does not heal.
+
+    `publish` sends the unsent events of some lanes and returns how many; `park` makes a record
+    that breaks the graph a dead letter; `kind_of` says what an error means. A "transient" one (a
+    broker or database that restarts) is tried again, a "fatal" one ends the job, and a "defect"
+    of ours is pinned to the record that meets it.
+    """
+
+    log: SnapshotLog
+    batch: Batch
+    publish: Callable[[frozenset[int]], int]
+    park: Callable[[RawRecord, InputError], DeadLetter]
+    kind_of: Callable[[BaseException], ErrorKind]
+    holding: HoldBack
+    clock: Clock
+    observer: JobObserver
+    settings: JobSettings
+    stopping: Callable[[], bool]
+    random: random.Random = field(default_factory=random.Random)
+    committed: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.batch_size = min(FIRST_BATCH, self.settings.batch_records)
+        self.dead_share = DeadShare(self.settings.dead_share, self.settings.dead_share_after)
+
+    def run(self) -> None:
+        """Run until asked to stop; what is in hand then is finished and committed."""
+        while not self.stopping():
+            self.step()
+
+    def step(self) -> None:
+        """Take one batch through: poll, fold, publish, commit."""
+        records = self.retried("poll", self.poll)
+        self.observer.polled(records, self.log.lag())
+        self.holding.keep_only(self.log.partitions())
+        ripe = self.holding.take(records, self.clock.monotonic())
+        self.observer.held_back(self.holding.held)
+        outcomes = self.folded(ripe) if ripe else []
+        sent = self.timed("publish", lambda: self.publish(self.log.partitions()))
+        self.observer.published(sent)
+        self.commit()
+        self.observer.outcomes(outcomes, self.clock.now())
+        self.dead_share.check(outcomes)
+
+    def poll(self) -> list[RawRecord]:
+        """Wait for a first record, then for the batch to fill."""
+        limits = self.settings
+        records = self.log.poll(
+            max_records=self.batch_size,
+            max_bytes=limits.batch_bytes,
+            timeout_s=min(IDLE_POLL_S, limits.allowed_lateness_s or IDLE_POLL_S),
+        )
+        deadline = self.clock.monotonic() + limits.batch_seconds
+        while records and not self.stopping():
+            room = self.batch_size - len(records)
+            space = limits.batch_bytes - sum(len(record.payload) for record in records)
+            remaining = deadline - self.clock.monotonic()
+            if room <= 0 or space <= 0 or remaining <= 0:
+                break
+            try:
+                records += self.log.poll(max_records=room, max_bytes=space, timeout_s=remaining)
+            except BrokerError as error:
+                self.observer.retried("poll", error)
+                break  # what was polled is in hand and nowhere else
+        return records
+
+    def folded(self, records: Sequence[RawRecord]) -> list[Outcome]:
+        """Run the graph; a record that breaks it even alone becomes a dead letter."""
+        started = perf_counter()
+        try:
+            outcomes = self.timed("batch", lambda: self.batch(records))
+        except Exception as error:
+            if self.kind_of(error) != "defect":
+                raise
+            if len(records) == 1:
+                refusal = InputError(ReasonClass.INTERNAL_ERROR, type(error).__name__)
+                self.observer.broken(records[0], error)
+                return [self.park(records[0], refusal)]
+            middle = len(records) // 2
+            return self.folded(records[:middle]) + self.folded(records[middle:])
+        self.fit_batch_size((perf_counter() - started) / len(records))
+        return outcomes
+
+    def fit_batch_size(self, seconds_a_record: float) -> None:
+        """Aim at batches of the configured duration: slow models get small ones, soon published."""
+        fitting = int(self.settings.batch_work_seconds / max(seconds_a_record, 1e-6))
+        grown = min(fitting, 2 * self.batch_size, self.settings.batch_records)
+        self.batch_size = max(1, grown)
+
+    def commit(self) -> None:
+        """Commit what has moved since the last commit; what fails is committed next time."""
+        moved = {
+            partition: offset
+            for partition, offset in self.holding.next_offsets().items()
+            if self.committed.get(partition) != offset
+        }
+        if not moved:
+            return
+        started = perf_counter()
+        try:
+            self.log.commit(moved)
+        except BrokerError as error:  # the next poll waits for the broker, or finds a new worker
+            self.observer.retried("commit", error)
+            return
+        self.committed |= moved
+        self.observer.took("commit", perf_counter() - started)
+        self.observer.committed(moved)
+
+    def timed(self, stage: str, work: Callable[[], ResultT]) -> ResultT:
+        """Run one stage with retries and tell the observer how long the good try took."""
+
+        def once() -> ResultT:
+            started = perf_counter()
+            result = work()
+            self.observer.took(stage, perf_counter() - started)
+            return result
+
+        return self.retried(stage, once)
+
+    def retried(self, stage: str, work: Callable[[], ResultT]) -> ResultT:
+        """Try until it succeeds, with growing pauses; the error of the last try ends the job."""
+        for attempt in range(self.settings.attempts - 1):
+            try:
+                return work()
+            except Exception as error:
+                if self.kind_of(error) != "transient" or self.stopping():
+                    raise
+                self.observer.retried(stage, error)
+                self.clock.wait(self.pause_s(attempt))
+        return work()
+
+    def pause_s(self, attempt: int) -> float:
+        """Exponential back-off with full jitter, at least a tenth of it."""
+        longest = min(self.settings.longest_pause_s, self.settings.first_pause_s * 2.0**attempt)
+        return longest * self.random.uniform(0.1, 1.0)

@@ -1,0 +1,36 @@
+"""What an error means for the job: try again, stop, or blame one record."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
+
+from connectors.state_table.engine import is_transient
+from schemas.errors import BrokerError, RadarstreamError, StateConflictError
+
+ErrorKind = Literal["transient", "fatal", "defect"]
+
+
+def kind_of(error: BaseException) -> ErrorKind:
+    """Judge an error by what is behind it: the runner may have wrapped it.
+
+    "transient": a broker or database that restarts, another worker that moved a row first.
+    "fatal": the project's other errors, the machine's (no space, no memory) and an interruption.
+    "defect": anything else, which some record must have provoked.
+    """
+    chain = list(behind(error))
+    if any(isinstance(e, BrokerError | StateConflictError) or is_transient(e) for e in chain):
+        return "transient"
+    if any(isinstance(e, DataError | IntegrityError) for e in chain):
+        return "defect"  # the database refuses what a record led to
+    fatal = (RadarstreamError, SQLAlchemyError, OSError, MemoryError, KeyboardInterrupt)
+    return "fatal" if any(isinstance(e, fatal) for e in chain) else "defect"
+
+
+def behind(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and everything that led to it."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
