@@ -1,5 +1,6 @@
 """Settings of every command: frozen, picklable, without secrets."""
 
+from pipelines.settings.alerts import AlertSettings
 from pipelines.settings.job import JobSettings, TelemetrySettings
 from pipelines.settings.loading import load_settings
 from pipelines.settings.models import (
@@ -26,6 +27,7 @@ from pipelines.settings.root import (
 )
 
 __all__ = [
+    "AlertSettings",
     "AnswerAgreement",
     "BatchSettings",
     "CacheSettings",

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from connectors.kafka.options import KafkaOptions
+from pipelines.settings.alerts import AlertSettings
 from pipelines.settings.job import JobSettings, TelemetrySettings
 from pipelines.settings.models import (
     EmbedderSettings,
@@ -65,3 +66,4 @@ class Settings(Section):
     kafka: KafkaOptions = KafkaOptions()
     job: JobSettings = JobSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    alerts: AlertSettings = AlertSettings()

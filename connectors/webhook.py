@@ -1,0 +1,218 @@
+"""Signed JSON to one HTTP endpoint: tried until it is accepted or refused for good."""
+
+import hmac
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+from ssl import SSLCertVerificationError, SSLContext, create_default_context
+from threading import Event
+from typing import Annotated, Self
+from urllib.parse import quote
+
+import httpx
+import structlog
+from pydantic import Field, model_validator
+from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
+from tenacity.nap import sleep_using_event
+from tenacity.stop import stop_when_event_set
+
+from schemas.errors import ConfigurationError
+from schemas.section import Section, read_secret
+
+SIGNATURE_HEADER = "X-Radarstream-Signature"
+ID_HEADER = "Idempotency-Key"
+TRY_AGAIN = frozenset({408, 425, 429})  # and everything from 500 on
+LONGEST_RETRY_AFTER_S = 3_600.0
+
+log = structlog.get_logger(__name__)
+
+
+class WebhookOptions(Section):
+    """Where alerts are sent. The signing secret comes from the environment."""
+
+    url: str
+    secret_variable: str = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+    allow_http: Annotated[
+        bool, Field(description="permit http:// to other hosts than this one")
+    ] = False
+    ca_file: Annotated[Path | None, Field(description="trust these certificates instead")] = None
+    timeout_s: Annotated[float, Field(gt=0.0, description="to connect, send, and be answered")] = 10
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
+
+    @model_validator(mode="after")
+    def check_url(self) -> Self:
+        """Refuse addresses that would send an alert in the clear or a password to a log."""
+        try:
+            url = httpx.URL(self.url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"not a URL: {error}") from None
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise ValueError("the webhook's url must begin with https:// and name a host")
+        if url.userinfo:
+            raise ValueError("the webhook's url must not hold a password")
+        if url.scheme == "http" and not (self.allow_http or is_loopback(url.host)):
+            raise ValueError("the webhook's url must begin with https:// (or set allow_http)")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How one request ended: with a status, or without one and `failure` says why."""
+
+    status: int | None
+    failure: str = ""
+    retry_after_s: float = 0.0
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the receiver has the alert."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.status is None or self.status in TRY_AGAIN or self.status >= 500
+
+
+class Webhook:
+    """One endpoint. Close it after use."""
+
+    def __init__(self, options: WebhookOptions, stop: Event | None = None) -> None:
+        """Read the secret; ConfigurationError if it is not set. `stop` ends waiting early."""
+        self._options = options
+        self._secret = read_secret(options.secret_variable).encode()
+        self._stop = stop or Event()
+        self._pause = wait_random_exponential(
+            multiplier=options.first_pause_s, max=options.longest_pause_s
+        )
+        self._client = httpx.Client(
+            timeout=options.timeout_s,
+            verify=trust(options.ca_file),
+            follow_redirects=False,
+            headers={"User-Agent": "radarstream", "Content-Type": "application/json"},
+        )
+
+    def deliver(self, event_id: str, body: bytes) -> Attempt:
+        """Send until the receiver accepts or refuses for good, and return that last attempt.
+
+        Time-outs, lost connections, 408, 425, 429 and 5xx are tried again without end, with
+        growing pauses of random length and no sooner than Retry-After says: the caller is held
+        up, nothing is dropped. Any other status but 2xx is final. Only when `stop` is set may the
+        returned attempt be `temporary`: the alert is then not delivered.
+        """
+        retrying = Retrying(
+            retry=retry_if_result(lambda attempt: attempt.temporary),
+            wait=self._wait,
+            stop=stop_when_event_set(self._stop),
+            sleep=sleep_using_event(self._stop),
+            before_sleep=self._report,
+            retry_error_callback=last_attempt,
+        )
+        attempt: Attempt = retrying(self._post, event_id, body)
+        return attempt
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _post(self, event_id: str, body: bytes) -> Attempt:
+        now = datetime.now(UTC)
+        headers = {  # signed anew at every attempt: receivers refuse old times
+            SIGNATURE_HEADER: signature(self._secret, int(now.timestamp()), body),
+            ID_HEADER: quote(event_id, safe="/@:"),
+        }
+        try:
+            # The answer's body is not read: a receiver could make it endless.
+            with self._client.stream(
+                "POST", self._options.url, content=body, headers=headers
+            ) as response:
+                wait_s = retry_after(response.headers.get("Retry-After", ""), now)
+                return Attempt(response.status_code, retry_after_s=wait_s)
+        except httpx.TransportError as error:
+            return Attempt(None, failure_of(error))
+
+    def _wait(self, state: RetryCallState) -> float:
+        return max(self._pause(state), last_attempt(state).retry_after_s)
+
+    def _report(self, state: RetryCallState) -> None:
+        attempt = last_attempt(state)
+        log.warning(
+            "webhook_unavailable",
+            host=httpx.URL(self._options.url).host,
+            status=attempt.status,
+            failure=attempt.failure,
+            attempt=state.attempt_number,
+            pause_s=round(state.upcoming_sleep, 1),
+        )
+
+
+def signature(secret: bytes, timestamp: int, body: bytes) -> str:
+    """Value of the signature header: `t=SECONDS,v1=HEX` with HMAC-SHA-256 over `t.body`."""
+    digest = hmac.new(secret, f"{timestamp}.".encode() + body, sha256).hexdigest()
+    return f"t={timestamp},v1={digest}"
+
+
+def retry_after(value: str, now: datetime) -> float:
+    """Seconds that a Retry-After header asks for, at most an hour; 0 when it says nothing."""
+    try:
+        seconds = float(value) if value.isdecimal() else _seconds_until(value, now)
+    except (ValueError, OverflowError):
+        return 0.0
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
+
+
+def _seconds_until(value: str, now: datetime) -> float:
+    moment = parsedate_to_datetime(value)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - now).total_seconds()
+
+
+def failure_of(error: BaseException) -> str:
+    """Name a transport failure: its kind, and what is wrong with a certificate; no address."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, SSLCertVerificationError):
+            return f"{type(error).__name__}: {cause.verify_message}"
+        cause = cause.__cause__
+    return type(error).__name__
+
+
+def last_attempt(state: RetryCallState) -> Attempt:
+    """Return what the latest call returned; it never raises."""
+    if state.outcome is None:
+        raise RuntimeError("asked before the first attempt")
+    attempt: Attempt = state.outcome.result()
+    return attempt
+
+
+def trust(ca_file: Path | None) -> SSLContext | bool:
+    """Whom to believe: the usual authorities, or those of one file."""
+    if ca_file is None:
+        return True
+    try:
+        return create_default_context(cafile=str(ca_file))
+    except OSError as error:  # also what the file is no certificate raises
+        raise ConfigurationError(f"cannot use {ca_file}: {error.strerror or error}") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine; names are not resolved.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("example.org")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

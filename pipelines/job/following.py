@@ -1,0 +1,72 @@
+"""What a consumer of answers and attributions does first: decode, drop repetitions, select.
+
+Topics are at-least-once: after a crash or an unclear publication the last events come again, with
+the same ids. Within a query the first occurrences come in order, so what is not newer than the
+newest seen is a repetition, and one value per query is all that has to be remembered.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+
+from schemas.codec import decode_answer, decode_attribution
+from schemas.codec.wire import WIRE_SCHEMAS
+from schemas.events import AnswerEvent, AttributionEvent
+
+Event = AnswerEvent | AttributionEvent
+
+ANSWERS = WIRE_SCHEMAS[AnswerEvent].topic
+ATTRIBUTIONS = WIRE_SCHEMAS[AttributionEvent].topic
+DECODERS: Mapping[str, Callable[[bytes], Event]] = MappingProxyType(
+    {ANSWERS: decode_answer, ATTRIBUTIONS: decode_attribution}
+)
+Place = tuple[datetime, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which events are wanted; what is left empty selects all.
+
+    An event is selected when its query is one of `queries`, it carries one of `tags` and was
+    observed at `since` (aware) or later. `changed_only` keeps answers that mean something else
+    than the one before, and no attributions: they do not tell.
+    """
+
+    queries: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    since: datetime | None = None
+    changed_only: bool = False
+
+    def admits(self, event: Event) -> bool:
+        """Whether this event is wanted."""
+        if self.changed_only and not (isinstance(event, AnswerEvent) and event.changed):
+            return False
+        return (
+            (not self.queries or event.query_id in self.queries)
+            and (not self.tags or not self.tags.isdisjoint(event.tags))
+            and (self.since is None or event.observed_at >= self.since)
+        )
+
+
+class Following:
+    """Turns the records of the two topics into events that are new and wanted."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._newest: dict[tuple[str, str], Place] = {}
+
+    def event(self, topic: str, data: bytes) -> Event | None:
+        """Return the event in a record, or None if it is a repetition or not wanted.
+
+        `topic` is the name without a prefix. Raises InputError when the record holds no such event.
+        """
+        event = DECODERS[topic](data)
+        # Event time first: a query that was forgotten and watched again starts at step 0.
+        rank = event.rank if isinstance(event, AttributionEvent) else 0
+        place = (event.observed_at, event.step, rank)
+        newest = self._newest.get((topic, event.query_id))
+        if newest is not None and place <= newest:
+            return None
+        self._newest[topic, event.query_id] = place
+        return event if self._selection.admits(event) else None

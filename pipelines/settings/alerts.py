@@ -1,0 +1,29 @@
+"""Settings of the alerts about answers."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from connectors.webhook import WebhookOptions
+from schemas.section import Section
+
+Occasion = Literal["changed", "falsified", "abstained"]
+
+
+class AlertSettings(Section):
+    """Which answers are reported, and to whom."""
+
+    webhook: WebhookOptions | None = None
+    occasions: Annotated[
+        tuple[Occasion, ...],
+        Field(min_length=1, description="changed: another meaning; falsified: the memory was cut"),
+    ] = ("changed",)
+    queries: Annotated[tuple[str, ...], Field(description="only these; empty means all")] = ()
+    tags: Annotated[tuple[str, ...], Field(description="only with one of these")] = ()
+    group: Annotated[
+        str, Field(min_length=1, description="consumer group that remembers what was delivered")
+    ] = "radarstream-alerts"
+    start: Annotated[
+        Literal["latest", "beginning"],
+        Field(description="where a group begins that has delivered nothing yet"),
+    ] = "latest"
