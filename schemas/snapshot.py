@@ -76,6 +76,23 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
+class Retrieval:
+    """How a search service gave the results of a snapshot; nothing in it names a credential.
+
+    `archive_ids` name the service's own stored answers, one a page, in page order. `partial`
+    means fewer documents than were asked for, whether a later page failed or the results ended;
+    `detail` says which, in a few words of ours, never the service's.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    engine: Annotated[str, Field(min_length=1, max_length=64)]
+    pages: Annotated[int, Field(ge=0, description="result pages that were read")]
+    archive_ids: tuple[Annotated[str, Field(max_length=128)], ...] = ()
+    partial: bool = False
+    detail: Annotated[str, Field(max_length=300)] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSnapshot:
     """The ranked results of one query as observed at one event time; documents sort by rank."""
 
@@ -85,6 +102,7 @@ class SearchSnapshot:
     documents: tuple[Document, ...]
     provenance: Provenance = Provenance.LIVE
     labels: Labels | None = None
+    retrieval: Retrieval | None = None
 
     def __post_init__(self) -> None:
         ranked = tuple(sorted(self.documents, key=lambda document: document.rank))

@@ -6,7 +6,7 @@ from schemas.codec import decode_answer, decode_attribution, decode_dead_letter,
 from schemas.errors import ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
 from schemas.records import Limits
-from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from schemas.snapshot import Document, Labels, Provenance, Query, Retrieval, SearchSnapshot
 from schemas.verdict import (
     Abstention,
     DocumentVerdict,
@@ -34,6 +34,13 @@ SNAPSHOT = SearchSnapshot(
         attack="poison",
         poisoned_ranks=(3,),
         false_passages=("Basel won.",),
+    ),
+    retrieval=Retrieval(
+        engine="google",
+        pages=1,
+        archive_ids=("665b0f3c2a1e",),
+        partial=True,
+        detail="page 2 failed: the search service did not answer in time",
     ),
 )
 ANSWER = AnswerEvent(
