@@ -127,8 +127,12 @@ class JobMetrics:
 
     def batch_seconds(self, seconds: float, size: int) -> None:
         """A batch of `size` records took this long."""
-        self._stage.labels(BATCH).observe(seconds)
+        self.stage_seconds(BATCH, seconds)
         self._batch_size.observe(size)
+
+    def stage_seconds(self, stage: str, seconds: float) -> None:
+        """Note how long one run of a stage took."""
+        self._stage.labels(stage).observe(seconds)
 
     def stage(self, name: str) -> AbstractContextManager[Any]:
         """Time the enclosed work as a stage; made to be one of a Meter's `observers`."""
