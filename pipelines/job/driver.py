@@ -55,13 +55,29 @@ class Driver:
         self.batch_size = min(FIRST_BATCH, self.settings.batch_records)
         self.dead_share = DeadShare(self.settings.dead_share, self.settings.dead_share_after)
 
-    def run(self) -> None:
-        """Run until asked to stop; what is in hand then is finished and committed."""
-        while not self.stopping():
-            self.step()
+    def run(self, *, drain: bool = False) -> None:
+        """Run until asked to stop; what is in hand then is finished and committed.
 
-    def step(self) -> None:
-        """Take one batch through: poll, fold, publish, commit."""
+        With `drain`, stop also when the log holds nothing more.
+        """
+        while not self.stopping():
+            idle = not self.step()
+            if drain and idle and self.drained:
+                break
+
+    @property
+    def drained(self) -> bool:
+        """Whether everything in the log, as far as it is known, has been folded."""
+        partitions, lag = self.log.partitions(), self.log.lag()
+        return (
+            bool(partitions)
+            and partitions <= lag.keys()
+            and not any(lag.values())
+            and not self.holding.held
+        )
+
+    def step(self) -> int:
+        """Take one batch through: poll, fold, publish, commit. Return how much was polled."""
         records = self.retried("poll", self.poll)
         self.observer.polled(records, self.log.lag())
         self.holding.keep_only(self.log.partitions())
@@ -73,6 +89,7 @@ class Driver:
         self.commit()
         self.observer.outcomes(outcomes, self.clock.now())
         self.dead_share.check(outcomes)
+        return len(records)
 
     def poll(self) -> list[RawRecord]:
         """Wait for a first record, then for the batch to fill."""
