@@ -180,5 +180,5 @@ def test_scripted_embedder_is_wired() -> None:
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
 def test_the_example_settings_are_valid(file: Path) -> None:
     settings = load_settings(file)
-    assert settings.profile == file.stem
+    assert f'profile = "{settings.profile}"' in file.read_text()
     build_defense(settings.defense.name, settings.defense.options)
