@@ -184,7 +184,7 @@ def failure_of(error: BaseException) -> str:
     while cause is not None:
         if isinstance(cause, SSLCertVerificationError):
             return f"{type(error).__name__}: {cause.verify_message}"
-        cause = cause.__cause__
+        cause = cause.__cause__ or cause.__context__
     return type(error).__name__
 
 

@@ -1,0 +1,258 @@
+"""Signed delivery against a real HTTP server that fails in the ways that servers do."""
+
+import hmac
+import shutil
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
+from threading import Event, Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from connectors.webhook import (
+    LONGEST_RETRY_AFTER_S,
+    Webhook,
+    WebhookOptions,
+    retry_after,
+    signature,
+)
+from schemas.errors import ConfigurationError
+from tests.webhook_receiver import Reply, receiving
+
+SECRET = "canary-secret"
+BODY = '{"answer":"Zürich"}'.encode()
+QUICK = {"timeout_s": 0.3, "first_pause_s": 0.01, "longest_pause_s": 0.02}
+NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
+    yield
+
+
+def test_an_alert_is_signed_and_named() -> None:
+    with receiving() as receiver, Webhook(WebhookOptions(url=receiver.url)) as webhook:
+        before = int(datetime.now(UTC).timestamp())
+        assert webhook.deliver("cup/4", BODY).accepted
+        after = int(datetime.now(UTC).timestamp())
+    (request,) = receiver.received
+    assert (request.path, request.body) == ("/hook", BODY)
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["Idempotency-Key"] == "cup/4"
+    moment, signed = request.headers["X-Radarstream-Signature"].split(",")
+    timestamp = moment.removeprefix("t=")
+    assert before <= int(timestamp) <= after
+    expected = hmac.new(SECRET.encode(), f"{timestamp}.".encode() + BODY, sha256).hexdigest()
+    assert signed == f"v1={expected}"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Reply(500),
+        Reply(503),
+        Reply(408),
+        Reply(425),
+        Reply(429),
+        Reply(hang=True),
+        Reply(reset=True),
+    ],
+    ids=str,
+)
+def test_what_may_pass_is_tried_again(failure: Reply) -> None:
+    with (
+        receiving([failure, failure]) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
+    ):
+        assert webhook.deliver("cup/4", BODY).status == 204
+        assert [r.body for r in receiver.received] == [BODY] * 3
+        assert {r.headers["Idempotency-Key"] for r in receiver.received} == {"cup/4"}
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 410, 422, 301, 307, 308])
+def test_what_will_not_pass_is_tried_once(status: int) -> None:
+    reply = Reply(status, {"Location": "/elsewhere"})
+    with (
+        receiving(last=reply) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
+    ):
+        attempt = webhook.deliver("cup/4", BODY)
+        assert (attempt.status, attempt.accepted, attempt.temporary) == (status, False, False)
+        assert [r.path for r in receiver.received] == ["/hook"]  # no redirect is followed
+
+
+def test_a_receiver_that_asks_for_time_gets_it() -> None:
+    with (
+        receiving([Reply(429, {"Retry-After": "1"})]) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
+    ):
+        started = datetime.now(UTC)
+        assert webhook.deliver("cup/4", BODY).accepted
+        assert (datetime.now(UTC) - started).total_seconds() >= 1.0
+
+
+def test_no_failure_ends_the_tries_but_a_stop_does() -> None:
+    stop, attempts = Event(), []
+    with (
+        receiving(last=Reply(503)) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook,
+    ):
+        thread = Thread(target=lambda: attempts.append(webhook.deliver("cup/4", BODY)))
+        thread.start()
+        receiver.wait_for(8)
+        stop.set()
+        thread.join(timeout=5)
+        assert not thread.is_alive()
+    assert attempts[0].temporary
+
+
+def test_a_stop_ends_a_long_pause() -> None:
+    stop = Event()
+    with (
+        receiving(last=Reply(503, {"Retry-After": "3000"})) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook,
+    ):
+        thread = Thread(target=webhook.deliver, args=("cup/4", BODY))
+        thread.start()
+        receiver.wait_for(1)
+        stop.set()
+        thread.join(timeout=5)
+        assert not thread.is_alive()
+
+
+def test_an_endless_answer_is_not_read() -> None:
+    with (
+        receiving(last=Reply(200, {"Content-Length": "1000000000000"})) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
+    ):
+        assert webhook.deliver("cup/4", BODY).accepted
+
+
+def test_neither_secret_nor_address_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    with receiving([Reply(500), Reply(reset=True)]) as receiver:
+        options = WebhookOptions(url=f"{receiver.url}/token-in-path?key=token-in-query", **QUICK)
+        with Webhook(options) as webhook:
+            webhook.deliver("cup/4", BODY)
+    captured = capsys.readouterr()
+    logged = captured.out + captured.err
+    assert "webhook_unavailable" in logged
+    for private in (SECRET, "token-in-path", "token-in-query", "Zürich"):
+        assert private not in logged
+
+
+def test_ids_of_any_characters_fit_a_header() -> None:
+    with receiving() as receiver, Webhook(WebhookOptions(url=receiver.url)) as webhook:
+        assert webhook.deliver("Zürich\n\u202ex: y/0", BODY).accepted
+    key = receiver.received[0].headers["Idempotency-Key"]
+    assert key == "Z%C3%BCrich%0A%E2%80%AEx:%20y/0"
+
+
+def test_a_missing_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEBHOOK_SECRET")
+    with pytest.raises(ConfigurationError, match="WEBHOOK_SECRET"):
+        Webhook(WebhookOptions(url="https://example.org/"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/hook",
+        "http://10.0.0.1/hook",
+        "http://127.0.0.1.example.org/hook",
+        "https://me:word@example.org/hook",
+        "ftp://example.org/hook",
+        "file:///etc/passwd",
+        "https:///hook",
+        "example.org",
+        "",
+    ],
+)
+def test_addresses_that_are_not_safe_are_refused(url: str) -> None:
+    with pytest.raises(ValidationError):
+        WebhookOptions(url=url)
+
+
+def test_addresses_that_are_safe_or_permitted() -> None:
+    for url in ("https://example.org/hook", "http://localhost:8080/", "http://[::1]:8080/x"):
+        assert WebhookOptions(url=url).url == url
+    assert WebhookOptions(url="http://hooks.internal/x", allow_http=True)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    key, chain = folder / "key.pem", folder / "certificate.pem"
+    subject = ["-subj", "/CN=receiver", "-addext", "subjectAltName=IP:127.0.0.1"]
+    kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ["-keyout", str(key), "-out", str(chain), "-days", "2"]
+    subprocess.run([openssl, "req", *kind, *files, *subject], check=True, capture_output=True)
+    return key, chain
+
+
+def test_certificates_are_verified(
+    certificate: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    key, chain = certificate
+    context = SSLContext(PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    stop = Event()
+    stop.set()  # one try
+    with receiving(tls=context) as receiver:
+        with Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook:
+            refused = webhook.deliver("cup/4", BODY)
+        assert (refused.temporary, receiver.received) == (True, [])
+        assert "self-signed" in refused.failure
+        trusting = WebhookOptions(url=receiver.url, ca_file=chain)
+        with Webhook(trusting, stop) as webhook:
+            assert webhook.deliver("cup/4", BODY).accepted
+
+
+def test_a_useless_certificate_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.pem").write_text("no certificate")
+    for name in ("notes.pem", "missing.pem"):
+        with pytest.raises(ConfigurationError, match=name):
+            Webhook(WebhookOptions(url="https://example.org/", ca_file=tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("120", 120),
+        ("", 0),
+        ("soon", 0),
+        ("-5", 0),
+        ("1e9", 0),
+        ("9" * 400, LONGEST_RETRY_AFTER_S),
+        ("Sun, 01 Jun 2025 12:01:30 GMT", 90),
+        ("Sun, 01 Jun 2025 11:00:00 GMT", 0),
+        ("Sun, 01 Jun 2025 12:01:30 -0000", 90),
+        ("Sun, 01 Jun 9999 12:00:00 GMT", LONGEST_RETRY_AFTER_S),
+    ],
+)
+def test_retry_after_is_read(value: str, seconds: float) -> None:
+    assert retry_after(value, NOW) == seconds
+
+
+@given(st.text())
+def test_retry_after_never_harms(value: str) -> None:
+    assert 0.0 <= retry_after(value, NOW) <= LONGEST_RETRY_AFTER_S
+
+
+@given(st.binary(), st.binary(min_size=1), st.integers(0, 2**40))
+def test_a_signature_binds_time_and_body(body: bytes, more: bytes, timestamp: int) -> None:
+    signed = signature(b"key", timestamp, body)
+    assert signed.startswith(f"t={timestamp},v1=")
+    assert signed != signature(b"key", timestamp, body + more)
+    assert signed.partition(",")[2] != signature(b"key", timestamp + 1, body).partition(",")[2]
+    assert signed != signature(b"other", timestamp, body)

@@ -1,0 +1,99 @@
+"""An HTTP endpoint on loopback that records what it is sent and answers as it is told."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
+from threading import Condition, Event, Thread
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Received:
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What to answer; `hang` says nothing until the receiver closes, `reset` hangs up at once."""
+
+    status: int = 204
+    headers: Mapping[str, str] = field(default_factory=dict)
+    hang: bool = False
+    reset: bool = False
+
+
+class Receiver:
+    """Answers with `replies` in turn, then with `last` for ever."""
+
+    def __init__(self, replies: Sequence[Reply] = (), last: Reply = Reply()) -> None:
+        self.replies, self.last = deque(replies), last
+        self.received: list[Received] = []
+        self.url = ""
+        self.closing = Event()
+        self._changed = Condition()
+
+    def wait_for(self, count: int, timeout_s: float = 20.0) -> list[Received]:
+        """What was received, once there are so many requests."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.received) >= count, timeout_s), (
+                f"{len(self.received)} of {count} requests"
+            )
+            return list(self.received)
+
+    def take(self, request: Received) -> Reply:
+        with self._changed:
+            self.received.append(request)
+            self._changed.notify_all()
+            return self.replies.popleft() if self.replies else self.last
+
+
+@contextmanager
+def receiving(
+    replies: Sequence[Reply] = (), last: Reply = Reply(), tls: SSLContext | None = None
+) -> Iterator[Receiver]:
+    """Serve until the block ends."""
+    receiver = Receiver(replies, last)
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            reply = receiver.take(Received(self.path, dict(self.headers), body))
+            if reply.hang:
+                receiver.closing.wait(30)
+            if reply.hang or reply.reset:
+                self.close_connection = True
+                return
+            self.send_response(reply.status)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            if "Content-Length" not in reply.headers:
+                self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: Any) -> None:
+            """Clients that distrust the certificate or hang up are part of the tests."""
+
+    with Server(("127.0.0.1", 0), Endpoint) as server:
+        server.daemon_threads = True
+        if tls is not None:
+            server.socket = tls.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        receiver.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/hook"
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield receiver
+        finally:
+            receiver.closing.set()
+            server.shutdown()
+            thread.join()
