@@ -5,27 +5,35 @@ from sqlite3 import SQLITE_BUSY
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import URL, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 
-from connectors.state_table.tables import create_tables
+from connectors.state_table.migration import bring_to_head
 from schemas.errors import ConfigurationError
 
 Durability = Literal["normal", "full"]
 ResultT = TypeVar("ResultT")
 CONTENDED_SQLSTATES = {"40001", "40P01", "55P03"}  # serialisation, deadlock, lock not available
+MAY_NOT_CREATE = "42501"
+# Shut down, crashed, starting up; too many connections. Class 08 is the connection itself.
+UNREACHABLE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
 ATTEMPTS = 3
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 
 
 def open_engine(
-    url: str, *, durability: Durability = "normal", busy_timeout_s: float = 30.0
+    url: str,
+    *,
+    durability: Durability = "normal",
+    busy_timeout_s: float = 30.0,
+    migrate: bool = True,
 ) -> Engine:
-    """Open the database at `url` and create the tables that are missing.
+    """Open the database at `url` and bring its tables to this release's schema.
 
     SQLite runs in WAL mode. `durability` applies to SQLite alone: "normal" survives the death of
     the process, "full" also a power cut, at one disk flush per transaction. `busy_timeout_s` is
-    how long a transaction waits for another writer's lock. Raises ConfigurationError when the URL
-    is unknown or the database cannot be written; no message repeats a password.
+    how long a transaction waits for another writer's lock. Without `migrate` nothing is read or
+    written yet. Raises ConfigurationError when the URL is unknown, the database cannot be written
+    or a later release has migrated it; no message repeats a password.
     """
     parsed = _parse(url)
     is_sqlite = parsed.drivername == "sqlite"
@@ -41,14 +49,22 @@ def open_engine(
         raise ConfigurationError(
             "a PostgreSQL state database needs psycopg: install the `postgres` extra"
         ) from None
+    if migrate:
+        _migrate(engine, parsed)
+    return engine
+
+
+def _migrate(engine: Engine, url: URL) -> None:
     try:
-        create_tables(engine)
+        bring_to_head(engine)
+    except ConfigurationError:
+        engine.dispose()
+        raise
     except DBAPIError as error:
         engine.dispose()
         raise ConfigurationError(
-            f"cannot write the state database {_location(parsed)}: {_cause(parsed, error)}"
+            f"cannot write the state database {_location(url)}: {_cause(url, error)}"
         ) from None
-    return engine
 
 
 def retry_contended(work: Callable[[], ResultT]) -> ResultT:
@@ -65,12 +81,37 @@ def retry_contended(work: Callable[[], ResultT]) -> ResultT:
     return work()
 
 
-def _contended(error: OperationalError) -> bool:
+def is_transient(error: BaseException) -> bool:
+    """Whether a failed transaction may succeed later without anybody mending anything.
+
+    True for a server that restarts or does not answer, a connection that broke, and a lock that
+    others hold. False for a full disk, a read-only or damaged database, a missing table, and for
+    what is no database error. Whether the transaction was committed stays unknown when the
+    connection broke in its end: read before writing again, as the fold does.
+    """
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    if _contended(error):
+        return True
+    if hasattr(error.orig, "sqlite_errorcode"):
+        return False
+    state = _sqlstate(error)
+    # The client library gives no code to what it finds out itself, such as a refused connection.
+    return state is None or state.startswith("08") or state in UNREACHABLE_SQLSTATES
+
+
+def _contended(error: DBAPIError) -> bool:
     sqlite_code = getattr(error.orig, "sqlite_errorcode", 0)
-    return (
-        sqlite_code & 0xFF == SQLITE_BUSY
-        or getattr(error.orig, "sqlstate", None) in CONTENDED_SQLSTATES
-    )
+    return sqlite_code & 0xFF == SQLITE_BUSY or _sqlstate(error) in CONTENDED_SQLSTATES
+
+
+def _sqlstate(error: DBAPIError) -> str | None:
+    state = getattr(error.orig, "sqlstate", None)
+    return state if isinstance(state, str) else None
 
 
 def _parse(url: str) -> URL:
@@ -125,6 +166,8 @@ def _location(url: URL) -> str:
 def _cause(url: URL, error: DBAPIError) -> str:
     """Return the driver's own words on one line, any password in them blotted out."""
     words = " ".join(str(error.orig).split())
+    if _sqlstate(error) == MAY_NOT_CREATE:
+        words += " (`radarstream state migrate --sql` prints what an administrator may run)"
     secrets = [url.password, *(v for name, v in url.query.items() if "password" in name)]
     for secret in secrets:
         if isinstance(secret, str) and secret:

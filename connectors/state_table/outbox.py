@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
-from sqlalchemy import Connection, Engine, delete, select
+from sqlalchemy import Connection, Engine, delete, func, select
 
 from connectors.state_table.tables import OUTBOX, dialect_insert
 from schemas.codec.cloud_events import decode_envelope, encode_envelope
@@ -59,6 +59,12 @@ def pending(
         PendingRecord(seq, OutboxRecord(topic, decode_envelope(envelope), data, lane))
         for seq, topic, envelope, data, lane in rows
     ]
+
+
+def depth(engine: Engine) -> int:
+    """Return how many events are unsent, in all lanes."""
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
 
 
 def mark_sent(engine: Engine, seqs: Sequence[int]) -> None:

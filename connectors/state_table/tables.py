@@ -1,4 +1,7 @@
-"""Tables of the state database, the same on SQLite and PostgreSQL."""
+"""Tables of the state database, the same on SQLite and PostgreSQL.
+
+A change here needs a new file in `migrations/versions`; a test compares the two.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -6,7 +9,6 @@ from sqlalchemy import (
     Column,
     Connection,
     Double,
-    Engine,
     Index,
     Integer,
     LargeBinary,
@@ -46,6 +48,8 @@ OUTBOX = Table(
     Column("data", LargeBinary, nullable=False),
     Column("lane", Integer, nullable=False, server_default="0"),
     UniqueConstraint("topic", "event_id", name="outbox_event"),
+    # A worker that asks for its own lanes does not read through the backlog of the others.
+    Index("outbox_lane", "lane", "seq"),
     sqlite_autoincrement=True,
 )
 
@@ -92,19 +96,6 @@ SOURCE_LEDGER = Table(
     Column("verdict", Text),
     Column("note", Text),
 )
-
-_CREATION_LOCK = 0x7261646172  # advisory lock number on PostgreSQL; any constant does
-
-
-def create_tables(engine: Engine) -> None:
-    """Create what is missing. Several processes may do so at once; one works, the rest wait."""
-    with engine.connect() as connection:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
-        METADATA.create_all(connection)
-        connection.commit()
 
 
 def dialect_insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:

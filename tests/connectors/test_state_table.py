@@ -26,8 +26,8 @@ from connectors.state_table.memory import (
     load,
     row_bytes,
 )
-from connectors.state_table.outbox import append, mark_sent, pending, publish_outbox
-from connectors.state_table.tables import RESPONSE_CACHE, create_tables
+from connectors.state_table.outbox import append, depth, mark_sent, pending, publish_outbox
+from connectors.state_table.tables import RESPONSE_CACHE
 from schemas.codec.state import encode_state
 from schemas.errors import ConfigurationError, StateConflictError
 from schemas.memory import Belief
@@ -193,6 +193,26 @@ def test_a_slow_publisher_cannot_mark_a_later_event_as_sent(engine: Engine) -> N
     append(engine, [make_event("e-2")])
     mark_sent(engine, slow)
     assert [r.event_id for _, r in pending(engine)] == ["e-2"]
+
+
+def test_a_worker_publishes_its_own_lanes_only(engine: Engine) -> None:
+    events = [replace(make_event(f"e-{i}"), lane=i % 3) for i in range(9)]
+    append(engine, events)
+    assert [r.lane for _, r in pending(engine)] == [0, 1, 2] * 3
+    assert [r.event_id for _, r in pending(engine, lanes=[2, 0], limit=3)] == ["e-0", "e-2", "e-3"]
+    assert pending(engine, lanes=[]) == []
+    assert pending(engine, lanes={7}) == []
+    sink = ListSink()
+    assert publish_outbox(engine, sink, limit=2, lanes={2, 0}) == 6
+    assert sink.published == [event for event in events if event.lane != 1]
+    assert [r for _, r in pending(engine)] == events[1::3]
+
+
+def test_the_depth_counts_the_events_of_all_lanes(engine: Engine) -> None:
+    assert depth(engine) == 0
+    append(engine, [replace(make_event(f"e-{i}"), lane=i) for i in range(4)])
+    publish_outbox(engine, ListSink(), lanes=[2])
+    assert depth(engine) == 3
 
 
 def test_clear_run_keeps_the_response_cache(engine: Engine) -> None:
@@ -374,7 +394,6 @@ def test_sqlite_settings(tmp_path: Path, durability: Durability, level: int) -> 
 def test_opening_twice_keeps_what_is_there(state_url: str) -> None:
     first, second = open_engine(state_url), open_engine(state_url)
     commit_fold(first, None, make_row())
-    create_tables(second)
     assert load(second, ["q-1"]) == {"q-1": make_row()}
     first.dispose()
     second.dispose()
