@@ -1,0 +1,213 @@
+"""Logs of the job: one line per event on standard error, and nothing of what the job reads.
+
+Documents are hostile and private, and libraries put whatever they hold into their messages. So a
+line has only the keys named here, with short printable values; an exception is told by its class,
+its causes' classes and where it was raised, by its message only if it is of a class whose messages
+are this project's own words; a library's record by its template, and only if that stands
+word for word in the library's source. Everything else is withheld, whatever it is.
+"""
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from traceback import walk_tb
+from types import TracebackType
+from typing import Any, Final, TextIO
+
+import structlog
+
+from pipelines.settings import TelemetrySettings
+from schemas.errors import ConfigurationError, InputError, StateConflictError
+
+EventDict = MutableMapping[str, Any]
+
+# fmt: off
+KEYS: Final = frozenset((
+    "event", "level", "timestamp", "logger", "thread", "version", "signal",
+    "query_id", "step", "snapshot_id", "source", "position",
+    "topic", "partition", "partitions", "offset", "next_offset", "epoch", "lag",
+    "error", "error_class", "causes", "frames", "detail", "reason", "disposition", "failure",
+    "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
+    "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",
+    "kept", "rejected", "memory", "changed", "abstained",
+    "host", "port", "queries", "pages", "credits",
+))
+# fmt: on
+TEXT_CHARACTERS: Final = 200
+LIST_ITEMS: Final = 32
+FRAMES: Final = 12  # innermost frames of a traceback
+WITHHELD: Final = "message withheld"
+PLAIN_ERRORS: Final = (ConfigurationError, StateConflictError)  # messages without foreign text
+
+
+def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None) -> None:
+    """Send structlog, standard logging, warnings and uncaught exceptions to one stream.
+
+    Other libraries are heard from "warning" on, from "info" on if the level is "debug". A stream
+    that cannot be written is no error: a job must outlive whoever reads its logs.
+    """
+    out = stream or sys.stderr
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            describe_error,
+            keep_safe,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            renderer(settings, out),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=Undying(out)),  # type: ignore[arg-type]
+        cache_logger_on_first_use=False,
+    )
+    foreign = logging.INFO if level <= logging.DEBUG else max(level, logging.WARNING)
+    logging.basicConfig(level=foreign, handlers=[Bridge()], force=True)
+    logging.raiseExceptions = False  # else a faulty record is printed with its values
+    logging.captureWarnings(capture=True)
+    sys.excepthook = log_uncaught
+    threading.excepthook = log_uncaught_in_thread
+
+
+def renderer(settings: TelemetrySettings, out: TextIO) -> structlog.typing.Processor:
+    """Return what makes a line of the safe keys."""
+    if settings.log_format == "json":
+        return structlog.processors.JSONRenderer(sort_keys=False)
+    return structlog.dev.ConsoleRenderer(colors=out.isatty())
+
+
+def describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Replace an exception under `exc_info` or `error` by what is safe to say of it."""
+    given = event.pop("exc_info", None)
+    error = given if isinstance(given, BaseException) else None
+    if isinstance(given, tuple):
+        error = given[1]
+    elif given and error is None:
+        error = sys.exception()
+    if error is None and isinstance(event.get("error"), BaseException):
+        error = event["error"]
+    if error is not None:
+        event.update(said_of(error))
+    return event
+
+
+def said_of(error: BaseException) -> dict[str, Any]:
+    """Return class, classes of the causes, frames, and the words of errors that are our own."""
+    said: dict[str, Any] = {"error": class_name(error)}
+    if causes := [class_name(cause) for cause in causes_of(error)]:
+        said["causes"] = causes
+    if frames := [frame_name(*frame) for frame in walk_tb(error.__traceback__)][-FRAMES:]:
+        said["frames"] = frames
+    if isinstance(error, InputError):
+        said["reason"] = error.reason.value
+    elif isinstance(error, PLAIN_ERRORS):
+        said["detail"] = str(error)
+    return said
+
+
+def class_name(error: BaseException) -> str:
+    """Return module and class, the module left out for Python's own."""
+    kind = type(error)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Walk to the first cause, nearest first, a few at most."""
+    for _ in range(LIST_ITEMS):
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if cause is None:
+            return
+        yield cause
+        error = cause
+
+
+def frame_name(frame: Any, line: int) -> str:
+    """Return package/file.py:line function, which no data can influence."""
+    place = Path(frame.f_code.co_filename)
+    return f"{'/'.join(place.parts[-2:])}:{line} {frame.f_code.co_name}"
+
+
+def keep_safe(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Keep known keys with plain values; shorten texts and make them printable."""
+    return {key: safe for key, value in event.items() if key in KEYS for safe in plain(value)}
+
+
+def plain(value: Any) -> Iterator[Any]:
+    """Yield the value if it may stand in a line, made safe; nothing if it may not."""
+    match value:
+        case None | bool() | int() | float():
+            yield value
+        case str():
+            yield printable(value)
+        case list() | tuple() | set() | frozenset():
+            yield [safe for item in list(value)[:LIST_ITEMS] for safe in plain(item)]
+
+
+def printable(text: str) -> str:
+    r"""Replace control, direction and invisible characters; shorten.
+
+    >>> printable("Paris" + chr(27) + "[2J" + chr(10) + "France")
+    'Paris [2J France'
+    """
+    shown = "".join(c if c.isprintable() else " " for c in text[: TEXT_CHARACTERS + 1])
+    return shown if len(shown) <= TEXT_CHARACTERS else shown[: TEXT_CHARACTERS - 1] + "…"
+
+
+class Bridge(logging.Handler):
+    """Standard logging records as lines of ours."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log the template if it is a literal of the source that logged it."""
+        event = str(record.msg) if is_literal(record) else WITHHELD
+        said = {"logger": record.name, "thread": record.threadName, "exc_info": record.exc_info}
+        level = min(record.levelno, logging.CRITICAL) // 10 * 10  # libraries have levels between
+        structlog.get_logger().log(level, event, **said)
+
+
+def is_literal(record: logging.LogRecord) -> bool:
+    """Whether the template is a constant of the function that logged it, hence without values.
+
+    An f-string, a joined text and a text that came from elsewhere are not.
+    """
+    frame = sys._getframe()  # the record holds no frame
+    while frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+        if code.co_filename == record.pathname and frame.f_lineno == record.lineno:
+            return isinstance(record.msg, str) and record.msg in code.co_consts
+    return False
+
+
+class Undying:
+    """A stream whose reader may go away, whose disk may fill."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write if that is possible."""
+        with suppress(OSError, ValueError):  # ValueError: closed
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flush if that is possible."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+
+def log_uncaught(
+    _kind: type[BaseException], error: BaseException, _traceback: TracebackType | None
+) -> None:
+    """Say that the process ends by an exception; Python itself would print its message."""
+    structlog.get_logger().critical("uncaught exception", exc_info=error)
+
+
+def log_uncaught_in_thread(failure: threading.ExceptHookArgs) -> None:
+    """Say that a thread ended by an exception."""
+    name = failure.thread.name if failure.thread else None
+    structlog.get_logger().critical(
+        "uncaught exception in a thread", exc_info=failure.exc_value, thread=name
+    )
