@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from sqlite3 import SQLITE_BUSY
+from sqlite3 import Error as SqliteError
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import URL, Engine, create_engine, event, make_url
@@ -97,7 +98,7 @@ def is_transient(error: BaseException) -> bool:
         return False
     if _contended(error):
         return True
-    if hasattr(error.orig, "sqlite_errorcode"):
+    if isinstance(error.orig, SqliteError):
         return False
     state = _sqlstate(error)
     # The client library gives no code to what it finds out itself, such as a refused connection.

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -45,28 +46,66 @@ def _runs(program: Path) -> bool:
     return True
 
 
-@pytest.fixture(scope="session")
-def postgresql_socket() -> Iterator[str]:
-    """The socket directory of a server of our own; it listens on no network address."""
+class PostgresqlServer:
+    """A server of our own in a new directory; it listens on no network address."""
+
+    def __init__(self, binaries: Path, home: Path) -> None:
+        self.socket = str(home)  # the host to connect to
+        self._home, self._binaries = home, binaries
+        self._data = home / "data"
+
+    def create(self) -> None:
+        options = ["-U", "postgres", "--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8"]
+        self._run([self._binaries / "initdb", "-D", self._data, *options])
+
+    def start(self) -> None:
+        options = f"-k {self._home} -h '' -F"  # sockets here, no network address, no flush to disk
+        self._control("-o", options, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        self._control("-m", mode, "stop")
+
+    def _control(self, *arguments: str) -> None:
+        control = [self._binaries / "pg_ctl", "-w", "-D", self._data, "-l", self._home / "log"]
+        self._run([*control, *arguments])
+
+    def _run(self, command: list[Any]) -> None:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._home, **demotion())
+
+
+@contextmanager
+def running_server() -> Iterator[PostgresqlServer]:
     binaries = server_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL binaries that an unprivileged user can run: install pgserver")
     home = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # a socket path has 107 bytes at most
     if os.geteuid() == 0:
         shutil.chown(home, "nobody", "nogroup")
-    data, quiet = home / "data", {"stdout": subprocess.DEVNULL, "cwd": home, **demotion()}
-    create = [binaries / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--no-sync"]
-    control = [binaries / "pg_ctl", "-w", "-D", data, "-l", home / "log"]
+    server = PostgresqlServer(binaries, home)
     try:
-        subprocess.run([*create, "--no-locale", "--encoding=UTF8"], check=True, **quiet)
-        options = f"-k {home} -h '' -F"  # sockets here, no network address, no flush to disk
-        subprocess.run([*control, "-o", options, "start"], check=True, **quiet)
+        server.create()
+        server.start()
         try:
-            yield str(home)
+            yield server
         finally:
-            subprocess.run([*control, "-m", "fast", "stop"], check=True, **quiet)
+            with suppress(subprocess.CalledProcessError):  # a test may have stopped it
+                server.stop()
     finally:
         shutil.rmtree(home)
+
+
+@pytest.fixture(scope="session")
+def postgresql_socket() -> Iterator[str]:
+    """The socket directory of a server that the tests share."""
+    with running_server() as server:
+        yield server.socket
+
+
+@pytest.fixture
+def postgresql_server() -> Iterator[PostgresqlServer]:
+    """A server for one test, which may stop and start it."""
+    with running_server() as server:
+        yield server
 
 
 _numbers = count()
