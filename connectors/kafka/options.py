@@ -1,11 +1,13 @@
 """How to reach Kafka and what its topics look like."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from schemas.section import Section
+
+ENVELOPE_BYTES = 2**16  # key, headers and the fields around a dead letter's payload
 
 
 class KafkaOptions(Section):
@@ -32,6 +34,27 @@ class KafkaOptions(Section):
     replication: Annotated[int, Field(ge=1, description="of a topic that we create")] = 1
     retention_hours: Annotated[int, Field(ge=1, description="of a topic that we create")] = 24 * 7
     compression: Literal["none", "gzip", "zstd", "lz4"] = "gzip"
-    message_bytes: Annotated[int, Field(ge=2**20, description="largest record")] = 24 * 2**20
+    message_bytes: Annotated[int, Field(ge=2**20, description="largest snapshot record")] = (
+        24 * 2**20
+    )
     request_timeout_s: Annotated[float, Field(ge=1.0)] = 30.0
     delivery_timeout_s: Annotated[float, Field(ge=1.0)] = 60.0
+
+    @model_validator(mode="after")
+    def _delivery_outlasts_a_request(self) -> Self:
+        if self.delivery_timeout_s < self.request_timeout_s + 1.0:
+            raise ValueError("delivery_timeout_s must be at least request_timeout_s + 1")
+        return self
+
+    @property
+    def written_bytes(self) -> int:
+        """Largest record that is written: a dead letter holds a snapshot record in base64."""
+        return self.message_bytes * 4 // 3 + ENVELOPE_BYTES
+
+    def topic(self, name: str) -> str:
+        """Return the name of one of our topics on this cluster.
+
+        >>> KafkaOptions(topic_prefix="staging.").topic("answers.defended")
+        'staging.answers.defended'
+        """
+        return self.topic_prefix + name

@@ -1,0 +1,186 @@
+"""Clients of kafka-python with every argument that matters given, and its errors made ours."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, codec
+from kafka.errors import (
+    AuthorizationError,
+    InvalidTopicError,
+    KafkaConfigurationError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
+from kafka.net.compat import KafkaNetClient
+
+from connectors.kafka.options import KafkaOptions
+from schemas.errors import BrokerError, ConfigurationError
+from schemas.section import read_secret
+
+ClientT = TypeVar("ClientT")
+CLIENT_ID = "radarstream"
+BOOTSTRAP_S = 10.0
+FETCH_BYTES = 16 * 2**20  # of one answer; kafka-python holds one and has one under way
+PARTITION_FETCH_BYTES = 2 * 2**20
+FETCH_WAIT_MS = 500
+POLL_RECORDS = 64  # records decoded at once
+POLL_INTERVAL_S = 30 * 60.0  # a batch of model calls may take many minutes
+SESSION_S = 45.0  # a worker that died is noticed after this long; heartbeats have their own thread
+HEARTBEAT_S = 3.0
+BATCH_BYTES = 2**18  # records of one partition that are compressed together
+LINGER_MS = 5
+LONGEST_BACKOFF_MS = 2_000  # reconnect soon after a broker came back
+WRONG_SETTINGS = (
+    AuthorizationError,
+    InvalidTopicError,
+    KafkaConfigurationError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
+
+# Below CRITICAL, kafka-python reports normal closing as an error, and on DEBUG it prints record
+# values and the SASL password. What matters is raised, and told by whoever catches it.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+def open_consumer(options: KafkaOptions, *, group: str | None, max_records: int) -> KafkaConsumer:
+    """Connect a consumer. Raises BrokerError, ConfigurationError."""
+    return _opened(KafkaConsumer, consumer_arguments(options, group, max_records))
+
+
+def open_producer(options: KafkaOptions) -> KafkaProducer:
+    """Connect an idempotent producer. Raises BrokerError, ConfigurationError."""
+    return _opened(KafkaProducer, producer_arguments(options))
+
+
+def open_admin(options: KafkaOptions) -> KafkaAdminClient:
+    """Connect an admin client. Raises BrokerError, ConfigurationError."""
+    return _opened(KafkaAdminClient, connection_arguments(options))
+
+
+@contextmanager
+def broker_errors(action: str) -> Iterator[None]:
+    """Turn kafka-python's errors into BrokerError, or ConfigurationError where waiting is no use.
+
+    `action` completes "cannot …" in the message.
+    """
+    try:
+        yield
+    except WRONG_SETTINGS as error:
+        raise ConfigurationError(f"cannot {action}: {_words(error)}") from error
+    except (KafkaError, OSError) as error:
+        raise BrokerError(f"cannot {action}: {_words(error)}") from error
+
+
+def connection_arguments(options: KafkaOptions) -> dict[str, Any]:
+    """Return what every client takes; holds the password, so never log it."""
+    request_ms = int(options.request_timeout_s * 1000)
+    return {
+        "bootstrap_servers": [part.strip() for part in options.bootstrap.split(",")],
+        "client_id": CLIENT_ID,
+        "request_timeout_ms": request_ms,
+        "connections_max_idle_ms": request_ms + 9 * 60_000,
+        "reconnect_backoff_max_ms": LONGEST_BACKOFF_MS,
+        "bootstrap_timeout_ms": int(min(options.request_timeout_s, BOOTSTRAP_S) * 1000),
+        # Largest answer that is read at all; a topic's records must stay below.
+        "receive_message_max_bytes": 4 * options.written_bytes + FETCH_BYTES,
+        "security_protocol": options.security,
+    } | _security(options)
+
+
+def consumer_arguments(
+    options: KafkaOptions, group: str | None, max_records: int
+) -> dict[str, Any]:
+    """Return what a consumer takes: nothing is committed or created unless it is asked for."""
+    return connection_arguments(options) | {
+        "group_id": group,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest",
+        "isolation_level": "read_committed",
+        "allow_auto_create_topics": False,
+        "check_crcs": True,
+        "max_poll_records": max_records,
+        "max_poll_interval_ms": int(POLL_INTERVAL_S * 1000),
+        "session_timeout_ms": int(SESSION_S * 1000),
+        "heartbeat_interval_ms": int(HEARTBEAT_S * 1000),
+        "fetch_min_bytes": 1,
+        "fetch_max_wait_ms": FETCH_WAIT_MS,
+        # A first record larger than either is still returned (KIP-74).
+        "fetch_max_bytes": FETCH_BYTES,
+        "max_partition_fetch_bytes": PARTITION_FETCH_BYTES,
+    }
+
+
+def producer_arguments(options: KafkaOptions) -> dict[str, Any]:
+    """Return what a producer takes: every record once and in order, on all in-sync replicas."""
+    compression = None if options.compression == "none" else options.compression
+    available = {"gzip": codec.has_gzip, "zstd": codec.has_zstd, "lz4": codec.has_lz4}
+    if compression is not None and not available[compression]():
+        raise ConfigurationError(f"no library for {compression} compression is installed")
+    return connection_arguments(options) | {
+        "acks": "all",
+        "enable_idempotence": True,
+        "max_in_flight_requests_per_connection": 5,
+        "compression_type": compression,
+        "batch_size": BATCH_BYTES,
+        "linger_ms": LINGER_MS,
+        "max_request_size": options.written_bytes,
+        "delivery_timeout_ms": int(options.delivery_timeout_s * 1000),
+        "max_block_ms": int(options.request_timeout_s * 1000),
+        "allow_auto_create_topics": False,
+    }
+
+
+def _opened(kind: Callable[..., ClientT], arguments: dict[str, Any]) -> ClientT:
+    """Construct a client; one that cannot connect leaves no thread and no socket behind."""
+    networks: list[KafkaNetClient] = []
+
+    def network(**given: Any) -> KafkaNetClient:
+        networks.append(KafkaNetClient(**given))
+        return networks[-1]
+
+    connected = False
+    try:
+        with broker_errors(f"reach Kafka at {', '.join(arguments['bootstrap_servers'])}"):
+            client = kind(**arguments, kafka_client=network)
+        connected = True
+    finally:
+        if not connected:
+            for opened in networks:
+                with suppress(KafkaError, OSError):
+                    opened.close()
+    return client
+
+
+def _security(options: KafkaOptions) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    if options.security.endswith("SSL"):
+        arguments |= {
+            "ssl_check_hostname": options.check_hostname,
+            "ssl_cafile": _existing(options.ca_file, "ca_file"),
+            "ssl_certfile": _existing(options.certificate_file, "certificate_file"),
+            "ssl_keyfile": _existing(options.key_file, "key_file"),
+        }
+    if options.security.startswith("SASL"):
+        if not options.username:
+            raise ConfigurationError(f"kafka.security {options.security} needs kafka.username")
+        arguments |= {
+            "sasl_mechanism": options.sasl_mechanism,
+            "sasl_plain_username": options.username,
+            "sasl_plain_password": read_secret(options.password_variable),
+        }
+    return arguments
+
+
+def _existing(file: Path | None, setting: str) -> str | None:
+    if file is not None and not file.is_file():
+        raise ConfigurationError(f"kafka.{setting}: no file {file}")
+    return str(file) if file else None
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
