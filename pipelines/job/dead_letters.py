@@ -1,0 +1,136 @@
+"""Dead letters as an operator handles them: select, inspect, send back to the pipeline."""
+
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from schemas.codec import decode_dead_letter, decode_snapshot, envelope
+from schemas.errors import ConfigurationError, InputError, ReasonClass
+from schemas.events import DeadLetter
+from schemas.records import Limits
+
+ATTEMPTS_HEADER = "radarstream-attempts"
+REPLAY_HEADER = "radarstream-replay-of"
+ANY_SIZE = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
+Disposition = Literal["poison", "outage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter with its event id and, if known, when it reached the topic."""
+
+    id: str
+    content: DeadLetter
+    payload: bytes
+    parked_at: datetime | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return it for a table or JSON, without the bytes it carries."""
+        return {
+            "id": self.id,
+            "parked_at": self.parked_at.isoformat() if self.parked_at else None,
+            "reason": self.content.reason.value,
+            "disposition": self.content.disposition,
+            "source": self.content.source,
+            "position": self.content.position,
+            "attempts": self.content.attempts,
+            "detail": self.content.detail,
+            "bytes": len(self.payload),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LetterSelection:
+    """Which letters are meant; what is empty selects all. `ids` may be shortened."""
+
+    ids: tuple[str, ...] = ()
+    reason: ReasonClass | None = None
+    disposition: Disposition | None = None
+    since: datetime | None = None
+
+    def admits(self, letter: Letter) -> bool:
+        """Whether this letter is meant. One of unknown time is not newer than anything."""
+        content = letter.content
+        return (
+            (not self.ids or letter.id.startswith(self.ids))
+            and (self.reason is None or content.reason is self.reason)
+            and (self.disposition is None or content.disposition == self.disposition)
+            and (
+                self.since is None
+                or (letter.parked_at is not None and letter.parked_at >= self.since)
+            )
+        )
+
+
+def read_letter(data: bytes, parked_at: datetime | None = None) -> Letter:
+    """Decode one record of the topic or line of a file. Raises InputError."""
+    content = decode_dead_letter(data)
+    try:
+        payload = b64decode(content.payload_base64, validate=True)
+    except ValueError:
+        raise InputError(ReasonClass.WRONG_TYPE, "payload_base64 is not base64") from None
+    return Letter(envelope(content).id, content, payload, parked_at)
+
+
+def distinct(letters: Iterable[Letter]) -> Iterator[Letter]:
+    """Yield every letter once, as it first came: the topic is at-least-once."""
+    seen: set[str] = set()
+    for letter in letters:
+        if letter.id not in seen:
+            seen.add(letter.id)
+            yield letter
+
+
+def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
+    """Return the letter of a possibly shortened id; ConfigurationError if that is not one."""
+    if len(letters) != 1:
+        found = "no dead letter" if not letters else f"{len(letters)} dead letters"
+        raise ConfigurationError(f"{found} with an id that begins with {letter_id!r}")
+    return letters[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayPlan:
+    """What a replay would publish, and what it leaves alone."""
+
+    publish: tuple[Letter, ...]
+    replayed_before: tuple[Letter, ...]
+    tried_too_often: tuple[Letter, ...]
+
+
+def plan_replay(
+    letters: Iterable[Letter], replayed: frozenset[str], max_attempts: int
+) -> ReplayPlan:
+    """Sort letters into those to publish now and the others; `replayed` holds ids seen before."""
+    chosen = list(letters)
+    before = tuple(x for x in chosen if x.id in replayed)
+    fresh = [x for x in chosen if x.id not in replayed]
+    return ReplayPlan(
+        publish=tuple(x for x in fresh if x.content.attempts < max_attempts),
+        replayed_before=before,
+        tried_too_often=tuple(x for x in fresh if x.content.attempts >= max_attempts),
+    )
+
+
+def replay_key(letter: Letter) -> str:
+    """Return the record's key: the query id if the bytes tell it, else where they came from."""
+    try:
+        return decode_snapshot(letter.payload, limits=ANY_SIZE, now=None).query.id
+    except InputError:
+        return letter.content.source
+
+
+def replay_headers(letter: Letter) -> list[tuple[str, bytes]]:
+    """Return what marks a replayed record: how often it was tried, and which letter it was."""
+    return [
+        (ATTEMPTS_HEADER, str(letter.content.attempts + 1).encode()),
+        (REPLAY_HEADER, letter.id.encode()),
+    ]
+
+
+def replay_of(headers: Mapping[str, bytes]) -> str | None:
+    """Return the id of the letter that a snapshot record replays, if it does."""
+    value = headers.get(REPLAY_HEADER)
+    return None if value is None else value.decode("ascii", "replace")
