@@ -1,0 +1,144 @@
+"""The whole graph through Beam's portable job service: a process of its own, workers in ours."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from connectors.files.jsonl_sink import JsonlSink
+from connectors.state_table.memory import MemoryRow, load
+from connectors.state_table.outbox import pending, publish_outbox
+from pipelines import build
+from pipelines.beam.cluster.job import Outside, build_pipeline
+from pipelines.beam.cluster.kafka_source import PartitionRange
+from pipelines.beam.cluster.options import Submission, pipeline_options
+from pipelines.beam.micro_batch import MicroBatch
+from pipelines.build import shared_engine
+from pipelines.settings import Settings, load_settings
+from schemas.codec import encode
+from schemas.records import LogPosition, RawRecord
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.pipelines.test_cluster_source import ScriptedReader
+
+PARTITIONS = 3
+STEPS = 6
+QUERIES = [f"q{n}" for n in range(7)]
+TEAMS = ["Rome", "Oslo", "Bern"]
+
+
+@pytest.fixture(autouse=True)
+def own_process_state() -> Iterator[None]:
+    """Guards and engines are kept per process; each test starts with its own."""
+    yield
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Beam's own portable job service."""
+    home = tmp_path_factory.mktemp("service")
+    module = "apache_beam.runners.portability.local_job_service_main"
+    command = [sys.executable, "-m", module, "--port_file", str(home / "port")]
+    command += ["--staging_dir", str(home / "staging")]
+    with (home / "log").open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not (home / "port").exists() or not (home / "port").read_text():
+            assert server.poll() is None, (home / "log").read_text()
+            assert time.monotonic() < deadline, "the job service did not start"
+            time.sleep(0.02)
+        yield f"localhost:{(home / 'port').read_text()}"
+    finally:
+        os.kill(server.pid, signal.SIGTERM)
+        server.wait(timeout=30)
+
+
+def log_of(partition: int) -> list[RawRecord]:
+    """The records of a partition: queries interleaved, out of order, one undecodable."""
+    records: list[RawRecord] = []
+    for step in (1, 0, 2, 4, 3, 5):
+        for query_id in QUERIES[partition::PARTITIONS]:
+            team = TEAMS[step // 2]
+            texts = [f"{team} won the Riverside Cup, says page {n}." for n in range(3)]
+            snapshot = make_snapshot(
+                [*texts, "The Riverside Cup was won by Nobody."],
+                question="Who won the Riverside Cup?",
+                query_id=query_id,
+                observed_at=OBSERVED_AT + timedelta(days=step),
+            )
+            records.append(raw(partition, len(records), encode(snapshot)))
+        if step == 4:
+            records.append(raw(partition, len(records), b'{"schema": "search.snapshot/1", '))
+    return records
+
+
+def raw(partition: int, offset: int, payload: bytes) -> RawRecord:
+    place = LogPosition("epoch", partition, offset)
+    return RawRecord(f"epoch/search.snapshots/{partition}", offset, payload, log=place)
+
+
+def partitions() -> list[PartitionRange]:
+    return [PartitionRange(p, 0, len(log_of(p))) for p in range(PARTITIONS)]
+
+
+def open_reader(partition: int) -> ScriptedReader:
+    records = log_of(partition)
+    return ScriptedReader(records, len(records), share=4)
+
+
+def open_sink(directory: Path, _: Settings) -> JsonlSink:
+    return JsonlSink(directory)
+
+
+def settings_for(directory: Path) -> Settings:
+    directory.mkdir()
+    return load_settings(
+        profile="scripted",
+        database=f"sqlite:///{directory / 'state.db'}",
+        job={"batch_records": 5},
+        batch={"snapshots": 4, "queries": 4},
+    )
+
+
+def result(
+    settings: Settings, directory: Path
+) -> tuple[dict[str, MemoryRow], dict[str, set[bytes]]]:
+    """Memory rows and published events of a run."""
+    files = ("answers", "attribution", "deadletter")
+    lines = {name: (directory / f"{name}.jsonl").read_bytes().splitlines() for name in files}
+    assert all(len(set(events)) == len(events) for events in lines.values())
+    rows = load(shared_engine(settings), QUERIES)
+    return rows, {name: set(events) for name, events in lines.items()}
+
+
+def test_a_portable_run_equals_the_micro_batches(job_service: str, tmp_path: Path) -> None:
+    cluster = settings_for(tmp_path / "cluster")
+    outside = Outside(partitions, open_reader, partial(open_sink, tmp_path / "cluster"))
+    submission = Submission(runner="portable", job_endpoint=job_service, environment="LOOPBACK")
+    options = pipeline_options(submission, streaming=False)
+    pipeline = build_pipeline(cluster, outside, options, model_hints={"min_ram": "1GB"})
+    assert pipeline.run().wait_until_finish() == "DONE"
+    assert pending(shared_engine(cluster)) == []
+
+    local = settings_for(tmp_path / "local")
+    MicroBatch(local)([record for p in range(PARTITIONS) for record in log_of(p)])
+    with JsonlSink(tmp_path / "local") as sink:
+        publish_outbox(shared_engine(local), sink)
+
+    rows, events = result(cluster, tmp_path / "cluster")
+    assert (rows, events) == result(local, tmp_path / "local")
+    assert {row.step for row in rows.values()} == {STEPS}
+    assert {name: len(found) for name, found in events.items()} == {
+        "answers": STEPS * len(QUERIES),
+        "attribution": STEPS * len(QUERIES),
+        "deadletter": PARTITIONS,
+    }
