@@ -3,6 +3,8 @@
 RadarstreamError
 ├── InputError            a record cannot be used; carries a ReasonClass; becomes a dead letter
 ├── ModelError            a model call failed; never an empty answer, never "I don't know"
+│   ├── ModelOutageError  the model's service is at fault, not the request: later it may answer
+│   └── PartialModelError some requests of a batch failed; carries every outcome
 ├── EvidenceError         a caller handed a defence arrays of the wrong shape, range or with NaN
 ├── StateConflictError    another writer moved the state row first: re-read, then retry or stop
 ├── BrokerError           the message broker did not do what it was asked: try again later
@@ -10,7 +12,9 @@ RadarstreamError
 └── ConfigurationError    settings or installation are wrong; the message says how to mend them
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 
 class ReasonClass(StrEnum):
@@ -40,6 +44,8 @@ class ReasonClass(StrEnum):
 class RadarstreamError(Exception):
     """Root of the tree: catch this to catch everything the project raises on purpose."""
 
+    exit_code = 1  # of a command that it ends
+
 
 class InputError(RadarstreamError):
     """A record that cannot be used, with the reason an operator can count and act on."""
@@ -55,6 +61,29 @@ class InputError(RadarstreamError):
 
 class ModelError(RadarstreamError):
     """A model call failed or returned something that is not an answer of its kind."""
+
+
+class ModelOutageError(ModelError):
+    """The model's service did not answer, or not sensibly: no request is to blame."""
+
+
+class PartialModelError(ModelError):
+    """Requests of a batch failed on their own, each after its own attempts: do not ask again.
+
+    `outcomes` has one entry per request, in order: its result, or the ModelError it failed with.
+    """
+
+    def __init__(self, outcomes: Sequence[object]) -> None:
+        failures = [outcome for outcome in outcomes if isinstance(outcome, ModelError)]
+        if not failures:
+            raise ValueError("no outcome is a failure")
+        super().__init__(
+            f"{len(failures)} of {len(outcomes)} failed, the first with: {failures[0]}"
+        )
+        self.outcomes: Sequence[Any] = outcomes
+
+    def __reduce__(self) -> tuple[type["PartialModelError"], tuple[Sequence[object]]]:
+        return PartialModelError, (self.outcomes,)
 
 
 class EvidenceError(RadarstreamError, ValueError):
@@ -79,3 +108,5 @@ class SearchError(RadarstreamError):
 
 class ConfigurationError(RadarstreamError):
     """Settings or installation are wrong; the message says what to change."""
+
+    exit_code = 2

@@ -1,11 +1,13 @@
 """One answer per document, from that document alone."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 from pipelines.signals.parsing import parse_answer
 from pipelines.signals.ports import Generator
 from pipelines.signals.prompts import build_prompt
-from pipelines.signals.responses import completion_texts
+from pipelines.signals.responses import all_answered, completion_texts
+from schemas.errors import ModelError
 from schemas.evidence import AtomicAnswer
 from schemas.prompt import Task
 from schemas.snapshot import SearchSnapshot
@@ -14,12 +16,24 @@ from schemas.snapshot import SearchSnapshot
 def answer_documents(
     generator: Generator, snapshots: Sequence[SearchSnapshot]
 ) -> list[tuple[AtomicAnswer, ...]]:
-    """Answer every document of every snapshot in one model batch, order preserved."""
+    """Answer every document of every snapshot in one model batch, order preserved.
+
+    Raises PartialModelError, one outcome per snapshot, when single documents were not answered.
+    """
     prompts = [
         build_prompt(Task.ATOMIC_ANSWER, snapshot.query.text, (document.passage,))
         for snapshot in snapshots
         for document in snapshot.documents
     ]
-    texts = completion_texts(generator.complete(prompts), len(prompts))
-    answers = iter([parse_answer(text) for text in texts])
-    return [tuple(next(answers) for _ in snapshot.documents) for snapshot in snapshots]
+    texts = iter(completion_texts(generator, prompts))
+    return all_answered([parse_all(list(islice(texts, len(s.documents)))) for s in snapshots])
+
+
+def parse_all(texts: Sequence[str | ModelError]) -> tuple[AtomicAnswer, ...] | ModelError:
+    """Parse the answers of one snapshot; the first failure among them stands for it."""
+    answers = []
+    for text in texts:
+        if isinstance(text, ModelError):
+            return text
+        answers.append(parse_answer(text))
+    return tuple(answers)

@@ -73,10 +73,10 @@ def asking(
 
 
 def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
-    """Complete every prompt in one call."""
+    """Complete every prompt in one call; a prompt that failed on its own is its ModelError."""
     prompts = [build_prompt(r.task, r.question, r.passages) for r in requests]
-    texts = completion_texts(models.generator.complete(prompts), len(prompts))
-    return [parse_answer(text) for text in texts]
+    texts = completion_texts(models.generator, prompts)
+    return [text if isinstance(text, ModelError) else parse_answer(text) for text in texts]
 
 
 def relate_all(requests: Sequence[Relate], models: Models) -> list[Any]:

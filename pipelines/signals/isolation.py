@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from schemas.errors import ModelError
+from schemas.errors import ModelError, PartialModelError
 
 InT = TypeVar("InT")
 OutT = TypeVar("OutT")
@@ -12,9 +12,14 @@ OutT = TypeVar("OutT")
 def isolating(
     call: Callable[[Sequence[InT]], Sequence[OutT]], batch: Sequence[InT]
 ) -> list[OutT | ModelError]:
-    """Call with the whole batch; if that fails, one by one. What still fails is its ModelError."""
+    """Call with the whole batch; what failed is its ModelError.
+
+    A call that says which items failed is believed. One that does not is repeated item by item.
+    """
     try:
         return [*call(batch)]
+    except PartialModelError as error:
+        return [*error.outcomes]
     except ModelError as error:
         if len(batch) == 1:
             return [error]

@@ -1,19 +1,39 @@
 """Model responses checked at the edge: a malformed one is a failed call, never evidence."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from schemas.errors import ModelError
+from pipelines.signals.ports import Generator
+from schemas.errors import ModelError, PartialModelError
 from schemas.evidence import FloatArray
-from schemas.prompt import Completion
+from schemas.prompt import Completion, Prompt
+
+OutT = TypeVar("OutT")
 
 
-def completion_texts(completions: Sequence[Completion], count: int) -> list[str]:
-    """Return the texts if there is one completion per prompt; ModelError otherwise."""
-    if len(completions) != count:
-        raise ModelError(f"expected {count} completions, got {len(completions)}")
-    return [completion.text for completion in completions]
+def completion_texts(generator: Generator, prompts: Sequence[Prompt]) -> list[str | ModelError]:
+    """Complete the prompts in one call; a prompt that failed on its own is its ModelError.
+
+    Raises ModelError when the call failed as a whole or does not give one completion per prompt.
+    """
+    completions: Sequence[Completion | ModelError]
+    try:
+        completions = generator.complete(prompts)
+    except PartialModelError as error:
+        completions = error.outcomes
+    if len(completions) != len(prompts):
+        raise ModelError(f"expected {len(prompts)} completions, got {len(completions)}")
+    return [c if isinstance(c, ModelError) else c.text for c in completions]
+
+
+def all_answered(outcomes: Sequence[OutT | ModelError]) -> list[OutT]:
+    """Return the outcomes if none failed; PartialModelError otherwise."""
+    answered = [outcome for outcome in outcomes if not isinstance(outcome, ModelError)]
+    if len(answered) < len(outcomes):
+        raise PartialModelError(outcomes)
+    return answered
 
 
 def relation_rows(rows: FloatArray, count: int) -> FloatArray:
