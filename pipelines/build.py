@@ -58,6 +58,10 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
                 from connectors.models.llama_cpp import LlamaCpp
 
                 return LlamaCpp(settings.model_path, slots=settings.slots, threads=settings.threads)
+        case s.OpenAiGenerator():
+            from connectors.models.openai_http.generator import OpenAiGenerator
+
+            return OpenAiGenerator(settings)
         case s.TransformersGenerator():
             with naming_extra("gpu"):
                 from connectors.models.local_weights import model_directory

@@ -18,7 +18,7 @@ from connectors.models.gguf_weights import (
     embedded_sha256,
     file_sha256,
 )
-from connectors.models.rendering import RENDERING_VERSION, completion_text
+from connectors.models.rendering import RENDERING_VERSION, completion_text, with_passages
 from schemas.errors import ModelError
 from schemas.prompt import Completion, Prompt
 
@@ -92,7 +92,7 @@ class LlamaCpp:
             if characters < _SHORTEST_PASSAGE:
                 break
             characters //= 2
-            prompt = _with_passages(prompt, characters)
+            prompt = with_passages(prompt, characters)
         raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
 
     def _request(self, texts: list[str], max_tokens: int) -> list[str] | None:
@@ -182,17 +182,6 @@ def _in_order(response: dict[str, Any], expected: int) -> list[str]:
     if sorted(replies) != list(range(expected)):
         raise ModelError(f"llama.cpp answered {len(replies)} of {expected} prompts")
     return [replies[index] for index in range(expected)]
-
-
-def _with_passages(prompt: Prompt, characters: int) -> Prompt:
-    return Prompt(
-        task=prompt.task,
-        instruction=prompt.instruction,
-        shots=prompt.shots,
-        question=prompt.question,
-        passages=tuple(passage[:characters] for passage in prompt.passages),
-        max_tokens=prompt.max_tokens,
-    )
 
 
 def _checksum(path: Path) -> str:

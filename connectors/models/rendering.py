@@ -6,6 +6,7 @@ impossible for a passage to forge the delimiters around it or a model's control 
 
 import re
 from collections import Counter
+from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
@@ -64,6 +65,11 @@ def neutral(text: str) -> str:
     one_line = " ".join(text.encode("utf-8", "replace").decode().split())
     guarded = _CONTROL_TOKEN.sub(lambda match: "‹" if match[0] == "<" else "(", one_line)
     return _FORGED_LABEL.sub(r"\1 -", guarded)
+
+
+def with_passages(prompt: Prompt, characters: int) -> Prompt:
+    """Return the prompt with each passage cut to `characters`."""
+    return replace(prompt, passages=tuple(text[:characters] for text in prompt.passages))
 
 
 def _completion_block(task: Task, passages: tuple[str, ...], question: str) -> str:

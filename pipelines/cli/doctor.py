@@ -22,6 +22,7 @@ GIB = 2**30
 ENOUGH_DISK = 2 * GIB
 LIBRARIES = {
     "embedded": ("apache-beam", "ortools", "sqlalchemy", "xllamacpp", "sentence-transformers"),
+    "api": ("apache-beam", "ortools", "sqlalchemy", "httpx", "sentence-transformers"),
     "gpu": ("apache-beam", "ortools", "sqlalchemy", "torch", "transformers"),
     "scripted": ("apache-beam", "ortools", "sqlalchemy"),
 }
@@ -72,7 +73,7 @@ def examine(settings: Settings) -> Iterator[Check]:
 
 def reinstall(profile: Profile) -> str:
     """Say how to get what a profile needs; the scripted one needs no extra."""
-    extra = "" if profile == "scripted" else f"[{profile}]"
+    extra = {"scripted": "", "api": "[embedded]"}.get(profile, f"[{profile}]")
     return f"reinstall: pip install 'radarstream{extra}'"
 
 

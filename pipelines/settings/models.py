@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from connectors.models.openai_http.options import OpenAiOptions
 from schemas.section import Section
 
-Profile = Literal["embedded", "gpu", "scripted"]
+Profile = Literal["embedded", "api", "gpu", "scripted"]
 
 
 class LlamaCpp(Section):
@@ -25,6 +26,12 @@ class TransformersGenerator(Section):
     kind: Literal["transformers"] = "transformers"
     model: str
     batch_size: Annotated[int, Field(ge=1, description="prompts decoded at once")] = 16
+
+
+class OpenAiGenerator(OpenAiOptions):
+    """Generation by an OpenAI-compatible service."""
+
+    kind: Literal["openai"] = "openai"
 
 
 class ScriptedGenerator(Section):
@@ -67,7 +74,8 @@ class ScriptedEmbedder(Section):
 
 
 GeneratorSettings = Annotated[
-    LlamaCpp | TransformersGenerator | ScriptedGenerator, Field(discriminator="kind")
+    LlamaCpp | OpenAiGenerator | TransformersGenerator | ScriptedGenerator,
+    Field(discriminator="kind"),
 ]
 RelationSettings = Annotated[
     AnswerAgreement | CrossEncoder | ScriptedRelations, Field(discriminator="kind")
@@ -77,6 +85,11 @@ EmbedderSettings = Annotated[SentenceEmbedder | ScriptedEmbedder, Field(discrimi
 PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
     "embedded": {
         "generator": {"kind": "llama_cpp"},
+        "relations": {"kind": "answer_agreement"},
+        "embedder": {"kind": "sentence_transformers"},
+    },
+    "api": {
+        "generator": {"kind": "openai", "model": "gpt-4o-mini"},
         "relations": {"kind": "answer_agreement"},
         "embedder": {"kind": "sentence_transformers"},
     },

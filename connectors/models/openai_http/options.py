@@ -1,0 +1,72 @@
+"""How to reach an OpenAI-compatible service, how patient to be and what it costs."""
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, JsonValue, field_validator
+
+from schemas.section import Section
+
+RESERVED = frozenset({"model", "messages", "stream", "n"})
+
+
+class OpenAiOptions(Section):
+    """One model behind one endpoint: a vendor's, or a vLLM, Ollama or llama.cpp server.
+
+    The key comes from the environment: `api_key_variable` names the variable that holds it; an
+    empty name means that the service wants none. `deadline_s` is the time one snapshot may wait
+    for this model in all; its three stages share it.
+    """
+
+    base_url: Annotated[str, Field(description="up to and including the version, as …/v1")] = (
+        "https://api.openai.com/v1"
+    )
+    model: str
+    api_key_variable: str = "OPENAI_API_KEY"
+    service: Annotated[
+        str, Field(description="name of the service in model ids; empty = from the URL")
+    ] = ""
+    temperature: Annotated[
+        float | None, Field(ge=0.0, le=2.0, description="None: not sent, where it is refused")
+    ] = 0.0
+    seed: int | None = None
+    extra_body: Annotated[
+        dict[str, JsonValue], Field(description="sent along with every request; no secrets")
+    ] = {}
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    extra_tokens: Annotated[
+        int, Field(ge=0, description="room for a model that thinks before it answers")
+    ] = 0
+    concurrency: Annotated[int, Field(ge=1, le=512, description="requests in flight")] = 16
+    requests_per_minute: Annotated[float | None, Field(gt=0.0)] = None
+    deadline_s: Annotated[float, Field(gt=0.0, description="total, per snapshot")] = 60.0
+    call_timeout_s: Annotated[float, Field(gt=0.0, description="of one attempt")] = 20.0
+    attempts: Annotated[int, Field(ge=1, description="tries of one request")] = 4
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 0.5
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 8.0
+    failures_to_open: Annotated[
+        int, Field(ge=1, description="failed requests in a row that open the circuit")
+    ] = 5
+    cool_down_s: Annotated[
+        float, Field(gt=0.0, description="how long an open circuit refuses requests")
+    ] = 30.0
+    price_in: Annotated[float, Field(ge=0.0, description="per million prompt tokens")] = 0.0
+    price_out: Annotated[float, Field(ge=0.0, description="per million completion tokens")] = 0.0
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_address(cls, value: str) -> str:
+        """Refuse what is no plain address; a key in it would end up in logs and records."""
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("must start with http:// or https:// and name a host")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("must have no user, password, query or fragment")
+        return value.rstrip("/")
+
+    @field_validator("extra_body")
+    @classmethod
+    def _additional_only(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if clash := sorted(RESERVED & value.keys()):
+            raise ValueError(f"cannot set {', '.join(clash)}")
+        return value
