@@ -1,6 +1,7 @@
 """Entry point: registers the commands and turns the project's errors into exit codes.
 
-Exit codes: 0 done; 1 a model, database or input failed; 2 wrong usage or settings.
+Exit codes: 0 done; 1 a model, database, broker or input failed; 2 wrong usage or settings; 3 too
+many inputs of a job are dead.
 """
 
 import logging
@@ -12,9 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from pipelines.cli.doctor import doctor
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
+from pipelines.cli.run import run
 from pipelines.cli.simulate import simulate
 from pipelines.cli.terminal import printable, stderr
-from schemas.errors import ConfigurationError, RadarstreamError
+from schemas.errors import RadarstreamError
 
 ERROR_CHARACTERS = 2_000
 
@@ -29,6 +31,7 @@ app.command()(simulate)
 app.command()(replay)
 app.command()(report)
 app.command()(doctor)
+app.command()(run)
 
 
 def main() -> None:
@@ -41,4 +44,4 @@ def main() -> None:
     except (RadarstreamError, OSError, SQLAlchemyError) as error:
         message = printable(f"error: {error}", ERROR_CHARACTERS)
         stderr.print(message, style="bold red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+        sys.exit(getattr(error, "exit_code", 1))

@@ -10,6 +10,8 @@ from schemas.events import AnswerEvent, DeadLetter
 class DeadShareError(RadarstreamError):
     """More than the permitted share of the last inputs became dead letters."""
 
+    exit_code = 3
+
 
 class DeadShare:
     """Watches the share of dead letters among the last `window` inputs; 1 permits any."""

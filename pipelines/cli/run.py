@@ -1,0 +1,49 @@
+"""`radarstream run`: the continuous job."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.settings import JobSettings, Profile, Settings, load_settings
+
+
+def run(
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    partitions: Annotated[
+        str, typer.Option(help="Read these partitions only, e.g. '0,1,2'; default: all.")
+    ] = "",
+    group: Annotated[
+        bool, typer.Option("--group", help="Share the partitions with other workers of the group.")
+    ] = False,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Stop when everything in the topic is answered.")
+    ] = False,
+) -> None:
+    """Defend every snapshot of the topic, for as long as it runs.
+
+    Reads search.snapshots, keeps one memory row per query in the state database, writes
+    answers.defended, events.attribution and snapshots.deadletter. SIGTERM finishes the batch in
+    hand and exits 0. Exit code 3: too many inputs are dead.
+    """
+    from pipelines.job.running import run_job  # takes seconds: the other commands go without
+
+    settings = job_settings(load_settings(config, profile=profile), partitions, group)
+    run_job(settings, drain=drain)
+
+
+def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
+    """Lay the flags over the settings of the job."""
+    changes: dict[str, object] = {}
+    if group:
+        changes["membership"] = "group"
+    if partitions:
+        try:
+            changes["partitions"] = tuple(int(number) for number in partitions.split(","))
+        except ValueError:
+            raise typer.BadParameter(f"not a list of numbers: {partitions!r}") from None
+    if group and partitions:
+        raise typer.BadParameter("--group and --partitions exclude each other")
+    job = JobSettings.model_validate(settings.job.model_dump() | changes)
+    return settings.model_copy(update={"job": job})

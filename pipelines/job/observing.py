@@ -1,0 +1,100 @@
+"""Tells logs, metrics and health what the driver does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pipelines.job.health import Health
+from pipelines.job.metrics import JobMetrics
+from schemas.events import AnswerEvent, DeadLetter
+from schemas.records import RawRecord
+
+
+@dataclass
+class Observer:
+    """Fits `JobObserver`. `outbox_depth` counts the unsent events; `log` is a structlog logger."""
+
+    log: Any
+    metrics: JobMetrics
+    health: Health
+    outbox_depth: Callable[[], int]
+    batch_records: int = 0
+
+    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None:
+        """Count what was read."""
+        self.health.tick()
+        self.health.passed("broker", bool(lag))
+        self.batch_records = len(records)
+        self.metrics.polled(records, lag)
+
+    def held_back(self, count: int) -> None:
+        """Show how much waits."""
+        self.metrics.held_back(count)
+
+    def took(self, stage: str, seconds: float) -> None:
+        """Time a stage."""
+        self.health.tick()
+        if stage == "batch":
+            self.metrics.batch_seconds(seconds, self.batch_records)
+        else:
+            self.metrics.stage_seconds(stage, seconds)
+
+    def published(self, count: int) -> None:
+        """Count what was published."""
+        self.health.passed("database")
+        self.metrics.published(count, self.outbox_depth())
+
+    def committed(self, next_offsets: Mapping[int, int]) -> None:
+        """Note the commit."""
+        self.metrics.committed()
+        for partition, offset in next_offsets.items():
+            self.log.debug("committed", partition=partition, offset=offset)
+
+    def outcomes(self, outcomes: Sequence[AnswerEvent | DeadLetter], now: datetime) -> None:
+        """Count and log every answer and dead letter."""
+        self.metrics.outcomes(outcomes, now)
+        if any(isinstance(outcome, AnswerEvent) for outcome in outcomes):
+            self.health.passed("models")
+        for outcome in outcomes:
+            if isinstance(outcome, AnswerEvent):
+                self.answered(outcome)
+            else:
+                self.log.warning(
+                    "parked",
+                    reason=outcome.reason.value,
+                    disposition=outcome.disposition,
+                    source=outcome.source,
+                    position=outcome.position,
+                )
+
+    def answered(self, event: AnswerEvent) -> None:
+        """Log one answer, without a word of it."""
+        kept = len(event.verdict.kept_ranks)
+        self.log.info(
+            "answered",
+            query_id=event.query_id,
+            step=event.step,
+            snapshot_id=event.snapshot_id,
+            kept=kept,
+            rejected=len(event.verdict.documents) - kept,
+            memory=event.verdict.memory.decision.value,
+            changed=event.changed,
+            abstained=event.abstention is not None,
+        )
+
+    def retried(self, stage: str, error: BaseException) -> None:
+        """Count and log a failure that may heal."""
+        self.health.tick()
+        self.health.passed("broker" if stage in ("poll", "commit") else "database", False)
+        self.metrics.retried(stage, type(error).__name__)
+        self.log.warning("trying again", stage=stage, error_class=type(error).__name__)
+
+    def broken(self, record: RawRecord, error: BaseException) -> None:
+        """Log a defect of ours, to be reported."""
+        self.log.error(
+            "a record breaks the graph",
+            source=record.source,
+            position=record.position,
+            error_class=type(error).__name__,
+        )
