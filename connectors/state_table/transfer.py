@@ -1,0 +1,188 @@
+"""The state as a file of JSON lines: a backup, and the way from SQLite to PostgreSQL and back.
+
+A header line, one line per row `{"table":…,"row":{column:…}}` with bytes as base64, and an end
+line with the number of rows, so that a file that was cut off is recognised. The outbox and the
+response cache are not in it: unsent events belong to the topics, cached answers can be had again.
+"""
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Column, Connection, Engine, Integer, Table, and_, select
+
+from connectors.state_table.migration import HEAD
+from connectors.state_table.tables import (
+    MEMORY,
+    SEARCH_CREDITS,
+    SOURCE_LEDGER,
+    WATCHLIST,
+    dialect_insert,
+)
+from schemas.codec.json_text import JsonObject, parse_object
+from schemas.codec.state import decode_state
+from schemas.codec.wire import compact_json
+from schemas.errors import InputError, ReasonClass, StateConflictError
+
+FORMAT: Final = "radarstream.state"
+FORMAT_VERSION: Final = 1
+LINE_BYTES: Final = 16 * 2**20
+ROWS_AT_ONCE: Final = 1_000
+TABLES: Final = {t.name: t for t in (MEMORY, WATCHLIST, SEARCH_CREDITS, SOURCE_LEDGER)}
+# What never goes down in a row that develops.
+_AGES: Final = {
+    "memory": ("step", "as_of_ms"),
+    "watchlist": ("updated_ms",),
+    "search_credits": ("used",),
+    "source_ledger": ("updated_ms",),
+}
+_VERDICTS: Final = (None, "pardoned", "blocked")
+
+
+def export_lines(engine: Engine) -> Iterator[str]:
+    """Yield the lines, each with its newline, of the database as it is at one moment."""
+    with engine.connect() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection.execution_options(isolation_level="REPEATABLE READ")
+        header = {"format": FORMAT, "version": FORMAT_VERSION, "schema": HEAD}
+        yield compact_json(header) + "\n"
+        count = 0
+        for table in TABLES.values():
+            statement = select(table).order_by(*table.primary_key)
+            rows = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(statement)
+            for row in rows.mappings():
+                plain = {name: _plain(value) for name, value in row.items()}
+                yield compact_json({"table": table.name, "row": plain}) + "\n"
+                count += 1
+        yield compact_json({"rows": count}) + "\n"
+
+
+def import_file(engine: Engine, file: Path, *, replace: bool = False) -> dict[str, int]:
+    """Write the rows of an exported file over those of the same keys; return them per table.
+
+    Every line is checked before the first is written, and all are written or none. Raises
+    InputError, naming the line, and StateConflictError when a row has developed further here than
+    in the file, unless `replace`. Rows that are not in the file stay.
+    """
+    for _ in read_rows(file):
+        pass
+    with engine.begin() as connection:
+        written: Counter[str] = Counter()
+        for table, row in read_rows(file):
+            if not _write(connection, table, row, replace):
+                key = next(iter(table.primary_key)).name
+                raise StateConflictError(
+                    f"{table.name} row {row[key]!r} is newer here than in {file.name}; nothing "
+                    "was imported (--replace takes the file's)"
+                )
+            written[table.name] += 1
+    return dict(written)
+
+
+def read_rows(file: Path) -> Iterator[tuple[Table, dict[str, Any]]]:
+    """Yield the checked rows of an exported file. Raises InputError, naming the line."""
+    number = rows = 0
+    with file.open("rb") as stream:
+        while line := stream.readline(LINE_BYTES + 1):
+            number += 1
+            with _naming(f"{file.name}:{number}"):
+                value = parse_object(line, max_bytes=LINE_BYTES)
+                if number == 1:
+                    _check_header(value)
+                elif value.keys() == {"rows"}:
+                    _check_end(value["rows"], rows, stream.read(1))
+                    return
+                else:
+                    yield _parsed(value)
+                    rows += 1
+    raise InputError(ReasonClass.MALFORMED_JSON, f"{file.name} is cut off after line {number}")
+
+
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.reason, f"{place}: {error.detail}") from None
+
+
+def _check_header(value: JsonObject) -> None:
+    if value.get("format") != FORMAT:
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, "this is not an exported state")
+    if value.get("version") != FORMAT_VERSION:
+        raise InputError(
+            ReasonClass.UNKNOWN_SCHEMA, f"the format is not of version {FORMAT_VERSION}"
+        )
+
+
+def _check_end(announced: Any, found: int, rest: bytes) -> None:
+    if announced != found:
+        raise InputError(ReasonClass.MISSING_FIELD, f"{announced} rows announced, {found} found")
+    if rest:
+        raise InputError(ReasonClass.MALFORMED_JSON, "something follows the end line")
+
+
+def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
+    if value.keys() != {"table", "row"} or not isinstance(value["row"], dict):
+        raise InputError(ReasonClass.UNKNOWN_FIELD, "a line is not {table, row}")
+    table = TABLES.get(value["table"]) if isinstance(value["table"], str) else None
+    if table is None:
+        raise InputError(ReasonClass.UNKNOWN_FIELD, "there is no such table")
+    given = value["row"]
+    if given.keys() != set(table.columns.keys()):
+        raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
+    row = {column.name: _value(column, given[column.name]) for column in table.columns}
+    _check_meaning(table, row)
+    return table, row
+
+
+def _value(column: Column[Any], value: Any) -> Any:
+    """Return the value as the column takes it. Raises InputError."""
+    if value is None and column.nullable:
+        return None
+    kind = column.type.python_type
+    if kind is bytes and isinstance(value, str):
+        try:
+            return b64decode(value, validate=True)
+        except (Base64Error, ValueError):
+            raise InputError(ReasonClass.WRONG_TYPE, f"{column.name} is not base64") from None
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise InputError(ReasonClass.WRONG_TYPE, f"{column.name} is not of type {kind.__name__}")
+    if type(column.type) is Integer and abs(value) >= 2**31:
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"{column.name} is too large")
+    return value
+
+
+def _check_meaning(table: Table, row: dict[str, Any]) -> None:
+    if table is MEMORY:
+        decode_state(row["state"])
+        if row["step"] < 1 or row["log_high_offset"] < row["log_offset"]:
+            raise InputError(ReasonClass.OUT_OF_RANGE, "step or log_high_offset is too small")
+    elif table is WATCHLIST:
+        parse_object(row["entry"].encode(), max_bytes=LINE_BYTES)
+    elif table is SOURCE_LEDGER and row["verdict"] not in _VERDICTS:
+        raise InputError(ReasonClass.WRONG_TYPE, "verdict is neither pardoned nor blocked")
+
+
+def _write(connection: Connection, table: Table, row: dict[str, Any], replace: bool) -> bool:
+    insert = dialect_insert(connection, table)
+    ahead = [table.c[name] <= insert.excluded[name] for name in _AGES[table.name]]
+    upsert = insert.on_conflict_do_update(
+        index_elements=list(table.primary_key),
+        set_={c.name: insert.excluded[c.name] for c in table.columns if not c.primary_key},
+        where=None if replace else and_(*ahead),
+    )
+    counted = upsert.execution_options(preserve_rowcount=True)
+    return connection.execute(counted, row).rowcount == 1
+
+
+def _plain(value: Any) -> Any:
+    return b64encode(value).decode("ascii") if isinstance(value, bytes) else value
