@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from schemas.section import Section
 
@@ -37,14 +37,45 @@ class JobSettings(Section):
     ] = 200
 
 
+def host_and_port(listen: str) -> tuple[str, int]:
+    """Take `host:port` or `[address]:port` apart. Raises ValueError.
+
+    >>> host_and_port("[::1]:9464")
+    ('::1', 9464)
+    """
+    host, colon, port = listen.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    bracketed = host == f"[{bare}]"
+    if not (colon and bare and port.isascii() and port.isdigit() and int(port) < 2**16):
+        raise ValueError("must be host:port, for example 127.0.0.1:9464")
+    if ":" in bare and not bracketed:
+        raise ValueError("an IPv6 address goes in brackets, for example [::1]:9464")
+    return bare, int(port)
+
+
+def checked_listen(listen: str) -> str:
+    """Refuse what is neither empty nor `host:port`. Raises ValueError."""
+    if listen:
+        host_and_port(listen)
+    return listen
+
+
 class TelemetrySettings(Section):
     """Logs, metrics, health and traces."""
 
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     listen: Annotated[
-        str, Field(description="host:port of /metrics, /healthz and /readyz; empty = none")
+        str,
+        AfterValidator(checked_listen),
+        Field(description="host:port of /metrics, /healthz and /readyz; empty = none"),
     ] = "127.0.0.1:9464"
+    silence_s: Annotated[
+        float, Field(gt=0.0, description="longest silence of the loop that /healthz forgives")
+    ] = 180.0
+    busy_silence_s: Annotated[float, Field(gt=0.0, description="the same while a model works")] = (
+        1_800.0
+    )
     traces: Annotated[
         bool, Field(description="OpenTelemetry traces, configured by the OTEL_… variables")
     ] = False

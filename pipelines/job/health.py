@@ -1,0 +1,77 @@
+"""Whether the job lives and whether it is ready, as its loop and its models last showed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from time import monotonic
+from typing import Literal
+
+Check = Literal["broker", "database", "models"]
+CHECKS: tuple[Check, ...] = ("broker", "database", "models")
+
+
+class Health:
+    """Signs of life; safe to use from any thread.
+
+    The job lives while its last sign is younger than `limit_s` seconds, or `busy_limit_s` while a
+    model works: a batch on a slow model is no hang. It is ready once every check has passed; a
+    check that fails later takes that back. Nothing is probed here: those who use the broker, the
+    database and the models tell.
+    """
+
+    def __init__(
+        self, limit_s: float, busy_limit_s: float, now: Callable[[], float] = monotonic
+    ) -> None:
+        self._limit_s = limit_s
+        self._busy_limit_s = busy_limit_s
+        self._now = now
+        self._lock = Lock()
+        self._last_sign = now()
+        self._busy: list[str] = []
+        self._passed: dict[Check, bool] = dict.fromkeys(CHECKS, False)
+
+    def tick(self) -> None:
+        """Give a sign of life."""
+        self._last_sign = self._now()
+
+    @contextmanager
+    def busy(self, stage: str) -> Iterator[None]:
+        """Allow the enclosed work its time; made to be one of a Meter's `observers`."""
+        with self._lock:
+            self._busy.append(stage)
+        self.tick()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy.remove(stage)
+            self.tick()
+
+    def passed(self, check: Check, passed: bool = True) -> None:  # noqa: FBT001, FBT002 reads well
+        """Tell how a check went."""
+        self._passed[check] = passed
+
+    @property
+    def silence_s(self) -> float:
+        """Seconds since the last sign of life."""
+        return max(0.0, self._now() - self._last_sign)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the last sign is young enough."""
+        return self.silence_s <= (self._busy_limit_s if self._busy else self._limit_s)
+
+    @property
+    def ready(self) -> bool:
+        """Whether every check has passed."""
+        return all(self._passed.values())
+
+    def life(self) -> dict[str, object]:
+        """Return the body of /healthz."""
+        with self._lock:
+            busy = list(self._busy)
+        return {"alive": self.alive, "silence_s": round(self.silence_s, 3), "busy": busy}
+
+    def readiness(self) -> dict[str, object]:
+        """Return the body of /readyz."""
+        return {"ready": self.ready, "checks": dict(self._passed)}
