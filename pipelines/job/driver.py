@@ -7,9 +7,9 @@ publishes what was not yet marked as sent. Everything outside comes in as an arg
 tests can run the loop on a simulated broker, database and clock.
 """
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from time import perf_counter
 from typing import TypeVar
 
@@ -48,7 +48,7 @@ class Driver:
     observer: JobObserver
     settings: JobSettings
     stopping: Callable[[], bool]
-    random: random.Random = field(default_factory=random.Random)
+    random: Random = field(default_factory=Random)
     committed: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class Driver:
 
     def folded(self, records: Sequence[RawRecord]) -> list[Outcome]:
         """Run the graph; a record that breaks it even alone becomes a dead letter."""
-        started = perf_counter()
+        started = self.clock.monotonic()
         try:
             outcomes = self.timed("batch", lambda: self.batch(records))
         except Exception as error:
@@ -127,7 +127,7 @@ class Driver:
                 return [self.park(records[0], refusal)]
             middle = len(records) // 2
             return self.folded(records[:middle]) + self.folded(records[middle:])
-        self.fit_batch_size((perf_counter() - started) / len(records))
+        self.fit_batch_size((self.clock.monotonic() - started) / len(records))
         return outcomes
 
     def fit_batch_size(self, seconds_a_record: float) -> None:
