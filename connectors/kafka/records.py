@@ -1,0 +1,46 @@
+"""A consumer's record as a raw record: bytes, place and what makes them unusable."""
+
+from typing import Any
+
+from schemas.errors import ReasonClass
+from schemas.records import LogPosition, RawRecord
+
+ATTEMPTS_HEADER = "radarstream-attempts"
+LONGEST_COUNT = 6  # digits
+
+
+def raw_record(record: Any, epoch: str, message_bytes: int) -> RawRecord:
+    """Name a record for ever by `epoch/topic/partition` and offset.
+
+    A tombstone, and a record above `message_bytes`, which no dead letter could carry, are marked
+    as unusable; of the latter the first `message_bytes` are kept.
+    """
+    payload: bytes = record.value or b""
+    reason, detail = None, ""
+    if record.value is None:
+        reason, detail = ReasonClass.MALFORMED_JSON, "a record without a value"
+    elif len(payload) > message_bytes:
+        reason = ReasonClass.OVERSIZED_RECORD
+        detail = f"{len(payload)} bytes, more than {message_bytes}; its start is kept"
+        payload = payload[:message_bytes]
+    return RawRecord(
+        source=f"{epoch}/{record.topic}/{record.partition}",
+        position=record.offset,
+        payload=payload,
+        reason=reason,
+        detail=detail,
+        log=LogPosition(epoch, record.partition, record.offset),
+        attempts=attempts(record.headers),
+    )
+
+
+def attempts(headers: list[tuple[str, bytes]]) -> int:
+    """Read how often the record was tried; 1 when it does not say so, or says nonsense.
+
+    >>> attempts([("radarstream-attempts", b"3")]), attempts([("radarstream-attempts", b"-3")])
+    (3, 1)
+    """
+    text = dict(headers or []).get(ATTEMPTS_HEADER) or b""
+    if text.isdigit() and len(text) <= LONGEST_COUNT:
+        return max(1, int(text))
+    return 1

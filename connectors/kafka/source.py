@@ -1,0 +1,226 @@
+"""The log of snapshots: records with their place, read again from the last commit."""
+
+import logging
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from time import monotonic
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
+
+from connectors.kafka.clients import POLL_RECORDS, broker_errors, open_consumer
+from connectors.kafka.identity import log_epoch
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.rebalancing import Revocations
+from connectors.kafka.records import raw_record
+from schemas.errors import BrokerError, ConfigurationError
+from schemas.records import RawRecord
+
+SNAPSHOTS = "search.snapshots"
+CLOSE_MS = 2_000
+SILENCE_S = 15.0  # without a record for so long, ask whether the broker still answers
+PROBE_MS = 5_000
+logger = logging.getLogger(__name__)
+
+
+class KafkaLog:
+    """The snapshot topic, read by partition.
+
+    With `membership` "assign", this worker reads all partitions or the given ones, as nobody
+    tells it otherwise: joining takes no time, and two workers with the same partition repeat each
+    other's work without harm. With "group", the broker splits the partitions among the workers
+    that run, and takes them away again.
+
+    Connects when it is first polled, and again after an error. With "assign" it then goes on at
+    the next record that was not yet returned, so a caller that keeps what it polled neither
+    loses nor doubles anything; with "group" it goes on at the last commit. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        options: KafkaOptions,
+        *,
+        membership: Literal["assign", "group"] = "assign",
+        partitions: Collection[int] = (),
+        topic: str = SNAPSHOTS,
+    ) -> None:
+        if partitions and membership == "group":
+            raise ConfigurationError("in a group the broker gives the partitions: name none")
+        self._options = options
+        self._topic = options.topic(topic)
+        self._wanted = frozenset(partitions)
+        self._in_group = membership == "group"
+        self._consumer: KafkaConsumer | None = None
+        self._epoch = ""
+        self._partitions: frozenset[int] = frozenset()
+        self._next: dict[int, int] = {}  # by partition, the first offset not yet returned
+        self._fetched: deque[Any] = deque()  # decoded, not yet returned
+        self._revocations = Revocations()
+        self._lag: dict[int, int] = {}
+        self._heard = monotonic()
+
+    def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
+        """Return new records, offsets ascending within a partition; none after the time-out.
+
+        Returns as soon as there is something. Raises BrokerError when the broker fails or does
+        not answer, ConfigurationError when a partition that was asked for does not exist.
+        """
+        deadline = monotonic() + timeout_s
+        with self._connected("read snapshots") as consumer:
+            polled: list[Any] = []
+            size = 0
+            while len(polled) < max_records and size < max_bytes:
+                if not self._fetched:
+                    wait_s = 0.0 if polled else max(0.0, deadline - monotonic())
+                    room = min(POLL_RECORDS, max_records - len(polled))
+                    self._fetch(consumer, wait_s, room, polled)
+                if not self._fetched:
+                    break
+                polled.append(self._fetched.popleft())
+                size += len(polled[-1].value or b"")
+            self._check(consumer, heard=bool(polled))
+            self._advance(polled)
+            self._measure_lag(consumer)
+        return [raw_record(r, self._epoch, self._options.message_bytes) for r in polled]
+
+    def partitions(self) -> frozenset[int]:
+        """Partitions read at present; none before the first poll."""
+        return self._partitions
+
+    def commit(self, next_offsets: Mapping[int, int]) -> None:
+        """Remember per partition where to read on after a restart. Raises BrokerError.
+
+        Left out are partitions that another worker has now, and offsets that this log never
+        returned because it was created anew since.
+        """
+        with self._connected("commit offsets") as consumer:
+            held = {
+                TopicPartition(self._topic, partition): OffsetAndMetadata(offset, "", -1)
+                for partition, offset in next_offsets.items()
+                if partition in self._partitions and offset <= self._next.get(partition, 0)
+            }
+            if held:
+                timeout_ms = int(self._options.request_timeout_s * 1000)
+                consumer.commit(held, timeout_ms=timeout_ms)
+
+    def lag(self) -> dict[int, int]:
+        """Records per partition that were not yet returned, as far as the last poll could tell."""
+        return dict(self._lag)
+
+    def close(self) -> None:
+        """Disconnect; in a group, the others get the partitions at once."""
+        consumer, self._consumer = self._consumer, None
+        self._fetched.clear()
+        if consumer is not None:
+            with suppress(KafkaError, OSError):
+                consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _connected(self, action: str) -> Iterator[KafkaConsumer]:
+        """Give a working consumer; after an error the next call gets a new one."""
+        try:
+            if self._consumer is None:
+                self._connect()
+            with broker_errors(action):
+                yield self._consumer
+        except (BrokerError, ConfigurationError) as error:
+            # Out of the group only for now: the same consumer joins again in its next poll.
+            if not isinstance(error.__cause__, (CommitFailedError, RebalanceInProgressError)):
+                self.close()
+            raise
+
+    def _connect(self) -> None:
+        group = self._options.group
+        consumer = open_consumer(self._options, group=group, max_records=POLL_RECORDS)
+        self._consumer = consumer
+        self._heard = monotonic()
+        with broker_errors(f"find the partitions of {self._topic}"):
+            existing = frozenset(consumer.partitions_for_topic(self._topic))
+        if not existing:
+            raise BrokerError(f"there is no topic {self._topic}: radarstream topics create")
+        self._note_epoch(log_epoch(consumer, self._topic))
+        if self._in_group:
+            self._partitions, self._next, self._lag = frozenset(), {}, {}
+            self._revocations = Revocations()
+            consumer.subscribe([self._topic], listener=self._revocations)
+            return
+        if missing := self._wanted - existing:
+            raise ConfigurationError(f"{self._topic} has no partition {min(missing)}")
+        self._partitions = self._wanted or existing
+        consumer.assign([TopicPartition(self._topic, p) for p in sorted(self._partitions)])
+        for partition, offset in self._next.items():
+            consumer.seek(TopicPartition(self._topic, partition), offset)
+
+    def _fetch(self, consumer: KafkaConsumer, wait_s: float, room: int, polled: list[Any]) -> None:
+        """Fetch into `_fetched`; drop what belongs to partitions lost meanwhile."""
+        batches = consumer.poll(timeout_ms=int(wait_s * 1000), max_records=room)
+        for partition in self._revocations.taken():
+            self._next.pop(partition, None)
+            self._lag.pop(partition, None)
+            polled[:] = [record for record in polled if record.partition != partition]
+        if self._in_group:
+            self._partitions = frozenset(tp.partition for tp in consumer.assignment())
+        for records in batches.values():
+            self._fetched.extend(records)
+
+    def _check(self, consumer: KafkaConsumer, *, heard: bool) -> None:
+        """Notice a log that was created anew, grew or fell silent; raises BrokerError."""
+        if heard:
+            self._heard = monotonic()
+        elif monotonic() - self._heard > SILENCE_S:
+            some = TopicPartition(self._topic, min(self._partitions, default=0))
+            consumer.beginning_offsets([some], timeout_ms=PROBE_MS)
+            self._heard = monotonic()
+        existing = frozenset(consumer.partitions_for_topic(self._topic))
+        grown = not self._in_group and not self._wanted and existing != self._partitions
+        if grown or log_epoch(consumer, self._topic) != self._epoch:
+            raise BrokerError(f"{self._topic} has changed: reading on in a moment")
+
+    def _note_epoch(self, epoch: str) -> None:
+        if self._epoch and epoch != self._epoch:
+            logger.warning("topic %s was created anew; reading it from its start", self._topic)
+            self._next = dict.fromkeys(self._next, 0)
+            self._lag = {}
+        self._epoch = epoch
+
+    def _advance(self, polled: list[Any]) -> None:
+        for record in polled:
+            expected = self._next.get(record.partition, record.offset)
+            if record.offset < expected:
+                logger.warning(
+                    "partition %d of %s was cut back from offset %d; reading on at %d",
+                    *(record.partition, self._topic, expected, record.offset),
+                )
+            elif record.offset > expected + 1:  # one missing offset may be a transaction's marker
+                logger.warning(
+                    "partition %d of %s holds no offsets %d to %d any more",
+                    *(record.partition, self._topic, expected, record.offset - 1),
+                )
+            self._next[record.partition] = record.offset + 1
+
+    def _measure_lag(self, consumer: KafkaConsumer) -> None:
+        waiting: dict[int, int] = {}
+        for record in self._fetched:
+            waiting.setdefault(record.partition, record.offset)
+        for partition in self._partitions:
+            place = TopicPartition(self._topic, partition)
+            end = consumer.highwater(place)  # end_offsets is not right on every broker
+            if end is not None:
+                start = waiting.get(partition)
+                if start is None:
+                    start = consumer.position(place, timeout_ms=0)
+                self._lag[partition] = max(0, end - (end if start is None else start))
