@@ -172,6 +172,11 @@ class _WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
         self.calls = 0
 
     @property
+    def wrapped(self) -> ModelT:
+        """The model that is asked for what is not stored."""
+        return self._model
+
+    @property
     def model_id(self) -> str:
         """The wrapped model's."""
         return self._model.model_id
