@@ -1,0 +1,86 @@
+"""Why a search failed, in words of ours: nothing the service sent is repeated unchecked.
+
+The official client puts the address with its `api_key` into the text of its errors, so none of
+them may travel on, neither as text nor as `__context__`: failures are built inside the handler
+and raised after it.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from schemas.errors import ConfigurationError, SearchError
+
+FRAGMENT: Final = 6  # so many characters of the key in a row are a leak
+WORDS: Final = 160
+
+
+class FailureClass(StrEnum):
+    """What went wrong; the values label metrics."""
+
+    THROTTLED = "throttled"
+    OUT_OF_SEARCHES = "out_of_searches"
+    OUT_OF_BUDGET = "out_of_budget"
+    UNAVAILABLE = "unavailable"
+    TIMEOUT = "timeout"
+    MALFORMED = "malformed"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+
+
+RETRYABLE: Final = frozenset(
+    {
+        FailureClass.THROTTLED,
+        FailureClass.UNAVAILABLE,
+        FailureClass.TIMEOUT,
+        FailureClass.MALFORMED,
+    }
+)
+# After these the service may have done the search, and counted it.
+MAY_HAVE_COST: Final = frozenset({FailureClass.TIMEOUT, FailureClass.MALFORMED})
+
+
+class SearchFailedError(SearchError):
+    """A search that failed, with its class; `retryable` follows from it."""
+
+    def __init__(self, kind: FailureClass, detail: str) -> None:
+        super().__init__(detail, retryable=kind in RETRYABLE)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[type["SearchFailedError"], tuple[FailureClass, str]]:
+        return type(self), (self.kind, str(self))
+
+
+def from_status(
+    status: int, said: object, *, key: str, variable: str
+) -> SearchFailedError | ConfigurationError:
+    """Turn an HTTP status and the service's `error` member into a failure."""
+    if status in (401, 403):
+        return ConfigurationError(f"SerpApi refused the API key in {variable} (HTTP {status})")
+    if status == 429:
+        if "run out of searches" in str(said).lower():
+            return SearchFailedError(
+                FailureClass.OUT_OF_SEARCHES, "the search account has run out of searches"
+            )
+        return SearchFailedError(
+            FailureClass.THROTTLED, "SerpApi throttles this account (HTTP 429)"
+        )
+    if status >= 500:
+        return SearchFailedError(
+            FailureClass.UNAVAILABLE, f"SerpApi is unavailable (HTTP {status})"
+        )
+    words = quotable(said, key)
+    return SearchFailedError(
+        FailureClass.REFUSED,
+        f"SerpApi refused the request (HTTP {status}){': ' + words if words else ''}",
+    )
+
+
+def quotable(said: object, key: str) -> str:
+    """Words of the service that are safe to repeat: one short line without a piece of the key."""
+    if not isinstance(said, str):
+        return ""
+    line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    pieces = (key[i : i + FRAGMENT] for i in range(max(1, len(key) - FRAGMENT + 1)))
+    if any(piece.lower() in line.lower() for piece in pieces):
+        return ""
+    return line if len(line) <= WORDS else line[: WORDS - 1] + "…"

@@ -1,0 +1,128 @@
+"""Pages of search results to ranked documents.
+
+Results are untrusted: what is not text is dropped, what is too long is cut, an address that was
+seen before, however it is spelled, counts once.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from schemas.codec import clean
+from schemas.snapshot import Document
+
+TEXT_CHARACTERS: Final = 20_000
+TITLE_CHARACTERS: Final = 500
+URL_CHARACTERS: Final = 2_000
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+TRACKING: Final = re.compile(r"utm_\w+|gclid|fbclid|msclkid|dclid|srsltid", re.IGNORECASE)
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+ENGLISH_DATE: Final = re.compile(r"([A-Z][a-z]{2}) (\d{1,2}), (\d{4})")
+ISO_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?")
+EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
+Answer = Mapping[str, Any]  # a JSON object of the service
+
+
+class Result(NamedTuple):
+    """One organic result of a page; `position` is its place there."""
+
+    position: int
+    title: str
+    url: str
+    text: str
+    published_at: datetime | None
+
+
+def page_results(answer: Answer, seen_at: datetime) -> list[Result]:
+    """Return a page's organic results by position; entries that are not results are left out."""
+    entries = answer.get("organic_results")
+    if not isinstance(entries, list):
+        return []
+    read = [
+        _result(entry, place, seen_at)
+        for place, entry in enumerate(entries, start=1)
+        if isinstance(entry, dict)
+    ]
+    usable = [result for result in read if result.url or result.text]
+    return sorted(usable, key=lambda result: result.position)
+
+
+def distinct(results: Iterable[Result]) -> list[Result]:
+    """Keep the best ranked of results with the same address; results without one are all kept."""
+    seen: set[str] = set()
+    kept = []
+    for result in results:
+        address = canonical_url(result.url)
+        if address not in seen or not address:
+            kept.append(result)
+        seen.add(address)
+    return kept
+
+
+def documents(results: Iterable[Result]) -> tuple[Document, ...]:
+    """Return documents at ranks 1, 2, ... in the order given."""
+    return tuple(
+        Document(rank, result.text, result.title, result.url, result.published_at)
+        for rank, result in enumerate(results, start=1)
+    )
+
+
+def canonical_url(url: str) -> str:
+    """Return one spelling for addresses that name the same page; the text itself if it is odd.
+
+    >>> canonical_url("HTTP://Example.org:80/a/?utm_source=x&b=1#top")
+    'example.org/a?b=1'
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return url
+    if not host:
+        return url
+    place = host if port in (None, DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{port}"
+    kept = [
+        pair
+        for pair in parse_qsl(parts.query, keep_blank_values=True)
+        if not TRACKING.fullmatch(pair[0])
+    ]
+    query = f"?{urlencode(kept)}" if kept else ""
+    return f"{place}{parts.path.rstrip('/')}{query}"
+
+
+def published_at(text: str, seen_at: datetime) -> datetime | None:
+    """Read a date only when it can mean one day: `Mar 5, 2024` or `2024-03-05…`; else None.
+
+    Midnight UTC of that day. Relative dates and other languages are not guessed at, and a day
+    that had not begun anywhere when the result was seen is no date of publication.
+    """
+    english, iso = ENGLISH_DATE.fullmatch(text.strip()), ISO_DATE.fullmatch(text.strip())
+    try:
+        if english and english[1].lower() in MONTHS:
+            month = MONTHS.index(english[1].lower()) + 1
+            day = datetime(int(english[3]), month, int(english[2]), tzinfo=UTC)
+        elif iso:
+            day = datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=UTC)
+        else:
+            return None
+    except ValueError:
+        return None
+    return day if EARLIEST <= day <= seen_at + timedelta(hours=14) else None
+
+
+def _result(entry: Mapping[str, Any], place: int, seen_at: datetime) -> Result:
+    position = entry.get("position")
+    url = _text(entry.get("link"), URL_CHARACTERS + 1)
+    return Result(
+        position=position if isinstance(position, int) and position > 0 else place,
+        title=_text(entry.get("title"), TITLE_CHARACTERS),
+        url=url if len(url) <= URL_CHARACTERS else "",  # half an address leads elsewhere
+        text=_text(entry.get("snippet"), TEXT_CHARACTERS),
+        published_at=published_at(_text(entry.get("date"), 40), seen_at),
+    )
+
+
+def _text(value: object, limit: int) -> str:
+    return clean(value[:limit]).strip() if isinstance(value, str) else ""
