@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 
-from sqlalchemy import Connection, Engine, delete, select, update
+from sqlalchemy import Connection, Engine, delete, func, select, update
 
 from connectors.state_table.outbox import insert_records
 from connectors.state_table.tables import MEMORY, OUTBOX, dialect_insert
@@ -61,6 +61,19 @@ def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
             found = connection.execute(select(MEMORY).where(MEMORY.c.query_id.in_(chunk)))
             rows.update((row.query_id, MemoryRow(*row)) for row in found)
     return rows
+
+
+def load_first(engine: Engine, limit: int) -> list[MemoryRow]:
+    """Return the first rows by query id."""
+    statement = select(MEMORY).order_by(MEMORY.c.query_id).limit(limit)
+    with engine.connect() as connection:
+        return [MemoryRow(*row) for row in connection.execute(statement)]
+
+
+def count(engine: Engine) -> int:
+    """Return how many queries have a row."""
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(MEMORY)).scalar_one()
 
 
 def log_epochs(engine: Engine) -> set[str]:

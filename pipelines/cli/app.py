@@ -15,6 +15,7 @@ from pipelines.cli.replay import replay
 from pipelines.cli.report import report
 from pipelines.cli.run import run
 from pipelines.cli.simulate import simulate
+from pipelines.cli.state import app as state
 from pipelines.cli.terminal import printable, stderr
 from schemas.errors import RadarstreamError
 
@@ -32,6 +33,7 @@ app.command()(replay)
 app.command()(report)
 app.command()(doctor)
 app.command()(run)
+app.add_typer(state, name="state")
 
 
 def main() -> None:
