@@ -12,7 +12,7 @@ def log_epoch(consumer: KafkaConsumer, topic: str) -> str:
     cluster: on such brokers, create a topic anew under another name or prefix. As the client last
     heard it; no request is made. Free of "/".
     """
-    cluster = consumer._cluster  # noqa: SLF001 the client has no public way to either id
+    cluster = consumer._cluster  # the client has no public way to either id
     identity = cluster.topic_id(topic)
     if identity is not None and UUID(str(identity)).int:
         return str(identity)

