@@ -1,6 +1,12 @@
 """What `radarstream watch` counts, for Prometheus; rules as for the job's metrics."""
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from pipelines.job.metrics import DURATIONS, build
 from schemas.snapshot import SearchSnapshot
@@ -8,36 +14,26 @@ from schemas.snapshot import SearchSnapshot
 COMPLETENESS = ("complete", "partial")
 
 
+class Counts(Protocol):
+    """What a search client counts itself; read when Prometheus asks."""
+
+    requests: int
+    retries: int
+    credits: int
+
+
 class CollectingMetrics:
     """The collector's metrics in a registry of their own. Every method is cheap and never raises.
 
-    `failure` is a class of failure from a closed set, never a message.
+    `counts` are those of the search client, if it has any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counts: Counts | None = None) -> None:
         self.registry = registry = CollectorRegistry()
-        self._searches = Counter(
-            "radarstream_searches_total", "Pages of results asked for", registry=registry
-        )
         self._failures = Counter(
             "radarstream_search_failures_total",
-            "Searches without results",
+            "Searches that gave no snapshot",
             ["failure"],
-            registry=registry,
-        )
-        self._spent = Counter(
-            "radarstream_search_credits_total", "Search credits spent", registry=registry
-        )
-        self._budget = Gauge(
-            "radarstream_search_credits_budget",
-            "Search credits that may be spent in the current period; absent without a budget",
-            ["period"],
-            registry=registry,
-        )
-        self._left = Gauge(
-            "radarstream_search_credits_left",
-            "Search credits left in the current period; absent without a budget",
-            ["period"],
             registry=registry,
         )
         self._seconds = Histogram(
@@ -48,12 +44,18 @@ class CollectingMetrics:
         )
         self._collected = Counter(
             "radarstream_snapshots_collected_total",
-            "Snapshots published, and whether every page was there",
+            "Snapshots published, and whether all that was asked for was there",
             ["completeness"],
             registry=registry,
         )
         self._documents = Counter(
             "radarstream_documents_collected_total", "Documents published", registry=registry
+        )
+        self._budget = Gauge(
+            "radarstream_search_credits_budget", "Credits that a month may cost", registry=registry
+        )
+        self._used = Gauge(
+            "radarstream_search_credits_used", "Credits spent this month", registry=registry
         )
         self._watched = Gauge(
             "radarstream_watched_queries", "Queries on the watchlist", registry=registry
@@ -69,31 +71,52 @@ class CollectingMetrics:
         self._progress.set_to_current_time()
         for completeness in COMPLETENESS:
             self._collected.labels(completeness)
+        if counts is not None:
+            registry.register(SearchMetrics(counts))
         Info("radarstream_build", "What is running", registry=registry).info(build())
         ProcessCollector(registry=registry)
 
     def watching(self, queries: int, overdue: int) -> None:
-        """Tell how many queries are watched and how many are due."""
+        """Tell how many queries are watched and how many of them are due."""
         self._watched.set(queries)
         self._overdue.set(overdue)
 
-    def searched(self, pages: int, credits_spent: int, seconds: float) -> None:
-        """Count one search, successful or not."""
-        self._searches.inc(pages)
-        self._spent.inc(credits_spent)
-        self._seconds.observe(seconds)
+    def searching(self) -> AbstractContextManager[Any]:
+        """Time the enclosed search."""
+        return self._seconds.time()
 
     def failed(self, failure: str) -> None:
-        """Count a search that gave nothing."""
+        """Count a search that gave nothing; `failure` is its class, never a message."""
         self._failures.labels(failure).inc()
 
-    def collected(self, snapshot: SearchSnapshot, *, partial: bool = False) -> None:
+    def collected(self, snapshot: SearchSnapshot) -> None:
         """Count a snapshot that was published."""
+        partial = snapshot.retrieval is not None and snapshot.retrieval.partial
         self._collected.labels("partial" if partial else "complete").inc()
         self._documents.inc(len(snapshot.documents))
         self._progress.set_to_current_time()
 
-    def budget(self, period: str, limit: int, left: int) -> None:
-        """Show what is left of a budget; `period` is a fixed name such as "day" or "month"."""
-        self._budget.labels(period).set(limit)
-        self._left.labels(period).set(left)
+    def budget(self, limit: int, used: int) -> None:
+        """Show what this month may cost and has cost, in credits, all workers together."""
+        self._budget.set(limit)
+        self._used.set(used)
+
+
+class SearchMetrics(Collector):
+    """Exports what a search client counted."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the counts."""
+        counts = self._counts
+        yield CounterMetricFamily(
+            "radarstream_search_requests", "Pages of results asked for", counts.requests
+        )
+        yield CounterMetricFamily(
+            "radarstream_search_retries", "Requests sent again", counts.retries
+        )
+        yield CounterMetricFamily(
+            "radarstream_search_credits", "Credits spent by this process", counts.credits
+        )
