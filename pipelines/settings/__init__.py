@@ -1,6 +1,7 @@
 """Settings of every command: frozen, picklable, without secrets."""
 
 from pipelines.settings.alerts import AlertSettings
+from pipelines.settings.collecting import WatchSettings
 from pipelines.settings.job import JobSettings, TelemetrySettings
 from pipelines.settings.loading import load_settings
 from pipelines.settings.models import (
@@ -50,5 +51,6 @@ __all__ = [
     "Settings",
     "TelemetrySettings",
     "TransformersGenerator",
+    "WatchSettings",
     "load_settings",
 ]

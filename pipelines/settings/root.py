@@ -5,7 +5,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from connectors.kafka.options import KafkaOptions
+from connectors.serpapi.options import SerpApiOptions
 from pipelines.settings.alerts import AlertSettings
+from pipelines.settings.collecting import WatchSettings
 from pipelines.settings.job import JobSettings, TelemetrySettings
 from pipelines.settings.models import (
     EmbedderSettings,
@@ -66,4 +68,6 @@ class Settings(Section):
     kafka: KafkaOptions = KafkaOptions()
     job: JobSettings = JobSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    search: SerpApiOptions = SerpApiOptions()
+    watch: WatchSettings = WatchSettings()
     alerts: AlertSettings = AlertSettings()

@@ -1,0 +1,149 @@
+"""Pages over HTTP, from public addresses only.
+
+The host is resolved here, every address it has is checked, and the connection goes to an address
+that was checked: the name is not looked up a second time, so it cannot change its meaning in
+between. Redirects are followed one by one through the same check.
+"""
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Sequence
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Final
+
+import httpx
+
+from connectors.webpages.addresses import Address, Allow, Resolve, is_public, parsed
+from connectors.webpages.options import PageOptions
+
+TEXTUAL: Final = frozenset({"text/html", "text/plain"})
+ENCODINGS: Final = frozenset({"", "identity", "gzip"})
+HEADERS: Final = {"accept": "text/html, text/plain;q=0.9", "accept-encoding": "gzip"}
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+
+
+class PageError(Exception):
+    """A page was not read; the text is a fixed word that labels metrics."""
+
+
+async def resolve_host(host: str, port: int) -> Sequence[str]:
+    """Look a host up in the system's resolver."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+class CheckedTransport(httpx.AsyncBaseTransport):
+    """Sends requests to checked addresses; the host's name stays in `Host` and in TLS."""
+
+    def __init__(self, resolve: Resolve = resolve_host, allow: Allow = is_public) -> None:
+        self._resolve = resolve
+        self._allow = allow
+        # No connection is kept: another host may share the address but not the certificate.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._inner = httpx.AsyncHTTPTransport(trust_env=False, limits=limits)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Check, then send. Raises PageError("address") when any address of the host is refused."""
+        url = request.url
+        port = url.port or (443 if url.scheme == "https" else 80)
+        address = await self._checked(url.host, port)
+        sent = httpx.Request(
+            request.method,
+            url.copy_with(host=str(address)),
+            headers=request.headers,
+            extensions={**request.extensions, "sni_hostname": url.raw_host.decode("ascii")},
+        )
+        return await self._inner.handle_async_request(sent)
+
+    async def aclose(self) -> None:
+        """Release the connections."""
+        await self._inner.aclose()
+
+    async def _checked(self, host: str, port: int) -> Address:
+        try:
+            literal = parsed(host)
+        except ValueError:
+            literal = None
+        try:
+            names = [str(literal)] if literal else await self._resolve(host, port)
+            found = [parsed(name) for name in names]
+        except (OSError, ValueError):  # UnicodeError is a ValueError: a host that cannot be a name
+            raise PageError("name") from None
+        if not found or not all(self._allow(address, port) for address in found):
+            raise PageError("address")
+        return found[0]
+
+
+def page_client(options: PageOptions, transport: httpx.AsyncBaseTransport) -> httpx.AsyncClient:
+    """Return a client for many pages: without proxies, cookies, credentials or redirects."""
+    return httpx.AsyncClient(
+        transport=transport,
+        trust_env=False,
+        follow_redirects=False,  # it would read the body of a redirect without a cap
+        timeout=options.seconds,
+        headers={**HEADERS, "user-agent": options.user_agent},
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+    )
+
+
+async def fetch(url: str, options: PageOptions, client: httpx.AsyncClient) -> tuple[bytes, str]:
+    """Return a page's bytes and its content type's charset, "" if it has none.
+
+    Raises PageError: scheme, name, address, redirects, status, content_type, size, time, network.
+    """
+    try:
+        async with asyncio.timeout(options.seconds):
+            return await _follow(client, url, options)
+    except (TimeoutError, httpx.TimeoutException):
+        raise PageError("time") from None
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+        raise PageError("scheme") from None
+    except (httpx.HTTPError, OSError, zlib.error, ValueError):
+        raise PageError("network") from None
+
+
+async def _follow(client: httpx.AsyncClient, url: str, options: PageOptions) -> tuple[bytes, str]:
+    target = httpx.URL(url)
+    for _ in range(options.redirects + 1):
+        if target.scheme not in ("http", "https") or not target.host:
+            raise PageError("scheme")
+        bare = target.copy_with(userinfo=b"", fragment=None)
+        async with client.stream("GET", bare) as response:
+            if response.status_code not in REDIRECTS:
+                return await _body(response, options.page_bytes)
+            location = response.headers.get("location", "")
+        target = target.join(location)
+    raise PageError("redirects")
+
+
+async def _body(response: httpx.Response, max_bytes: int) -> tuple[bytes, str]:
+    if response.status_code != 200:
+        raise PageError("status")
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if kind not in TEXTUAL or encoding not in ENCODINGS:
+        raise PageError("content_type")
+    inflate = _Inflater(encoding, max_bytes)
+    received, page = 0, bytearray()
+    async for chunk in response.aiter_raw():
+        received += len(chunk)
+        page += inflate(chunk)
+        if max(received, len(page)) > max_bytes:
+            raise PageError("size")
+    return bytes(page), response.charset_encoding or ""
+
+
+class _Inflater:
+    """Decompresses with a cap, so that a small body cannot become a large one in memory."""
+
+    def __init__(self, encoding: str, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        gzip = 16 + zlib.MAX_WBITS
+        self._engine = zlib.decompressobj(gzip) if encoding == "gzip" else None
+
+    def __call__(self, chunk: bytes) -> bytes:
+        if self._engine is None:
+            return chunk
+        return self._engine.decompress(chunk, self._max_bytes + 1)
