@@ -5,12 +5,15 @@ Partitions that are added later are seen at the next start.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import monotonic
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from kafka import TopicPartition
+from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from connectors.kafka.clients import broker_errors, open_consumer
@@ -19,7 +22,9 @@ from schemas.errors import BrokerError
 
 Start = Literal["beginning", "latest"] | datetime
 MAX_RECORDS = 256  # of one poll
-PROBE_S = 2.0  # how long the broker has to answer whether it is there
+SILENCE_S = 5.0  # without a record for so long, ask whether the broker still answers
+PROBE_MS = 2_000
+CLOSE_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class TopicRecord:
     """One record as the broker gave it; everything in it is untrusted.
 
     `topic` has no prefix, `timestamp` (aware, UTC) is when the record was written. Of headers
-    with the same name the last one counts; a tombstone has an empty value.
+    with the same name the last one counts. `value` is None for a tombstone.
     """
 
     topic: str
@@ -36,7 +41,7 @@ class TopicRecord:
     timestamp: datetime
     key: bytes
     headers: Mapping[str, bytes]
-    value: bytes
+    value: bytes | None
 
 
 class TopicReader:
@@ -56,6 +61,7 @@ class TopicReader:
         group: str | None = None,
     ) -> None:
         self._prefix = options.topic_prefix
+        self._heard = monotonic()
         self._consumer = open_consumer(options, group=group, max_records=MAX_RECORDS)
         try:
             with broker_errors(f"read {', '.join(topics)}"):
@@ -70,19 +76,19 @@ class TopicReader:
             raise
 
     def poll(self, *, timeout_s: float) -> list[TopicRecord]:
-        """Return the next records, none after the time-out. Raises BrokerError."""
+        """Return the next records, none after the time-out.
+
+        Raises BrokerError while the broker does not answer; polling again goes on where the last
+        good poll ended.
+        """
         with broker_errors("read on"):
             polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
+            if polled:
+                self._heard = monotonic()
+            elif monotonic() - self._heard > SILENCE_S:  # a poll alone does not tell
+                self._consumer.end_offsets(self._partitions[:1], timeout_ms=PROBE_MS)
+                self._heard = monotonic()
         return [self._record(record) for records in polled.values() for record in records]
-
-    def reachable(self) -> bool:
-        """Whether the broker answers at present: a poll that finds nothing does not tell."""
-        try:
-            with broker_errors("reach the broker"):
-                self._consumer.end_offsets(self._partitions[:1], timeout_ms=int(PROBE_S * 1000))
-        except BrokerError:
-            return False
-        return True
 
     def at_end(self) -> bool:
         """Whether everything was polled that was there when the ends were first seen."""
@@ -101,6 +107,11 @@ class TopicReader:
         while not self.at_end():
             yield from self.poll(timeout_s=1.0)
 
+    def places(self) -> dict[int, int]:
+        """Where each partition is read on; for a reader of a single topic."""
+        with broker_errors("find the place"):
+            return {p.partition: self._consumer.position(p) for p in self._partitions}
+
     def commit(self, next_offsets: Mapping[int, int]) -> None:
         """Remember for the group where to read on; for a reader of a single topic."""
         topic = self._partitions[0].topic
@@ -113,8 +124,8 @@ class TopicReader:
 
     def close(self) -> None:
         """Disconnect; commits nothing."""
-        with broker_errors("disconnect"):
-            self._consumer.close(autocommit=False)
+        with suppress(KafkaError, OSError):
+            self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
 
     def __enter__(self) -> Self:
         return self
@@ -131,7 +142,7 @@ class TopicReader:
         name = self._prefix + topic
         numbers = self._consumer.partitions_for_topic(name)
         if not numbers:
-            raise BrokerError(f"there is no topic {name}")
+            raise BrokerError(f"there is no topic {name}: radarstream topics create")
         return [TopicPartition(name, number) for number in sorted(numbers)]
 
     def _seek(self, start: Start, *, committing: bool) -> None:
@@ -146,11 +157,11 @@ class TopicReader:
             return first
         if start == "latest":
             return self._ends
-        written_ms = int(start.timestamp() * 1000)
+        written_ms = max(0, int(start.timestamp() * 1000))
         found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions, written_ms))
         return {p: found[p].offset if found.get(p) else self._ends[p] for p in self._partitions}
 
-    def _record(self, record: object) -> TopicRecord:
+    def _record(self, record: Any) -> TopicRecord:
         return TopicRecord(
             topic=record.topic.removeprefix(self._prefix),
             partition=record.partition,
@@ -158,5 +169,5 @@ class TopicReader:
             timestamp=datetime.fromtimestamp(max(record.timestamp, 0) / 1000, UTC),
             key=record.key or b"",
             headers=dict(record.headers),
-            value=record.value or b"",
+            value=record.value,
         )
