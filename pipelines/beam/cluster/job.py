@@ -3,10 +3,12 @@
 list partitions -> spread -> read -> DefendStream
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import apache_beam as beam
+import grpc  # type: ignore[import-untyped]
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineResult
 
@@ -19,8 +21,13 @@ from pipelines.beam.cluster.kafka_source import (
 from pipelines.beam.cluster.publishing import OpenSink
 from pipelines.beam.cluster.stream import DefendStream
 from pipelines.settings import Settings
+from schemas.errors import RadarstreamError
 
-RESTARTED = "the job ended in state {}"
+_OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
+
+
+class JobFailedError(RadarstreamError):
+    """The runner did not take the job, or the job ended otherwise than done."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ def build_pipeline(
     outside: Outside,
     options: PipelineOptions,
     *,
-    idle_s: float = ReadLimits.idle_s,
+    idle_s: float = 5.0,
     model_hints: Mapping[str, str] | None = None,
 ) -> beam.Pipeline:
     """Put the graph together; nothing runs yet."""
@@ -61,5 +68,26 @@ def build_pipeline(
 
 
 def submit(pipeline: beam.Pipeline) -> PipelineResult:
-    """Hand the pipeline to its runner; returns once the runner has taken it."""
-    return pipeline.run()
+    """Hand the pipeline to its runner; returns once the runner has taken it.
+
+    Raises JobFailedError: no job server, no jar, no Java, or a runner that refuses the graph.
+    """
+    try:
+        return pipeline.run()
+    except (RuntimeError, OSError, grpc.RpcError, grpc.FutureTimeoutError) as error:
+        words = " ".join(str(error).split()) or "no answer"
+        raise JobFailedError(f"the runner did not take the job: {words[:300]}") from error
+
+
+def wait(result: PipelineResult) -> str:
+    """Wait until the job ends and return its last state. Raises JobFailedError.
+
+    What a worker said is repeated only where it is an error of ours: another library's may quote
+    what it was given.
+    """
+    try:
+        return str(result.wait_until_finish())
+    except (RuntimeError, grpc.RpcError) as error:
+        own = _OWN_ERROR.findall(str(error))
+        reason = own[-1].strip() if own else f"{type(error).__name__}; the runner's log says where"
+        raise JobFailedError(f"the job failed: {reason}") from error

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from schemas.section import Section
 
+JOB_SERVER_S = 60  # how long to wait for a job server to answer
 LOCAL_MASTERS = ("[local]", "[auto]")
 RUNNERS = {"flink": "FlinkRunner", "portable": "PortableRunner"}
 Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}$")]
@@ -70,6 +71,7 @@ def arguments(submission: Submission, *, streaming: bool) -> list[str]:
         given.append(f"--environment_config={submission.worker_pool}")
     if submission.job_endpoint:
         given.append(f"--job_endpoint={submission.job_endpoint}")
+        given.append(f"--job_server_timeout={JOB_SERVER_S}")
     if submission.runner == "flink":
         given += [
             f"--flink_master={submission.flink_master}",
@@ -81,6 +83,7 @@ def arguments(submission: Submission, *, streaming: bool) -> list[str]:
         given += [
             f"--checkpointing_interval={round(submission.checkpoint_s * 1_000)}",
             "--checkpointing_mode=EXACTLY_ONCE",
+            "--externalized_checkpoints_enabled",
             "--retain_externalized_checkpoints_on_cancellation",
         ]
     if submission.savepoint:

@@ -1,0 +1,168 @@
+"""`radarstream submit`: hand the job to a cluster through Beam."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import ValidationError
+from rich.table import Table
+
+from pipelines.cli.terminal import cell, print_json, stderr, stdout
+from pipelines.settings import Profile, Settings, load_settings
+from schemas.errors import ConfigurationError
+
+INTERRUPTED = 130  # what shells report for Ctrl-C
+
+
+def submit(
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    runner: Annotated[
+        Literal["flink", "portable"],
+        typer.Option(help="flink: start a job server here. portable: use one that runs."),
+    ] = "flink",
+    flink_master: Annotated[
+        str, typer.Option(help="host:port of the job manager, or [local] for one in the server.")
+    ] = "[local]",
+    flink_version: Annotated[str, typer.Option(help="Version of the Flink cluster.")] = "1.20",
+    job_server_jar: Annotated[
+        Path | None, typer.Option(help="Beam's Flink job server, when it cannot be downloaded.")
+    ] = None,
+    job_endpoint: Annotated[
+        str, typer.Option(help="host:port of the job server; 'embed' for one in this process.")
+    ] = "",
+    job_name: Annotated[str, typer.Option(help="Name of the job on the cluster.")] = "radarstream",
+    parallelism: Annotated[int, typer.Option(min=1, help="Workers side by side.")] = 1,
+    environment: Annotated[
+        Literal["LOOPBACK", "EXTERNAL"],
+        typer.Option(help="Python runs in this process, or in a worker pool beside the cluster."),
+    ] = "EXTERNAL",
+    worker_pool: Annotated[
+        str, typer.Option(help="host:port of the pool, as the cluster's workers see it.")
+    ] = "localhost:50000",
+    checkpoint_seconds: Annotated[
+        float, typer.Option(min=1.0, help="Time between checkpoints.")
+    ] = 30.0,
+    idle_seconds: Annotated[
+        float, typer.Option(min=0.0, help="How far event time lags the clock in quiet partitions.")
+    ] = 5.0,
+    savepoint: Annotated[str, typer.Option(help="Go on from this savepoint.")] = "",
+    accelerator: Annotated[
+        str, typer.Option(help="Resource hint of model stages, e.g. 'type:nvidia-l4;count:1'.")
+    ] = "",
+    model_memory: Annotated[
+        str, typer.Option(help="Resource hint of model stages, e.g. '16GB'.")
+    ] = "",
+    until_end: Annotated[
+        bool, typer.Option("--until-end", help="Stop at the present end of every partition.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Leave the job to the job server and return.")
+    ] = False,
+    print_options: Annotated[
+        bool, typer.Option("--print-options", help="Show what would be submitted, and stop.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Hand the job to a Flink cluster, or to any portable runner.
+
+    The same stages and the same state table as `radarstream run`; records are put into event-time
+    order by the runner. Secrets and model weights are the workers' own: nothing of them is sent.
+    """
+    from pipelines.beam.cluster import options as cluster  # takes seconds
+
+    settings = load_settings(config, profile=profile)
+    given: dict[str, Any] = {
+        "runner": runner,
+        "flink_master": flink_master,
+        "flink_version": flink_version,
+        "job_server_jar": job_server_jar,
+        "job_endpoint": job_endpoint,
+        "job_name": job_name,
+        "parallelism": parallelism,
+        "environment": environment,
+        "worker_pool": worker_pool,
+        "checkpoint_s": checkpoint_seconds,
+        "savepoint": savepoint,
+    }
+    submission = checked(given)
+    check_reach(settings, submission, detach=detach)
+    hints = cluster.model_hints(accelerator, model_memory)
+    if print_options:
+        show(cluster.arguments(submission, streaming=not until_end), hints, as_json=as_json)
+        return
+    state = handed_over(settings, submission, hints, idle_seconds, until_end, detach)
+    if as_json:
+        print_json({"job": job_name, "state": state})
+    else:
+        stdout.print(f"job {job_name}: {state}", markup=False, highlight=False)
+
+
+def checked(given: dict[str, Any]) -> Any:
+    """Return the Submission; ConfigurationError naming what is wrong."""
+    from pipelines.beam.cluster.options import Submission
+
+    try:
+        return Submission.model_validate(given)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc'])).replace('_', '-') or 'submit'}: {e['msg']}"
+            for e in error.errors()
+        )
+        raise ConfigurationError(problems) from None
+
+
+def check_reach(settings: Settings, submission: Any, *, detach: bool) -> None:
+    """Refuse what workers elsewhere could not use."""
+    if submission.environment == "EXTERNAL" and settings.database.startswith("sqlite"):
+        raise ConfigurationError(
+            "workers on several machines cannot share an SQLite file: "
+            "set `database` to postgresql://…, or run Python here with --environment LOOPBACK"
+        )
+    if detach and (submission.environment == "LOOPBACK" or submission.runner == "flink"):
+        raise ConfigurationError(
+            "--detach needs --runner portable and --environment EXTERNAL: "
+            "otherwise a part of the job ends with this process"
+        )
+
+
+def handed_over(
+    settings: Settings,
+    submission: Any,
+    hints: dict[str, str],
+    idle_s: float,
+    until_end: bool,
+    detach: bool,
+) -> str:
+    """Submit, wait unless told not to, and return the job's state."""
+    from pipelines.beam.cluster.job import build_pipeline, submit, wait
+    from pipelines.beam.cluster.kafka_job import kafka_outside
+    from pipelines.beam.cluster.options import pipeline_options
+
+    options = pipeline_options(submission, streaming=not until_end)
+    outside = kafka_outside(settings.kafka, until_end=until_end)
+    pipeline = build_pipeline(settings, outside, options, idle_s=idle_s, model_hints=hints)
+    result = submit(pipeline)
+    if detach:
+        return "submitted"
+    stderr.print("submitted; waiting until the job ends (Ctrl-C cancels it)", highlight=False)
+    try:
+        return wait(result)
+    except KeyboardInterrupt:
+        result.cancel()
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def show(arguments: list[str], hints: dict[str, str], *, as_json: bool) -> None:
+    """Print Beam's options and the resource hints of the model stages."""
+    pairs = [argument.removeprefix("--").partition("=") for argument in arguments]
+    options = {name: value if given else "true" for name, given, value in pairs}
+    if as_json:
+        print_json({"options": options, "model_hints": hints})
+        return
+    table = Table("option", "value", title="Beam pipeline options")
+    for name, value in options.items():
+        table.add_row(name, cell(value, limit=200))
+    for name, value in hints.items():
+        table.add_row(f"model stages: {name}", cell(value, limit=200))
+    stdout.print(table)
