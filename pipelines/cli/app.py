@@ -16,6 +16,7 @@ from pipelines.cli.report import report
 from pipelines.cli.run import run
 from pipelines.cli.simulate import simulate
 from pipelines.cli.state import app as state
+from pipelines.cli.submit import submit
 from pipelines.cli.terminal import printable, stderr
 from pipelines.cli.topics import app as topics
 from schemas.errors import RadarstreamError
@@ -34,6 +35,7 @@ app.command()(replay)
 app.command()(report)
 app.command()(doctor)
 app.command()(run)
+app.command()(submit)
 app.add_typer(state, name="state")
 app.add_typer(topics, name="topics")
 
