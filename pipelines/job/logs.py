@@ -40,6 +40,7 @@ TEXT_CHARACTERS: Final = 200
 LIST_ITEMS: Final = 32
 FRAMES: Final = 12  # innermost frames of a traceback
 WITHHELD: Final = "message withheld"
+OWN_LOGGERS: Final = ("connectors.", "pipelines.", "schemas.", "defenses.")
 PLAIN_ERRORS: Final = (ConfigurationError, StateConflictError)  # messages without foreign text
 
 
@@ -161,7 +162,9 @@ class Bridge(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the template if it is a literal of the source that logged it."""
-        event = str(record.msg) if is_literal(record) else WITHHELD
+        event = WITHHELD
+        if is_literal(record):
+            event = with_numbers(record) if record.name.startswith(OWN_LOGGERS) else record.msg
         said = {"logger": record.name, "thread": record.threadName, "exc_info": record.exc_info}
         level = min(record.levelno, logging.CRITICAL) // 10 * 10  # libraries have levels between
         structlog.get_logger().log(level, event, **said)
@@ -179,6 +182,16 @@ def is_literal(record: logging.LogRecord) -> bool:
         if code.co_filename == record.pathname and frame.f_lineno == record.lineno:
             return isinstance(record.msg, str) and record.msg in code.co_consts
     return False
+
+
+def with_numbers(record: logging.LogRecord) -> str:
+    """Fill in the numbers of a template of our own; other values, of whatever origin, stay out."""
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    shown = [a if isinstance(a, int | float) else "…" for a in arguments]
+    try:
+        return str(record.msg) % tuple(shown)
+    except (TypeError, ValueError):  # other placeholders than %s and numbers
+        return str(record.msg)
 
 
 class Undying:

@@ -187,6 +187,20 @@ def test_library_messages_are_bridged_as_their_templates(lines: Lines) -> None:
     ]
 
 
+def test_numbers_of_our_own_messages_are_shown(lines: Lines) -> None:
+    log = logging.getLogger("connectors.kafka.source")
+    log.warning("partition %d of %s goes on at %s", 3, PHRASE, 99)
+    log.warning("no arguments: 100 %")
+    log.warning("%(text)s", {"text": PHRASE})
+    log.warning("%d", PHRASE)
+    assert [line["event"] for line in lines()] == [
+        "partition 3 of … goes on at 99",
+        "no arguments: 100 %",
+        "%(text)s",
+        "%d",
+    ]
+
+
 @pytest.mark.parametrize("level", [1, 25, 35, 60])
 def test_levels_between_the_usual_ones_do_no_harm(level: int, lines: Lines) -> None:
     logging.getLogger("apache_beam").log(level, "odd")
