@@ -22,7 +22,7 @@ from pipelines.build import shared_engine
 from pipelines.cli.terminal import cell, print_json, print_path, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
 from schemas.codec.state import decode_state
-from schemas.errors import InputError, RadarstreamError
+from schemas.errors import BrokerError, InputError, RadarstreamError
 
 Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -121,13 +121,14 @@ def forget_(
     question = question or watched_question(settings, query)
     forgotten = forget(engine, query, question)
     compacted = compact(engine)
-    if retract:
-        publish_tombstones(settings, query)
-    kept = remainder(forgotten, compacted=compacted, retracted=retract)
+    failure = publish_tombstones(settings, query) if retract else None
+    kept = remainder(forgotten, compacted=compacted, retracted=retract and failure is None)
     if as_json:
         print_json({"query_id": query, "deleted": forgotten._asdict(), "kept": kept})
     else:
         print_forgotten(forgotten, kept)
+    if failure is not None:
+        raise failure
 
 
 @app.command()
@@ -215,13 +216,21 @@ def watched_question(settings: Settings, query: str) -> str | None:
     return None
 
 
-def publish_tombstones(settings: Settings, query: str) -> None:
-    """Tell the topics of answers and attributions that the query's records are void."""
+def publish_tombstones(settings: Settings, query: str) -> BrokerError | None:
+    """Tell the topics of answers and attributions that the query's records are void.
+
+    After the database: an event that was unsent cannot come behind its tombstone. Returns what
+    went wrong, so that what was deleted can still be said.
+    """
     from connectors.kafka.sink import KafkaSink
 
-    with KafkaSink(settings.kafka) as sink:
-        for topic in KEYED_TOPICS:
-            sink.retract(topic, query)
+    try:
+        with KafkaSink(settings.kafka) as sink:
+            for topic in KEYED_TOPICS:
+                sink.retract(topic, query)
+    except BrokerError as error:
+        return error
+    return None
 
 
 def remainder(forgotten: Forgotten, *, compacted: bool, retracted: bool) -> list[str]:
@@ -238,7 +247,7 @@ def remainder(forgotten: Forgotten, *, compacted: bool, retracted: bool) -> list
         )
     kept.append(
         "published answers and attributions: tombstones were sent, the brokers delete the records "
-        "in their own time"
+        "when they compact the topics or retention ends"
         if retracted
         else "published answers and attributions in their topics: --retract sends tombstones"
     )
@@ -259,4 +268,4 @@ def print_forgotten(forgotten: Forgotten, kept: list[str]) -> None:
     stdout.print(table)
     stdout.print("not deleted:")
     for sentence in kept:
-        stdout.print(f"- {sentence}", markup=False, highlight=False)
+        stdout.print(f"- {sentence}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,275 @@
+"""`radarstream state` as an operator uses it."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+from typer.testing import CliRunner, Result
+
+from connectors.models.response_cache import CachedGenerator, ResponseCache
+from connectors.models.scripted import ScriptedGenerator
+from connectors.state_table.engine import open_engine
+from connectors.state_table.memory import MemoryRow, commit_fold, load
+from connectors.state_table.migration import HEAD
+from connectors.state_table.outbox import append
+from connectors.state_table.watchlist import find, replace_all
+from pipelines import build
+from pipelines.cli.app import app, main
+from pipelines.signals.prompts import build_prompt
+from schemas.codec.state import encode_state
+from schemas.errors import BrokerError
+from schemas.memory import Belief
+from schemas.prompt import Task
+from schemas.records import Envelope, OutboxRecord
+from tests.brokers import Broker, free_port
+
+REPOSITORY = Path(__file__).parents[2]
+QUESTION = "Who is the mayor of Canaryville?"
+HOSTILE = "Ada\x1b[2J [red]Lovelace[/red] " + "x" * 300
+ROW = MemoryRow(
+    "q-mine",
+    "radar",
+    7,
+    1_700_000_000_123,
+    "cluster-a",
+    3,
+    41,
+    encode_state(Belief("Ada Lovelace", 0.75, 0.125)),
+    44,
+)
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A filled database that the settings name."""
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    monkeypatch.setenv("RADARSTREAM_DATABASE", url)
+    monkeypatch.chdir(tmp_path)
+    engine = open_engine(url)
+    for query_id in ("q-mine", "q-other"):
+        commit_fold(engine, None, replace(ROW, query_id=query_id))
+    replace_all(engine, [("q-mine", json.dumps({"question": QUESTION})), ("q-other", "{}")], 5)
+    generator = CachedGenerator(ScriptedGenerator(), ResponseCache(engine))
+    for question in (QUESTION, "Who leads France?"):
+        generator.complete([build_prompt(Task.ATOMIC_ANSWER, question, ["Ada."])])
+    engine.dispose()
+    yield url
+    build._engine.cache_clear()
+
+
+def run(*arguments: object, exit_code: int = 0, answer: str = "") -> Result:
+    build._engine.cache_clear()
+    result = CliRunner().invoke(app, ["state", *map(str, arguments)], input=answer)
+    assert result.exit_code == exit_code, (result.output, result.exception)
+    return result
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """Exit code and error output of a command that fails through the entry point."""
+    build._engine.cache_clear()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", "state", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, captured.err
+
+
+def test_show_decodes_one_query(database: str) -> None:
+    assert json.loads(run("show", "q-mine", "--json").stdout) == {
+        "query_id": "q-mine",
+        "defense": "radar",
+        "step": 7,
+        "as_of": "2023-11-14T22:13:20.123+00:00",
+        "answer": "Ada Lovelace",
+        "support": 0.75,
+        "conflict": 0.125,
+        "log_epoch": "cluster-a",
+        "log_partition": 3,
+        "log_offset": 41,
+        "log_high_offset": 44,
+        "bytes": 6 + 5 + 5 * 8 + 9 + len(ROW.state),
+    }
+    text = run("show", "q-mine").stdout
+    assert "Ada Lovelace" in text
+    assert "cluster-a" in text
+
+
+def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:
+    listed = json.loads(run("show", "--json").stdout)
+    assert listed["queries"] == 2
+    assert [row["query_id"] for row in listed["rows"]] == ["q-mine", "q-other"]
+    text = run("show", "--limit", 1).stdout
+    assert "q-mine" in text
+    assert "q-other" not in text
+    assert "1 of 2 queries" in text
+
+
+def test_show_survives_hostile_and_damaged_rows(database: str) -> None:
+    engine = open_engine(database)
+    hostile = replace(ROW, query_id="q-evil", state=encode_state(Belief(HOSTILE, 0.5, 0.5)))
+    commit_fold(engine, None, hostile)
+    commit_fold(engine, None, replace(ROW, query_id="q-bad", state=b"\xff", as_of_ms=2**62))
+    commit_fold(engine, None, replace(ROW, query_id="q-none", state=encode_state(None)))
+    engine.dispose()
+    text = run("show").stdout
+    assert "\x1b[2J" not in text
+    assert "malformed_json" in json.dumps(json.loads(run("show", "--json").stdout))
+    for query in ("q-evil", "q-bad", "q-none"):
+        assert "\x1b" not in run("show", query).stdout
+
+
+def test_show_of_an_unknown_query_fails(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "show", "q-never") == (
+        1,
+        "error: nothing is remembered about query 'q-never'\n",
+    )
+
+
+def test_export_and_import_through_files(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "export.jsonl"
+    assert "exported to" in run("export", "--out", file).stdout
+    assert run("export").stdout == file.read_text()
+    assert not list(tmp_path.glob("*.part"))
+    monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path / 'new.db'}")
+    assert json.loads(run("import", file, "--json").stdout) == {"memory": 2, "watchlist": 2}
+    assert "memory" in run("import", file).stdout
+    assert run("export").stdout == file.read_text()
+
+
+def test_an_export_tells_of_unsent_events(database: str) -> None:
+    engine = open_engine(database)
+    envelope = Envelope(id="e", type="t", source="s", partitionkey="q-1", dataschema="urn:x")
+    append(engine, [OutboxRecord("answers.defended", envelope, b"{}")])
+    engine.dispose()
+    assert "1 events wait" in run("export").stderr
+
+
+def test_an_import_never_moves_a_query_back(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "export.jsonl"
+    run("export", "--out", file)
+    engine = open_engine(database)
+    commit_fold(engine, ROW, replace(ROW, step=8))
+    code, said = refused(capsys, "import", file)
+    assert code == 1
+    assert "'q-mine' is newer here" in said
+    assert "--replace" in said
+    run("import", file, "--replace")
+    assert load(engine, ["q-mine"])["q-mine"] == ROW
+    engine.dispose()
+
+
+def test_a_wrong_file_is_named(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "export.jsonl"
+    file.write_text("{}\n")
+    assert refused(capsys, "import", file)[1].startswith("error: unknown_schema: export.jsonl:1: ")
+    assert refused(capsys, "import", tmp_path / "none.jsonl")[0] == 1
+
+
+def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: Path) -> None:
+    result = json.loads(run("forget", "q-mine", "--yes", "--json").stdout)
+    assert result["deleted"] == {
+        "memory": 1,
+        "unsent_events": 0,
+        "watchlist": 1,
+        "cached_answers": 1,
+        "cached_unmarked": 0,
+        "cached_embeddings": 0,
+    }
+    assert any("--retract" in sentence for sentence in result["kept"])
+    assert b"Canaryville" not in b"".join(f.read_bytes() for f in tmp_path.glob("state.db*"))
+    run("show", "q-other")
+
+
+def test_forget_says_when_it_does_not_know_the_question(database: str) -> None:
+    text = run("forget", "q-other", "--yes").stdout
+    assert "not looked for" in text
+    assert "give it with --question" in text
+    text = run("forget", "q-other", "--yes", "--question", "who leads FRANCE?").stdout
+    assert "not looked for" not in text
+
+
+def test_forget_asks_first(database: str) -> None:
+    run("forget", "q-mine", answer="n\n", exit_code=1)
+    run("show", "q-mine")
+    run("forget", "q-mine", answer="y\n")
+    result = run("show", "q-mine", exit_code=1)
+    assert "nothing is remembered" in str(result.exception)
+
+
+def test_retract_sends_tombstones(
+    database: str, own_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTRAP", own_broker.bootstrap)
+    build._engine.cache_clear()
+    assert CliRunner().invoke(app, ["topics", "create"]).exit_code == 0
+    assert "tombstones were sent" in run("forget", "q-mine", "--yes", "--retract").stdout
+    consumer = KafkaConsumer(bootstrap_servers=own_broker.bootstrap, group_id=None)
+    for topic in ("answers.defended", "events.attribution"):
+        places = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
+        consumer.assign(places)
+        consumer.seek_to_beginning()
+        ((record,),) = consumer.poll(timeout_ms=10_000).values()
+        assert (record.key, record.value) == (b"q-mine", None)
+    consumer.close()
+
+
+def test_a_broker_that_is_away_fails_the_command_but_not_the_deletion(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTRAP", f"127.0.0.1:{free_port()}")
+    monkeypatch.setenv("RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S", "1")
+    monkeypatch.setenv("RADARSTREAM_KAFKA__DELIVERY_TIMEOUT_S", "2")
+    result = run("forget", "q-mine", "--yes", "--retract", exit_code=1)
+    assert isinstance(result.exception, BrokerError)
+    assert "--retract sends tombstones" in result.stdout
+    engine = open_engine(database)
+    assert find(engine, "q-mine") is None
+    engine.dispose()
+
+
+def test_migrate_and_its_sql(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "state.db"
+    monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{path}")
+    script = run("migrate", "--sql").stdout
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+        connection.executescript(script)
+    connection.close()
+    assert run("migrate", "--sql").stdout == f"-- nothing to do: the schema is {HEAD}\n"
+    assert HEAD in run("migrate").stdout
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    for command in (["migrate"], ["migrate", "--sql"], ["show"]):
+        code, said = refused(capsys, *command)
+        assert code == 2
+        assert "update radarstream" in said
+
+
+def test_commands_start_without_heavy_libraries(database: str) -> None:
+    program = (
+        "import sys; from pipelines.cli.app import app; app(['state', 'show'], False); "
+        "sys.exit(bool({'alembic', 'apache_beam', 'torch', 'kafka'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", program]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    started = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, timeout=60)
+    assert started.returncode == 0
