@@ -17,6 +17,8 @@ import httpx
 from connectors.webpages.addresses import Address, Allow, Resolve, is_public, parsed
 from connectors.webpages.options import PageOptions
 
+WEB: Final = frozenset({"http", "https"})
+LAST_PORT: Final = 65_535
 TEXTUAL: Final = frozenset({"text/html", "text/plain"})
 ENCODINGS: Final = frozenset({"", "identity", "gzip"})
 HEADERS: Final = {"accept": "text/html, text/plain;q=0.9", "accept-encoding": "gzip"}
@@ -107,7 +109,7 @@ async def fetch(url: str, options: PageOptions, client: httpx.AsyncClient) -> tu
 async def _follow(client: httpx.AsyncClient, url: str, options: PageOptions) -> tuple[bytes, str]:
     target = httpx.URL(url)
     for _ in range(options.redirects + 1):
-        if target.scheme not in ("http", "https") or not target.host:
+        if target.scheme not in WEB or not target.host or (target.port or 0) > LAST_PORT:
             raise PageError("scheme")
         bare = target.copy_with(userinfo=b"", fragment=None)
         async with client.stream("GET", bare) as response:
