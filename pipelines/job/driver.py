@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from pipelines.job.dead_share import DeadShare
 from pipelines.job.failures import ErrorKind
-from pipelines.job.holding import HoldBack
+from pipelines.job.holding import HoldBack, place
 from pipelines.job.ports import Batch, Clock, JobObserver, SnapshotLog
 from pipelines.settings import JobSettings
 from schemas.errors import BrokerError, InputError, ReasonClass
@@ -79,12 +79,15 @@ class Driver:
     def step(self) -> int:
         """Take one batch through: poll, fold, publish, commit. Return how much was polled."""
         records = self.retried("poll", self.poll)
-        self.observer.polled(records, self.log.lag())
-        self.holding.keep_only(self.log.partitions())
-        ripe = self.holding.take(records, self.clock.monotonic())
+        unread, partitions = self.log.lag(), self.log.partitions()
+        self.observer.polled(records, unread)
+        self.holding.keep_only(partitions)
+        # A partition may have gone to another worker since its records were polled.
+        ours = [record for record in records if place(record).partition in partitions]
+        ripe = self.holding.take(ours, self.clock.monotonic(), unread)
         self.observer.held_back(self.holding.held)
         outcomes = self.folded(ripe) if ripe else []
-        sent = self.timed("publish", lambda: self.publish(self.log.partitions()))
+        sent = self.timed("publish", lambda: self.publish(partitions))
         self.observer.published(sent)
         self.commit()
         self.observer.outcomes(outcomes, self.clock.now())
@@ -121,14 +124,17 @@ class Driver:
         except Exception as error:
             if self.kind_of(error) != "defect":
                 raise
-            if len(records) == 1:
-                refusal = InputError(ReasonClass.INTERNAL_ERROR, type(error).__name__)
-                self.observer.broken(records[0], error)
-                return [self.park(records[0], refusal)]
-            middle = len(records) // 2
-            return self.folded(records[:middle]) + self.folded(records[middle:])
-        self.fit_batch_size((self.clock.monotonic() - started) / len(records))
-        return outcomes
+            defect = error
+        else:
+            self.fit_batch_size((self.clock.monotonic() - started) / len(records))
+            return outcomes
+        # Not inside the handler: what fails below must not seem to follow from this defect.
+        if len(records) == 1:
+            refusal = InputError(ReasonClass.INTERNAL_ERROR, type(defect).__name__)
+            self.observer.broken(records[0], defect)
+            return [self.retried("park", lambda: self.park(records[0], refusal))]
+        middle = len(records) // 2
+        return self.folded(records[:middle]) + self.folded(records[middle:])
 
     def fit_batch_size(self, seconds_a_record: float) -> None:
         """Aim at batches of the configured duration: slow models get small ones, soon published."""

@@ -23,4 +23,5 @@ def isolating(
     except ModelError as error:
         if len(batch) == 1:
             return [error]
-        return [isolating(call, [item])[0] for item in batch]
+    # Not inside the handler: an error of a single item must not seem to follow from the batch's.
+    return [isolating(call, [item])[0] for item in batch]

@@ -24,7 +24,8 @@ def envelope(value: Payload, *, source: str = EVENT_SOURCE) -> Envelope:
     """Context attributes of a payload. A dead letter has no event time: its record may hold none.
 
     Ids: snapshot `query_id@milliseconds`, answer `query_id/step`, attribution
-    `query_id/step/rank`, dead letter 32 hexadecimal digits of the hash of `source:position`.
+    `query_id/step/rank`, dead letter 32 hexadecimal digits of the hash of all but its bytes: a
+    record that is tried again after a crash may fail in another way, which is another letter.
     """
     schema = WIRE_SCHEMAS[type(value)]
     identity, key, time = _identity(value)
@@ -94,5 +95,6 @@ def _identity(value: Payload) -> tuple[str, str, datetime | None]:
     if isinstance(value, AttributionEvent):
         identity = f"{value.query_id}/{value.step}/{value.rank}"
         return identity, value.query_id, value.observed_at
-    digest = sha256(f"{value.source}:{value.position}".encode("utf-8", "surrogatepass"))
+    told = (value.source, value.position, value.reason.value, value.detail, value.attempts)
+    digest = sha256(repr(told).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:32], value.source, None

@@ -280,8 +280,8 @@ def test_ids_are_functions_of_the_event() -> None:
     assert envelope(SNAPSHOT).id == "cup@1748779200250"
     assert envelope(ANSWER).id == "cup/4"
     assert envelope(ATTRIBUTION).id == "cup/4/3"
-    assert envelope(DEAD_LETTER) == envelope(replace(DEAD_LETTER, detail="other", attempts=9))
-    assert envelope(DEAD_LETTER).id != envelope(replace(DEAD_LETTER, position=18)).id
+    for change in ({"position": 18}, {"detail": "other"}, {"attempts": 9}):
+        assert envelope(DEAD_LETTER).id != envelope(replace(DEAD_LETTER, **change)).id
     assert envelope(DEAD_LETTER).time is None
     assert envelope(ANSWER).time == ANSWER.observed_at
 
