@@ -14,7 +14,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.ml.inference.base import RunInference
-from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -60,7 +60,7 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[Outcom
         return outcomes
 
 
-class GatherEvidence(beam.PTransform[PCollection[RawRecord], DoOutputsTuple]):
+class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     """RawRecords of any source -> Ready snapshots under `READY`, Parked records under `DEAD`.
 
     Nothing here is grouped, timed or kept, so it is the same for bounded and unbounded sources.
@@ -79,18 +79,18 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], DoOutputsTuple]):
         self.live = live
         self.model_hints = dict(model_hints or {})
 
-    def expand(self, records: PCollection[RawRecord]) -> DoOutputsTuple:
+    # Annotated, Beam would warn at every start: it cannot name the type of several outputs.
+    def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
         answers = RunInference(AtomicAnswers(self.settings))
         relations = RunInference(RelateAnswers(self.settings))
-        decided: DoOutputsTuple = (
+        return (
             records
             | "Decode" >> beam.ParDo(Decode(self.settings, live=self.live))
             | "AtomicAnswers" >> answers.with_resource_hints(**self.model_hints)
             | "Relations" >> relations.with_resource_hints(**self.model_hints)
             | "Split" >> beam.FlatMap(split_dead).with_outputs(DEAD, main=READY)
         )
-        return decided
 
 
 class Decode(beam.DoFn):
