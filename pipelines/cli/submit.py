@@ -29,7 +29,7 @@ def submit(
         Path | None, typer.Option(help="Beam's Flink job server, when it cannot be downloaded.")
     ] = None,
     job_endpoint: Annotated[
-        str, typer.Option(help="host:port of the job server; 'embed' for one in this process.")
+        str, typer.Option(help="host:port of the job server; with --until-end also 'embed'.")
     ] = "",
     job_name: Annotated[str, typer.Option(help="Name of the job on the cluster.")] = "radarstream",
     parallelism: Annotated[int, typer.Option(min=1, help="Workers side by side.")] = 1,
@@ -87,6 +87,11 @@ def submit(
     }
     submission = checked(given)
     check_reach(settings, submission, detach=detach)
+    if submission.job_endpoint == "embed" and not until_end:
+        raise ConfigurationError(
+            "the runner in this process has no working event time, so nothing would come out: "
+            "give --until-end, or use `radarstream run`"
+        )
     hints = cluster.model_hints(accelerator, model_memory)
     if print_options:
         show(cluster.arguments(submission, streaming=not until_end), hints, as_json=as_json)

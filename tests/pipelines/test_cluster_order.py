@@ -96,14 +96,15 @@ def run(settings: Settings, stream: streams.TestStream, open_sink: Any) -> None:
         pipeline | stream | DefendStream(settings, open_sink, live=False)
 
 
-def arriving(*steps: RawRecord | float) -> streams.TestStream:
-    """Records one by one; a number moves the watermark to that minute; then everything ends."""
+def arriving(*steps: RawRecord | Sequence[RawRecord] | float) -> streams.TestStream:
+    """Records in turn; a number moves the watermark to that minute; then everything ends."""
     stream = streams.TestStream()
     for step in steps:
-        if isinstance(step, RawRecord):
-            stream.add_elements([TimestampedValue(step, at(0))])
-        else:
+        if isinstance(step, int | float):
             stream.advance_watermark_to(at(step))
+        else:
+            together = [step] if isinstance(step, RawRecord) else step
+            stream.add_elements([TimestampedValue(record, at(0)) for record in together])
     return stream.advance_watermark_to_infinity()
 
 
@@ -131,7 +132,8 @@ def test_any_order_of_arrival_gives_what_a_bounded_run_gives(tmp_path: Path) -> 
     with Directory(tmp_path / "bounded")(bounded) as sink:
         publish_outbox(shared_engine(bounded), sink)
     settings = settings_for(tmp_path)
-    run(settings, arriving(*records, broken), Directory(tmp_path / "out"))
+    turns = [records[index::4] for index in range(4)]  # every query's next, over and over
+    run(settings, arriving(*turns, broken), Directory(tmp_path / "out"))
     ids = sorted({f"q{number}" for number in range(24)})
     assert rows(settings, ids) == rows(bounded, ids)
     assert {row.step for row in rows(settings, ids).values()} == {4}

@@ -180,6 +180,8 @@ class ReadPartitions(beam.DoFn):
     ) -> Iterator["TimestampedValue[RawRecord]"]:
         """Read on until a limit is reached, then leave the rest for later."""
         restriction = tracker.current_restriction()
+        if restriction.start >= restriction.stop:
+            return
         reader = self.reader_at(element.partition, restriction.start)
         meter = _Meter(self.limits)
         while not meter.full():
