@@ -5,11 +5,13 @@ the process; the object itself holds settings only, so it pickles.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from secrets import token_hex
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Final
 
 from connectors.models.gguf_weights import (
@@ -18,6 +20,7 @@ from connectors.models.gguf_weights import (
     embedded_sha256,
     file_sha256,
 )
+from connectors.models.outcomes import Outcome, in_order
 from connectors.models.rendering import RENDERING_VERSION, completion_text, with_passages
 from schemas.errors import ModelError
 from schemas.prompt import Completion, Prompt
@@ -25,8 +28,9 @@ from schemas.prompt import Completion, Prompt
 # One server per settings for the life of the process: loading costs a second and 400 MB.
 _SERVERS: Final[dict["LlamaCpp", Any]] = {}
 _LOADING: Final = Lock()
-_CALL_SIZE: Final = 64  # prompts handed over at once, so that one failure loses little work
+_CALL_SIZE: Final = 64  # prompts handed over at once: one that does not fit stops them all
 _SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
+_Arrival = tuple[Prompt, Completion | ModelError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,42 +67,112 @@ class LlamaCpp:
         return f"llama.cpp/{name}@{checksum[:12]}/greedy/slots={self.slots}/{RENDERING_VERSION}"
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order; equal prompts are computed once.
+        """One completion per prompt, in order; equal prompts are computed once."""
+        return in_order(self.complete_each(prompts), len(prompts))
+
+    def complete_each(self, prompts: Sequence[Prompt]) -> Iterator[Outcome]:
+        """Yield each prompt's index with its outcome as soon as it is there.
 
         A prompt that does not fit the context is asked again with its passages cut in half, so
-        that a page of rare characters costs its own text and not the snapshot.
+        that a page of rare characters costs its own text and not the snapshot. When the caller
+        stops early, what has not begun is not computed.
         """
-        texts = {prompt: completion_text(prompt) for prompt in prompts}
+        if not prompts:
+            return
+        self._server()
+        places: dict[Prompt, list[int]] = {}
+        for index, prompt in enumerate(prompts):
+            places.setdefault(prompt, []).append(index)
         # Sorted by text, prompts that share a prefix follow each other.
-        pending = sorted(texts, key=lambda prompt: (prompt.max_tokens, texts[prompt]))
-        answers: dict[Prompt, Completion] = {}
-        while pending:
+        ordered = sorted(places, key=lambda prompt: (prompt.max_tokens, completion_text(prompt)))
+        arrived: SimpleQueue[_Arrival | None] = SimpleQueue()
+        abandoned = Event()
+        pool = ThreadPoolExecutor(1, "llama.cpp")
+        try:
+            asking = pool.submit(self._ask_all, ordered, arrived.put, abandoned.is_set)
+            asking.add_done_callback(lambda _: arrived.put(None))
+            while (arrival := arrived.get()) is not None:
+                prompt, outcome = arrival
+                yield from ((index, outcome) for index in places[prompt])
+            asking.result()
+        finally:
+            abandoned.set()
+            pool.shutdown()
+
+    def _ask_all(
+        self, pending: list[Prompt], report: Callable[[_Arrival], None], stop: Callable[[], bool]
+    ) -> None:
+        """Report every prompt's outcome, unless told to stop."""
+        while pending and not stop():
             size = sum(prompt.max_tokens == pending[0].max_tokens for prompt in pending)
             batch = pending[: min(size, _CALL_SIZE)]
             pending = pending[len(batch) :]
-            replies = self._request([texts[p] for p in batch], batch[0].max_tokens)
-            if replies is None:
-                replies = [self._request_shortened(prompt) for prompt in batch]
-            answers.update(zip(batch, map(Completion, replies), strict=True))
-        return [answers[prompt] for prompt in prompts]
+            for prompt in self._stream(batch, report, stop):
+                if stop():
+                    return
+                try:
+                    report((prompt, Completion(self._request_fitting(prompt))))
+                except ModelError as error:
+                    report((prompt, error))
 
-    def _request_shortened(self, prompt: Prompt) -> str:
+    def _stream(
+        self, batch: list[Prompt], report: Callable[[_Arrival], None], stop: Callable[[], bool]
+    ) -> list[Prompt]:
+        """Ask for the batch at once, report each completion when it is there; what is left over.
+
+        When one prompt does not fit, llama.cpp answers none.
+        """
+        texts: dict[int, str] = dict.fromkeys(range(len(batch)), "")
+
+        def receive(chunk: object) -> bool:
+            for choice in chunk.get("choices", ()) if isinstance(chunk, dict) else ():
+                index = choice["index"]
+                texts[index] += choice["text"]
+                if choice["finish_reason"] is not None:
+                    report((batch[index], Completion(texts.pop(index))))
+            return stop()
+
+        prompts = [completion_text(prompt) for prompt in batch]
+        request = self._request(prompts, batch[0].max_tokens) | {"stream": True}
+        server = self._server()
+        try:
+            server.handle_completions(request, receive)
+        except RuntimeError as error:
+            raise ModelError(f"llama.cpp refused a request: {error}") from error
+        return [batch[index] for index in texts]
+
+    def _request_fitting(self, prompt: Prompt) -> str:
         """Ask for one prompt, halving its passages until it fits the context."""
         characters = max(map(len, prompt.passages), default=0)
         while True:
-            replies = self._request([completion_text(prompt)], prompt.max_tokens)
-            if replies is not None:
-                return replies[0]
+            reply = self._reply(completion_text(prompt), prompt.max_tokens)
+            if reply is not None:
+                return reply
             if characters < _SHORTEST_PASSAGE:
                 break
             characters //= 2
             prompt = with_passages(prompt, characters)
         raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
 
-    def _request(self, texts: list[str], max_tokens: int) -> list[str] | None:
-        """Raw replies in order, or None when a prompt exceeds the context."""
-        request = {
-            "prompt": texts,
+    def _reply(self, text: str, max_tokens: int) -> str | None:
+        """Raw reply to one prompt, or None when it exceeds the context."""
+        server = self._server()
+        try:
+            response = server.handle_completions(self._request(text, max_tokens))
+        except RuntimeError as error:
+            raise ModelError(f"llama.cpp refused a request: {error}") from error
+        match response:
+            case {"choices": [{"text": str(reply)}]}:
+                return reply
+            case {"error": {"type": "exceed_context_size_error"}}:
+                return None
+            case {"error": {"message": str(message)}}:
+                raise ModelError(f"llama.cpp failed: {message}")
+        raise ModelError("llama.cpp returned something that is not a completion")
+
+    def _request(self, prompt: str | list[str], max_tokens: int) -> dict[str, Any]:
+        return {
+            "prompt": prompt,
             "n_predict": max_tokens,
             "stop": ["\n"],
             "samplers": ["top_k"],
@@ -107,17 +181,6 @@ class LlamaCpp:
             "seed": 0,
             "cache_prompt": self.share_prefixes,
         }
-        server = self._server()
-        try:
-            response = server.handle_completions(request)
-        except RuntimeError as error:
-            raise ModelError(f"llama.cpp refused a request: {error}") from error
-        if not isinstance(response, dict) or "error" in response:
-            failure = response.get("error") if isinstance(response, dict) else response
-            if isinstance(failure, dict) and failure.get("type") == "exceed_context_size_error":
-                return None
-            raise ModelError(f"llama.cpp failed: {failure}")
-        return _in_order(response, len(texts))
 
     def _server(self) -> Any:
         server = _SERVERS.get(self)
@@ -173,15 +236,6 @@ def _load(settings: LlamaCpp) -> Any:
         return xllamacpp.Server(params)
     except (RuntimeError, ValueError) as error:
         raise ModelError(f"llama.cpp cannot load {path}: {error}") from error
-
-
-def _in_order(response: dict[str, Any], expected: int) -> list[str]:
-    replies: dict[int, str] = {
-        choice["index"]: choice["text"] for choice in response.get("choices", ())
-    }
-    if sorted(replies) != list(range(expected)):
-        raise ModelError(f"llama.cpp answered {len(replies)} of {expected} prompts")
-    return [replies[index] for index in range(expected)]
 
 
 def _checksum(path: Path) -> str:

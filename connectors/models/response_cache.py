@@ -1,13 +1,14 @@
 """Answers that models already gave, kept in the state database: asking again costs no call.
 
-Every chunk of answers is written in a transaction of its own before the next chunk is asked for,
-so that a crash repeats at most the chunk in flight. What a wrapper returns is always decoded from
-the bytes it stored, so a run that finds its answers and a run that asks for them agree exactly.
+Answers are written as soon as the model gives them, one by one or chunk by chunk, each time in a
+transaction of its own, so that a crash repeats only what was in flight. What a wrapper returns is
+always decoded from the bytes it stored, so a run that finds its answers and a run that asks for
+them agree exactly.
 """
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import islice
@@ -17,10 +18,11 @@ from zlib import crc32
 import numpy as np
 from sqlalchemy import Engine, bindparam, delete, func, select, update
 
+from connectors.models.outcomes import AnswersEach
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.subject import EMBEDDINGS, question_subject
 from connectors.state_table.tables import RESPONSE_CACHE, dialect_insert
-from schemas.errors import ModelError
+from schemas.errors import ModelError, PartialModelError
 from schemas.evidence import FloatArray
 from schemas.prompt import AnswerPair, Completion, Prompt
 
@@ -182,12 +184,33 @@ class _WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
         return self._model.model_id
 
     def _answers(self, requests: Sequence[RequestT]) -> list[AnswerT]:
-        """One answer per request, in order. A failing chunk leaves earlier chunks stored."""
+        """One answer per request, in order. What was answered before a failure stays stored.
+
+        Raises PartialModelError when requests failed on their own.
+        """
         prefix = _digest(self.kind, self.model_id)
         keys = [sha256(prefix + self._request_digest(request)).digest() for request in requests]
         stored = self._cache.get(keys)
         missing = {key: r for key, r in zip(keys, requests, strict=True) if key not in stored}
         self.hits += len(requests) - len(missing)
+        failed: dict[bytes, ModelError] = {}
+        for part in self._parts(missing):
+            encoded = {}
+            for key, outcome in part.items():
+                if isinstance(outcome, ModelError):
+                    failed[key] = outcome
+                else:
+                    encoded[key] = self._encode(outcome)
+            self._cache.put(encoded, {key: self._subject(missing[key]) for key in encoded})
+            stored |= encoded
+        if failed:
+            raise PartialModelError([failed.get(k) or self._decode(stored[k]) for k in keys])
+        return [self._decode(stored[key]) for key in keys]
+
+    def _parts(
+        self, missing: Mapping[bytes, RequestT]
+    ) -> Iterator[Mapping[bytes, AnswerT | ModelError]]:
+        """Ask for all requests; yield outcomes by key, as many at a time as are there."""
         queue = iter(missing.items())
         while chunk := dict(islice(queue, self._chunk)):
             self.calls += len(chunk)
@@ -196,10 +219,7 @@ class _WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
                 raise ModelError(
                     f"{self.model_id} gave {len(answers)} answers to {len(chunk)} requests"
                 )
-            encoded = dict(zip(chunk, map(self._encode, answers), strict=True))
-            self._cache.put(encoded, {key: self._subject(r) for key, r in chunk.items()})
-            stored |= encoded
-        return [self._decode(stored[key]) for key in keys]
+            yield dict(zip(chunk, answers, strict=True))
 
     @abstractmethod
     def _request_digest(self, request: RequestT) -> bytes: ...
@@ -218,7 +238,11 @@ class _WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
 
 
 class CachedGenerator(_WriteThrough[_Generator, Prompt, Completion]):
-    """A generator that remembers. `chunk` prompts are asked and stored at a time."""
+    """A generator that remembers.
+
+    Completions of a generator that gives each as soon as it is there are stored at once, so that a
+    crash repeats only calls in flight; others are asked for and stored `chunk` prompts at a time.
+    """
 
     kind = "completion/1"
 
@@ -226,8 +250,23 @@ class CachedGenerator(_WriteThrough[_Generator, Prompt, Completion]):
         super().__init__(model, cache, chunk=chunk)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order. Raises ModelError."""
+        """One completion per prompt, in order. Raises ModelError (Partial… if some fail)."""
         return self._answers(prompts)
+
+    def _parts(
+        self, missing: Mapping[bytes, Prompt]
+    ) -> Iterator[Mapping[bytes, Completion | ModelError]]:
+        if not isinstance(self._model, AnswersEach):
+            yield from super()._parts(missing)
+            return
+        keys = list(missing)
+        left = set(keys)
+        self.calls += len(keys)
+        for index, outcome in self._model.complete_each(list(missing.values())):
+            left.discard(keys[index])
+            yield {keys[index]: outcome}
+        if left:
+            raise ModelError(f"{self.model_id} left {len(left)} of {len(keys)} prompts unanswered")
 
     def _request_digest(self, request: Prompt) -> bytes:
         return request.digest()

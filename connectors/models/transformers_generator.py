@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any, Final
 
 from connectors.models.gguf_weights import file_sha256
+from connectors.models.outcomes import Outcome, in_order
 from connectors.models.rendering import RENDERING_VERSION, chat_messages, completion_text
 from schemas.errors import ModelError
 from schemas.prompt import Completion, Prompt
@@ -39,16 +40,22 @@ class TransformersGenerator:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order; equal prompts are computed once."""
+        return in_order(self.complete_each(prompts), len(prompts))
+
+    def complete_each(self, prompts: Sequence[Prompt]) -> Iterator[Outcome]:
+        """Yield each prompt's index with its completion, bucket by bucket. Raises ModelError."""
         if not prompts:
-            return []
+            return
         model, tokenizer = self._model()
         tokens = {prompt: _tokens(tokenizer, prompt) for prompt in prompts}
-        answers: dict[Prompt, Completion] = {}
+        places: dict[Prompt, list[int]] = {}
+        for index, prompt in enumerate(prompts):
+            places.setdefault(prompt, []).append(index)
         for bucket in length_buckets(tokens, self.batch_size):
             sequences = [tokens[prompt] for prompt in bucket]
             replies = _generate(model, tokenizer, sequences, bucket[0].max_tokens)
-            answers.update(zip(bucket, replies, strict=True))
-        return [answers[prompt] for prompt in prompts]
+            for prompt, reply in zip(bucket, replies, strict=True):
+                yield from ((index, reply) for index in places[prompt])
 
     def _model(self) -> tuple[Any, Any]:
         with _LOADING:

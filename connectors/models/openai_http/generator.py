@@ -22,15 +22,16 @@ from connectors.models.openai_http.endpoint import Endpoint
 from connectors.models.openai_http.failures import Kind, RequestError, ServiceError
 from connectors.models.openai_http.options import OpenAiOptions
 from connectors.models.openai_http.reply import DECLINED, read_completion
+from connectors.models.outcomes import Outcome, in_order
 from connectors.models.rendering import RENDERING_VERSION, chat_messages, with_passages
-from schemas.errors import ConfigurationError, ModelError, PartialModelError
+from schemas.errors import ConfigurationError, ModelError
 from schemas.prompt import Completion, Prompt, Task
 from schemas.section import read_secret
 
 CHAT: Final = "/chat/completions"
 SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
 _KEY: Final = re.compile(r"[!-~]+")  # anything else cannot stand in a header
-_Outcome = tuple[int, Completion | BaseException]
+_Arrival = tuple[int, Completion | BaseException]
 
 ResultT = TypeVar("ResultT")
 
@@ -96,20 +97,13 @@ class OpenAiGenerator:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order. Raises PartialModelError, also if all failed."""
-        outcomes = dict(self.complete_each(prompts))
-        ordered = [outcomes[index] for index in range(len(prompts))]
-        completions = [o for o in ordered if isinstance(o, Completion)]
-        if len(completions) < len(ordered):
-            raise PartialModelError(ordered)
-        return completions
+        return in_order(self.complete_each(prompts), len(prompts))
 
-    def complete_each(
-        self, prompts: Sequence[Prompt]
-    ) -> Iterator[tuple[int, Completion | ModelError]]:
+    def complete_each(self, prompts: Sequence[Prompt]) -> Iterator[Outcome]:
         """Yield each prompt's index with its outcome, as they come in."""
         if not prompts:
             return
-        arrived: SimpleQueue[_Outcome] = SimpleQueue()
+        arrived: SimpleQueue[_Arrival] = SimpleQueue()
         asking = self.submit(lambda session: self._ask_all(session, prompts, arrived.put))
         try:
             for _ in prompts:
@@ -139,7 +133,7 @@ class OpenAiGenerator:
             session.background.close()
 
     async def _ask_all(
-        self, session: _Session, prompts: Sequence[Prompt], report: Callable[[_Outcome], None]
+        self, session: _Session, prompts: Sequence[Prompt], report: Callable[[_Arrival], None]
     ) -> None:
         async def ask(index: int, prompt: Prompt, budget: Budget) -> None:
             try:
