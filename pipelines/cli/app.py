@@ -10,6 +10,8 @@ import sys
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
+from pipelines.cli.alert import alert
+from pipelines.cli.deadletter import deadletter
 from pipelines.cli.doctor import doctor
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
@@ -17,6 +19,7 @@ from pipelines.cli.run import run
 from pipelines.cli.simulate import simulate
 from pipelines.cli.state import app as state
 from pipelines.cli.submit import submit
+from pipelines.cli.tail import tail
 from pipelines.cli.terminal import printable, stderr
 from pipelines.cli.topics import app as topics
 from schemas.errors import RadarstreamError
@@ -36,8 +39,11 @@ app.command()(report)
 app.command()(doctor)
 app.command()(run)
 app.command()(submit)
+app.command()(tail)
+app.command()(alert)
 app.add_typer(state, name="state")
 app.add_typer(topics, name="topics")
+app.add_typer(deadletter, name="deadletter")
 
 
 def main() -> None:

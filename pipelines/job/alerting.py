@@ -46,8 +46,8 @@ class Record(Protocol):
         ...
 
     @property
-    def value(self) -> bytes:
-        """The encoded answer."""
+    def value(self) -> bytes | None:
+        """The encoded answer; None when its query was forgotten."""
         ...
 
 
@@ -119,6 +119,8 @@ class Alerting:
 
     def _finished(self, record: Record) -> bool:
         """Deliver if that is called for; False when stopped before the receiver had it."""
+        if record.value is None:
+            return True
         try:
             event = self._following.event(ANSWERS, record.value)
         except InputError as error:

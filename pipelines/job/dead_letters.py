@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from connectors.kafka.records import ATTEMPTS_HEADER
 from schemas.codec import decode_dead_letter, decode_snapshot, envelope
 from schemas.errors import ConfigurationError, InputError, ReasonClass
 from schemas.events import DeadLetter
 from schemas.records import Limits
 
-ATTEMPTS_HEADER = "radarstream-attempts"
 REPLAY_HEADER = "radarstream-replay-of"
 ANY_SIZE = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
 Disposition = Literal["poison", "outage"]
@@ -24,13 +24,13 @@ class Letter:
     id: str
     content: DeadLetter
     payload: bytes
-    parked_at: datetime | None = None
+    written_at: datetime | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return it for a table or JSON, without the bytes it carries."""
         return {
             "id": self.id,
-            "parked_at": self.parked_at.isoformat() if self.parked_at else None,
+            "written_at": self.written_at.isoformat() if self.written_at else None,
             "reason": self.content.reason.value,
             "disposition": self.content.disposition,
             "source": self.content.source,
@@ -59,19 +59,19 @@ class LetterSelection:
             and (self.disposition is None or content.disposition == self.disposition)
             and (
                 self.since is None
-                or (letter.parked_at is not None and letter.parked_at >= self.since)
+                or (letter.written_at is not None and letter.written_at >= self.since)
             )
         )
 
 
-def read_letter(data: bytes, parked_at: datetime | None = None) -> Letter:
+def read_letter(data: bytes, written_at: datetime | None = None) -> Letter:
     """Decode one record of the topic or line of a file. Raises InputError."""
     content = decode_dead_letter(data)
     try:
         payload = b64decode(content.payload_base64, validate=True)
     except ValueError:
         raise InputError(ReasonClass.WRONG_TYPE, "payload_base64 is not base64") from None
-    return Letter(envelope(content).id, content, payload, parked_at)
+    return Letter(envelope(content).id, content, payload, written_at)
 
 
 def distinct(letters: Iterable[Letter]) -> Iterator[Letter]:
@@ -122,12 +122,12 @@ def replay_key(letter: Letter) -> str:
         return letter.content.source
 
 
-def replay_headers(letter: Letter) -> list[tuple[str, bytes]]:
+def replay_headers(letter: Letter) -> tuple[tuple[str, bytes], ...]:
     """Return what marks a replayed record: how often it was tried, and which letter it was."""
-    return [
+    return (
         (ATTEMPTS_HEADER, str(letter.content.attempts + 1).encode()),
         (REPLAY_HEADER, letter.id.encode()),
-    ]
+    )
 
 
 def replay_of(headers: Mapping[str, bytes]) -> str | None:

@@ -32,7 +32,7 @@ ACCEPTED, REFUSED, DOWN = Attempt(204), Attempt(404), Attempt(503)
 class Record:
     partition: int
     offset: int
-    value: bytes
+    value: bytes | None
 
 
 class Topic:
@@ -234,10 +234,10 @@ def test_a_refusal_is_counted_and_the_next_alert_goes_out() -> None:
 
 
 def test_what_cannot_be_read_stops_nothing() -> None:
-    topic = Topic([b"{", encode(answer("a", 0)), b"\xff"], partitions=1)
+    topic = Topic([b"{", encode(answer("a", 0)), None, b"\xff"], partitions=1)
     counts = run(topic, Receiver())
     assert (counts.delivered, counts.unreadable) == (1, 2)
-    assert topic.committed == {0: 3}
+    assert topic.committed == {0: 4}
 
 
 def test_repetitions_are_not_reported_again() -> None:

@@ -1,0 +1,49 @@
+"""`radarstream alert`: a webhook call for every answer that changed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.kafka.topic_reader import TopicReader
+from connectors.webhook import Webhook
+from pipelines.cli.terminal import stderr
+from pipelines.job.alerting import Alerting
+from pipelines.job.following import ANSWERS
+from pipelines.job.logs import configure_logging
+from pipelines.job.stopping import Stop, SystemClock
+from pipelines.settings import load_settings
+from schemas.errors import ConfigurationError
+
+
+def alert(
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+) -> None:
+    """Call the webhook of section `alerts` for every answer that changed.
+
+    At least once and in order; a receiver that is down holds alerts up and loses none. What the
+    request looks like and how to check its signature: docs/consuming.md.
+    """
+    settings = load_settings(config)
+    alerts = settings.alerts
+    if alerts.webhook is None:
+        raise ConfigurationError("settings: alerts.webhook.url is not given")
+    configure_logging(settings.telemetry)
+    stop = Stop()
+    with (
+        Webhook(alerts.webhook, stop.event) as webhook,
+        TopicReader(settings.kafka, [ANSWERS], start=alerts.start, group=alerts.group) as answers,
+    ):
+        stop.install()
+        answers.commit(answers.places())  # a group that begins with the next answer has begun
+        alerting = Alerting(
+            answers, webhook.deliver, alerts, stopping=stop, clock=SystemClock(stop)
+        )
+        counts = alerting.run(drained=lambda: not follow and answers.at_end())
+    stderr.print(
+        f"alerts: {counts.delivered} delivered, {counts.refused} refused, "
+        f"{counts.passed_over} answers passed over, {counts.unreadable} unreadable",
+        highlight=False,
+        soft_wrap=True,
+    )

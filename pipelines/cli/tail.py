@@ -1,0 +1,215 @@
+"""`radarstream tail`: follow answers and attribution events on a terminal or into a pipe."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from time import sleep
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from connectors.kafka.topic_reader import Start, TopicReader
+from pipelines.cli.moments import moment
+from pipelines.cli.terminal import cell, printable, stderr, stdout
+from pipelines.job.following import ANSWERS, ATTRIBUTIONS, Event, Following, Selection
+from pipelines.settings import load_settings
+from schemas.codec import encode, envelope, structured
+from schemas.errors import BrokerError, ConfigurationError, InputError
+from schemas.events import AnswerEvent, AttributionEvent
+from schemas.verdict import MemoryDecision
+
+POLL_S = 1.0
+WARNINGS = 3  # unreadable records that are told one by one
+SKEW = timedelta(minutes=10)  # an event is written after it was observed, clocks permitting
+
+
+class Kind(StrEnum):
+    """Which events are followed."""
+
+    ANSWERS = "answers"
+    ATTRIBUTIONS = "attributions"
+    ALL = "all"
+
+
+TOPICS = {
+    Kind.ANSWERS: [ANSWERS],
+    Kind.ATTRIBUTIONS: [ATTRIBUTIONS],
+    Kind.ALL: [ANSWERS, ATTRIBUTIONS],
+}
+
+
+def tail(
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    query: Annotated[list[str] | None, typer.Option(help="Only this query id; repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeatable.")] = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Only changed answers.")] = False,
+    answers: Annotated[bool, typer.Option("--answers", help="Answers (the default).")] = False,
+    attributions: Annotated[
+        bool, typer.Option("--attributions", help="Attribution events.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Answers and attributions.")] = False,
+    start: Annotated[
+        str, typer.Option("--from", help="beginning, latest, or a time such as 2025-06-01 or 2h.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="CloudEvents, one a line.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
+    follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+) -> None:
+    """Follow answers and attribution events, every event once.
+
+    Begins with the next event, or with the oldest if --no-follow is given. Belongs to no consumer
+    group and commits nothing. Ctrl-C ends it.
+    """
+    kind = kind_of(answers=answers or changed, attributions=attributions, everything=everything)
+    if changed and kind is not Kind.ANSWERS:
+        raise ConfigurationError("attribution events do not tell what changed: leave --changed out")
+    begin, since = beginning(start or ("latest" if follow else "beginning"))
+    following = Following(
+        Selection(frozenset(query or ()), frozenset(tag or ()), since, changed_only=changed)
+    )
+    show = show_json if as_json else show_line
+    try:
+        with TopicReader(load_settings(config).kafka, TOPICS[kind], start=begin) as reader:
+            Tail(reader, following, show).run(limit, follow=follow)
+    except KeyboardInterrupt:
+        pass
+    except BrokenPipeError:  # whoever read has seen enough; nothing may be written at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def kind_of(*, answers: bool, attributions: bool, everything: bool) -> Kind:
+    """Combine the flags."""
+    if everything or (answers and attributions):
+        return Kind.ALL
+    return Kind.ATTRIBUTIONS if attributions else Kind.ANSWERS
+
+
+def beginning(start: str) -> tuple[Start, datetime | None]:
+    """Where to begin reading, and the event time before which nothing is shown."""
+    if start == "beginning":
+        return "beginning", None
+    if start == "latest":
+        return "latest", None
+    since = moment(start, "--from", datetime.now(UTC))
+    return since - SKEW, since
+
+
+class Tail:
+    """Reads, shows, and tells on standard error what could not be read."""
+
+    def __init__(
+        self, reader: TopicReader, following: Following, show: Callable[[Event], None]
+    ) -> None:
+        self._reader = reader
+        self._following = following
+        self._show = show
+        self._unreadable = 0
+
+    def run(self, limit: int | None, *, follow: bool) -> None:
+        """Show events until `limit`, the end of the topics, or for ever."""
+        shown = 0
+        try:
+            while follow or not self._reader.at_end():
+                for topic, partition, offset, value in self._polled(follow=follow):
+                    try:
+                        event = self._following.event(topic, value)
+                    except InputError as error:
+                        self._warn(f"{topic}/{partition} offset {offset}: {error}")
+                        continue
+                    if event is not None:
+                        self._show(event)
+                        shown += 1
+                        if shown == limit:
+                            return
+        finally:
+            if self._unreadable > WARNINGS:
+                note(f"warning: {self._unreadable} records could not be read")
+
+    def _polled(self, *, follow: bool) -> list[tuple[str, int, int, bytes]]:
+        """The next records; tombstones of forgotten queries are none. Waits out an outage."""
+        away = False
+        while True:
+            try:
+                records = self._reader.poll(timeout_s=POLL_S)
+            except BrokerError as error:
+                if not follow:
+                    raise
+                if not away:
+                    note(f"{error}; waiting for the broker")
+                away = True
+                sleep(POLL_S)
+                continue
+            if away:
+                note("the broker is back")
+            return [
+                (r.topic, r.partition, r.offset, r.value) for r in records if r.value is not None
+            ]
+
+    def _warn(self, what: str) -> None:
+        self._unreadable += 1
+        if self._unreadable <= WARNINGS:
+            note(f"warning: cannot read {what}")
+
+
+def note(text: str) -> None:
+    """Say something that is not output."""
+    stderr.print(printable(text, 500), markup=False, highlight=False, soft_wrap=True)
+
+
+def show_json(event: Event) -> None:
+    """Print the structured CloudEvent; characters that could harm a terminal are escaped."""
+    line = structured(envelope(event), encode(event)).decode()
+    write("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line))
+
+
+def show_line(event: Event) -> None:
+    """Print one line for a human."""
+    line = answer_line(event) if isinstance(event, AnswerEvent) else attribution_line(event)
+    if stdout.is_terminal:
+        stdout.print(line, soft_wrap=True, highlight=False)
+    else:
+        write(line.plain)
+
+
+def write(line: str) -> None:
+    """Write a line through; rich would answer a closed pipe with an exit code of its own."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def answer_line(event: AnswerEvent) -> Text:
+    """Time, query and step, question, answer, documents kept and cut, memory, change."""
+    kept = len(event.verdict.kept_ranks)
+    memory = event.verdict.memory
+    parts = [
+        cell(f"{event.observed_at:%Y-%m-%d %H:%M:%S}", "dim"),
+        cell(f"{event.query_id}/{event.step}", "cyan", limit=40),
+        cell(event.question),
+        cell(f"no answer: {event.abstention}", "yellow")
+        if event.abstention
+        else cell(event.answer, "bold", limit=100),
+        cell(f"kept {kept} cut {len(event.verdict.documents) - kept}", "dim"),
+    ]
+    if memory.decision is not MemoryDecision.NONE:
+        falsified = memory.decision is MemoryDecision.FALSIFIED
+        parts.append(cell(f"memory {memory.decision}", "yellow" if falsified else "dim"))
+    if event.changed:
+        parts.append(cell(f"CHANGED from {memory.previous_answer}", "bold red", limit=100))
+    return Text("  ").join(parts)
+
+
+def attribution_line(event: AttributionEvent) -> Text:
+    """Which document was not trusted, why, what it said and where it is."""
+    said = f"said {event.atomic_answer}" if event.atomic_answer else "said nothing"
+    parts = [
+        cell(f"{event.query_id}/{event.step}", "cyan", limit=40),
+        cell(f"#{event.rank} {event.reason}", "red"),
+        cell(said, limit=80),
+        cell(event.url or event.title, "dim", limit=200),
+    ]
+    return Text("    ") + Text("  ").join(parts)
