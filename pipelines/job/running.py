@@ -20,8 +20,10 @@ from pipelines.job.health import Health
 from pipelines.job.holding import HoldBack, place
 from pipelines.job.logs import configure_logging
 from pipelines.job.metrics import JobMetrics
+from pipelines.job.model_metrics import ModelMetrics
 from pipelines.job.observing import Observer
 from pipelines.job.stopping import Stop, SystemClock
+from pipelines.job.tracing import traced
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
@@ -49,6 +51,9 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
     metrics = JobMetrics()
     health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
     guard.meter.observers.extend([metrics.stage, health.busy])
+    models = guard.models
+    roles = {"generator": models.generator, "relations": models.relations}
+    metrics.registry.register(ModelMetrics(roles | {"embedder": models.embedder}))
     with ExitStack() as opened:
         opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
         ensure_topics(settings.kafka)
@@ -60,8 +65,8 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
             )
         )
         sink = opened.enter_context(KafkaSink(settings.kafka))
-        warm_up(guard.models, health)
-        yield Driver(
+        warm_up(models, health)
+        driver = Driver(
             log=snapshots,
             batch=MicroBatch(settings),
             publish=lambda lanes: publish_outbox(engine, sink, lanes=lanes),
@@ -73,6 +78,8 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
             settings=settings.job,
             stopping=stop,
         )
+        opened.enter_context(traced(driver, guard.meter.observers, settings, models.generator))
+        yield driver
 
 
 def run_job(settings: Settings, *, drain: bool = False) -> None:
