@@ -248,6 +248,15 @@ def test_every_rule_says_what_is_wrong_and_how_bad_it_is() -> None:
             assert label in FROM_PROMETHEUS or label in ",".join(aggregated)
 
 
+def test_every_rule_has_its_own_test() -> None:
+    """`promtool test rules` runs them where Prometheus is installed; here: that none is missing."""
+    alerts = {rule["alert"] for rule in rules()}
+    quiet, _, firing = yaml.safe_load((RULES.parent / "alerts_test.yml").read_text())["tests"]
+    assert {check["alertname"] for check in quiet["alert_rule_test"]} == alerts
+    expected = firing["promql_expr_test"][0]["exp_samples"]
+    assert {re.findall(r'"(\w+)"', sample["labels"])[0] for sample in expected} == alerts
+
+
 def test_the_configuration_loads_the_rules() -> None:
     configuration = yaml.safe_load((INFRA / "prometheus" / "prometheus.yml").read_text())
     assert configuration["rule_files"] == [RULES.name]
