@@ -1,0 +1,112 @@
+"""`radarstream run` as a process of its own against a real broker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from connectors.kafka.follow import follow
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.sink import KafkaSink
+from connectors.kafka.topics import ensure_topics
+from schemas.codec import outbox_record
+from schemas.snapshot import SearchSnapshot
+from tests.builders import OBSERVED_AT, make_snapshot
+
+PATIENCE_S = 60.0  # starting takes seconds, more on a busy machine
+MAIN = "from pipelines.cli.app import main; main()"
+
+
+def snapshots(count: int, queries: int = 3) -> list[SearchSnapshot]:
+    """Snapshots a minute apart, the queries in turn."""
+    texts = ["Output: Rome", "Output: Rome", "Output: Oslo"]
+    return [
+        make_snapshot(
+            texts, query_id=f"q{i % queries}", observed_at=OBSERVED_AT + timedelta(minutes=i)
+        )
+        for i in range(count)
+    ]
+
+
+def produce(options: KafkaOptions, given: Sequence[SearchSnapshot]) -> None:
+    """Publish snapshots as a collector does."""
+    ensure_topics(options)
+    with KafkaSink(options) as sink:
+        sink.publish([outbox_record(snapshot) for snapshot in given])
+
+
+def events(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
+    """The id and payload of every event of a topic, up to its present end."""
+    with follow(options, topic, stop_at_end=True) as records:
+        return [
+            (record.headers["ce_id"].decode(), record.value)
+            for record in records
+            if record is not None and record.value is not None
+        ]
+
+
+class Job:
+    """A running job; `log` is what it has written so far, line by line."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log_file: Path) -> None:
+        self.process = process
+        self.log_file = log_file
+
+    def log(self) -> list[dict[str, Any]]:
+        lines = self.log_file.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    def wait_for(self, event: str, count: int = 1) -> dict[str, Any]:
+        """Wait until it has logged an event so often; return the last of them."""
+        deadline = time.monotonic() + PATIENCE_S
+        while len(found := [line for line in self.log() if line["event"] == event]) < count:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"no {event!r} in: {self.log_file.read_text()[-3000:]}")
+            time.sleep(0.05)
+        return found[-1]
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Ask its telemetry port."""
+        connection = HTTPConnection("127.0.0.1", self.wait_for("telemetry listens")["port"], 10)
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+    def terminate(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)
+
+
+@contextmanager
+def running_job(
+    options: KafkaOptions, directory: Path, *arguments: str, **variables: str
+) -> Iterator[Job]:
+    """Start the job in `directory`, its state in a SQLite file there; kill it at the end."""
+    log_file = directory / f"log-{time.monotonic_ns()}"
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap,
+        "RADARSTREAM_KAFKA__TOPIC_PREFIX": options.topic_prefix,
+        "RADARSTREAM_KAFKA__PARTITIONS": str(options.partitions),
+        "RADARSTREAM_DATABASE": f"sqlite:///{directory / 'state.db'}",
+        "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
+        **variables,
+    }
+    command = [sys.executable, "-c", MAIN, "run", "--profile", "scripted", *arguments]
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            command, env=environment, cwd=directory, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        yield Job(process, log_file)
+    finally:
+        process.kill()
+        process.wait()

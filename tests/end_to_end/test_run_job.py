@@ -1,0 +1,83 @@
+"""The continuous job as its users start and stop it."""
+
+from pathlib import Path
+
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.sink import KafkaSink
+from schemas.codec import decode_answer
+from schemas.records import Envelope, OutboxRecord
+from tests.brokers import Broker
+from tests.end_to_end.running_job import events, produce, running_job, snapshots
+
+ANSWERS, DEAD = "answers.defended", "snapshots.deadletter"
+
+
+def test_answers_until_asked_to_stop_and_goes_on_after_a_restart(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options()
+    given = snapshots(12)
+    produce(options, given[:6])
+    with running_job(options, tmp_path) as job:
+        job.wait_for("answered", 6)
+        assert job.get("/healthz")[0] == 200
+        assert job.get("/readyz")[0] == 200
+        metrics = job.get("/metrics")[1]
+        assert 'radarstream_answers_total{outcome="first"} 3.0' in metrics
+        assert "radarstream_records_polled_total 6.0" in metrics
+        assert job.terminate() == 0
+    produce(options, given[6:])
+    with running_job(options, tmp_path, "--drain") as job:
+        job.wait_for("stopped")
+        assert job.process.wait(10) == 0
+    published = events(options, ANSWERS)
+    assert sorted(name for name, _ in published) == sorted(
+        f"q{query}/{step}" for query in range(3) for step in range(4)
+    )
+    decoded = [decode_answer(data) for _, data in published]
+    assert {(a.query_id, a.step): a.snapshot_id for a in decoded} == {
+        (s.query.id, i // 3): s.id for i, s in enumerate(given)
+    }
+    assert {answer.answer for answer in decoded} == {"Rome"}
+    assert events(options, DEAD) == []
+
+
+def test_two_workers_with_a_partition_each_answer_everything_once(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options(partitions=2)
+    produce(options, snapshots(40, queries=20))
+    with (
+        running_job(options, tmp_path, "--drain", "--partitions", "0") as first,
+        running_job(options, tmp_path, "--drain", "--partitions", "1") as second,
+    ):
+        for job in (first, second):
+            job.wait_for("stopped")
+            assert job.wait_for("answered")
+    published = [name for name, _ in events(options, ANSWERS)]
+    assert sorted(published) == sorted(f"q{query}/{step}" for query in range(20) for step in (0, 1))
+
+
+def test_a_stream_of_dead_letters_ends_the_job(own_broker: Broker, tmp_path: Path) -> None:
+    options = own_broker.options()
+    produce(options, [])
+    broken = [
+        OutboxRecord(
+            "search.snapshots", Envelope(str(i), "search.snapshot", "test", str(i), "x"), b"{"
+        )
+        for i in range(30)
+    ]
+    with KafkaSink(options) as sink:
+        sink.publish(broken)
+    with running_job(options, tmp_path, RADARSTREAM_JOB__DEAD_SHARE_AFTER="20") as job:
+        assert job.process.wait(60) == 3
+    assert "100% of the last 20 inputs became dead letters" in job.log_file.read_text()
+    assert len(events(options, DEAD)) >= 20
+
+
+def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
+    options = KafkaOptions(bootstrap="127.0.0.1:1")
+    quick = {"RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "1", "RADARSTREAM_JOB__ATTEMPTS": "1"}
+    with running_job(options, tmp_path, **quick) as job:
+        assert job.process.wait(60) == 1
+    assert "127.0.0.1:1" in job.log_file.read_text()
