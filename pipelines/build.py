@@ -12,6 +12,8 @@ from typing import Any, assert_never
 
 from sqlalchemy import Engine
 
+from connectors.models.openai_http.generator import OpenAiGenerator
+from connectors.models.openai_http.probe import Capabilities
 from connectors.models.response_cache import (
     CachedEmbedder,
     CachedGenerator,
@@ -59,8 +61,6 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
 
                 return LlamaCpp(settings.model_path, slots=settings.slots, threads=settings.threads)
         case s.OpenAiGenerator():
-            from connectors.models.openai_http.generator import OpenAiGenerator
-
             return OpenAiGenerator(settings)
         case s.TransformersGenerator():
             with naming_extra("gpu"):
@@ -75,6 +75,20 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
 
             return ScriptedGenerator()
     assert_never(settings)
+
+
+def probe_service(settings: s.Settings) -> Capabilities | None:
+    """Ask a remote generator's service what it offers; None for a model in this process.
+
+    Raises ConfigurationError when the service refuses the key or does not know the model.
+    """
+    generator = build_generator(settings.generator)
+    if not isinstance(generator, OpenAiGenerator):
+        return None
+    try:
+        return generator.probe()
+    finally:
+        generator.close()
 
 
 def build_relations(settings: s.RelationSettings, embedder: Embedder) -> RelationScorer:

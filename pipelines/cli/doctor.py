@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pipelines.build import build_models, shared_engine
+from pipelines.build import build_models, probe_service, shared_engine
 from pipelines.cli.terminal import cell, print_json, stdout
-from pipelines.settings import Profile, Settings, load_settings
+from pipelines.settings import OpenAiGenerator, Profile, Settings, load_settings
 from pipelines.signals.prompts import build_prompt
 from schemas.errors import ConfigurationError, ModelError
 from schemas.prompt import AnswerPair, Task
@@ -121,9 +121,19 @@ def models(settings: Settings) -> Iterator[Check]:
         return f"{built.embedder.model_id}: {vectors.shape[1]} dimensions"
 
     remedy = reinstall(settings.profile)
+    if isinstance(settings.generator, OpenAiGenerator):
+        yield attempt("service", lambda: service(settings), "set the key, URL and model")
     yield attempt("generator", generate, remedy)
     yield attempt("relations", relate, remedy)
     yield attempt("embedder", embed, remedy)
+
+
+def service(settings: Settings) -> str:
+    """Say what a remote model's service offers. Raises ModelError if it cannot be reached."""
+    found = probe_service(settings)
+    if found is None or not found.reachable:
+        raise ModelError("cannot be reached")
+    return str(found)
 
 
 def attempt(name: str, try_out: Callable[[], str], remedy: str) -> Check:

@@ -103,7 +103,11 @@ class Endpoint:
 
     async def get(self, path: str) -> bytes:
         """GET once. Raises ServiceError or RequestError."""
-        return await self._exchange("GET", path, None)
+        try:
+            async with asyncio.timeout(self._options.call_timeout_s):
+                return await self._exchange("GET", path, None)
+        except TimeoutError:
+            raise ServiceError("timeout", "no answer in time") from None
 
     async def _exchange(self, method: str, path: str, payload: dict[str, Any] | None) -> bytes:
         """Send one request; the body of its reply, of at most RESPONSE_BYTES."""

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from schemas.errors import ModelError, ModelOutageError
 
 Kind = Literal[
-    "connection", "timeout", "rate_limited", "server_error", "refused", "malformed",
+    "connection", "timeout", "rate_limited", "server_error", "key_refused", "refused", "malformed",
     "bad_request", "too_long", "oversized", "no_answer", "filtered", "circuit_open", "not_asked",
 ]  # fmt: skip
 
@@ -65,8 +65,10 @@ def failure_of_status(
         return RequestError("too_long", f"{said}: the prompt exceeds the model's context")
     if codes & FILTERED:
         return RequestError("filtered", f"{said}: stopped by the service's content filter")
-    if UNKNOWN_MODEL in codes or status in {401, 402, 403, 404, 405, 407}:
-        return ServiceError("refused", f"{said}: check key, model and URL", passing=False)
+    if status in {401, 403}:
+        return ServiceError("key_refused", f"{said}: the key is refused", passing=False)
+    if UNKNOWN_MODEL in codes or status in {402, 404, 405, 407}:
+        return ServiceError("refused", f"{said}: check model and URL", passing=False)
     if 300 <= status < 400:
         return ServiceError("refused", f"{said}: redirects are not followed", passing=False)
     return RequestError("bad_request", f"{said}: the service refused the request")

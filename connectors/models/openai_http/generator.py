@@ -21,6 +21,7 @@ from connectors.models.openai_http.budget import Budget, BudgetSpentError, budge
 from connectors.models.openai_http.endpoint import Endpoint
 from connectors.models.openai_http.failures import Kind, RequestError, ServiceError
 from connectors.models.openai_http.options import OpenAiOptions
+from connectors.models.openai_http.probe import Capabilities, probe
 from connectors.models.openai_http.reply import DECLINED, read_completion
 from connectors.models.outcomes import Outcome, in_order
 from connectors.models.rendering import RENDERING_VERSION, chat_messages, with_passages
@@ -113,6 +114,22 @@ class OpenAiGenerator:
                 yield index, outcome
         finally:
             asking.cancel()  # when the caller gives up half-way, so do we
+
+    def probe(self) -> Capabilities:
+        """Find out what the service can do, within the deadline of a snapshot.
+
+        Raises ConfigurationError when it refuses the key or does not know the model.
+        """
+
+        async def within(session: _Session) -> Capabilities:
+            deadline = asyncio.get_running_loop().time() + self.options.deadline_s
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await probe(session.endpoint, self.options, deadline)
+            except TimeoutError:
+                return Capabilities(reachable=False)
+
+        return self.submit(within).result()
 
     def submit(self, work: Callable[[_Session], Coroutine[Any, Any, ResultT]]) -> Future[ResultT]:
         """Start a coroutine in the loop that the requests run in, on first use a new one."""
