@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from schemas.errors import ConfigurationError
 
-AGO = re.compile(r"(\d{1,6})([smhd])")
+AGO = re.compile(r"([0-9]{1,6})([smhd])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 

@@ -1,0 +1,530 @@
+"""What a consumer and an operator type, against real brokers: tail, alert, deadletter."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from unicodedata import category
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.republish import RawMessage, republish
+from connectors.kafka.sink import KafkaSink
+from connectors.kafka.topic_reader import TopicReader, TopicRecord
+from connectors.kafka.topics import ensure_topics
+from pipelines.cli.app import app, main
+from pipelines.cli.moments import moment
+from schemas.codec import encode, outbox_record, structured
+from schemas.errors import BrokerError, ConfigurationError, ReasonClass
+from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from schemas.verdict import MemoryDecision, MemoryVerdict
+from tests.brokers import Broker
+from tests.builders import make_snapshot
+from tests.markdown import code_block
+from tests.webhook_receiver import Reply, receiving
+from tests.wire_samples import ANSWER, ATTRIBUTION
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "consuming.md"
+PROGRAM = [sys.executable, "-c", "from pipelines.cli.app import main; main()"]
+REPOSITORY = Path(__file__).parents[2]
+HOSTILE = "Re\u202ex \u2066[bold]won\nNOTHING\u200b"
+
+
+@dataclass
+class Site:
+    """A broker with empty topics of our own and the settings file that names them."""
+
+    broker: Broker
+    options: KafkaOptions
+    config: Path
+    group: str
+
+    def publish(self, *events: AnswerEvent | AttributionEvent | DeadLetter) -> None:
+        records = [outbox_record(event) for event in events]
+        with KafkaSink(self.options) as sink:
+            until(lambda: published(sink, records))
+
+    def configure(self, more: str = "") -> None:
+        self.config.write_text(
+            f'profile = "scripted"\n[kafka]\nbootstrap = "{self.options.bootstrap}"\n'
+            f'topic_prefix = "{self.options.topic_prefix}"\nrequest_timeout_s = 5.0\n'
+            f"delivery_timeout_s = 20.0\n[telemetry]\nlog_format = 'json'\n{more}"
+        )
+
+    def records(self, topic: str) -> list[TopicRecord]:
+        with TopicReader(self.options, [topic]) as reader:
+            return list(reader.to_the_end())
+
+
+def published(sink: KafkaSink, records: Sequence) -> bool:
+    try:
+        sink.publish(records)
+    except BrokerError:  # it was just started again
+        return False
+    return True
+
+
+def site_of(broker: Broker, prefix: str, directory: Path) -> Site:
+    options = broker.options(topic_prefix=prefix, partitions=2)
+    ensure_topics(options)
+    made = Site(broker, options, directory / "settings.toml", f"{prefix}alerts")
+    made.configure()
+    return made
+
+
+@pytest.fixture
+def site(broker: Broker, prefix: str, tmp_path: Path) -> Site:
+    return site_of(broker, prefix, tmp_path)
+
+
+@pytest.fixture
+def own_site(own_broker: Broker, prefix: str, tmp_path: Path) -> Site:
+    return site_of(own_broker, prefix, tmp_path)
+
+
+def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.out + captured.err
+    return int(stopped.value.code or 0), captured.err
+
+
+class Running:
+    """A command in a process of its own, its output line by line."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.process = subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"WEBHOOK_SECRET": "canary-secret", "PYTHONUNBUFFERED": "1"},
+        )
+        self.out: SimpleQueue[str] = SimpleQueue()
+        self.err: SimpleQueue[str] = SimpleQueue()
+        for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
+            Thread(target=self._read, args=(stream, lines), daemon=True).start()
+
+    @staticmethod
+    def _read(stream, lines: SimpleQueue) -> None:
+        for line in stream:
+            lines.put(line)
+
+    def line(self, lines: SimpleQueue, containing: str, timeout_s: float = 30.0) -> str:
+        """The next line with this text."""
+        deadline = time.monotonic() + timeout_s
+        passed = []
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                passed.append(lines.get(timeout=left))
+            except Empty:
+                break
+            if containing in passed[-1]:
+                return passed[-1]
+        raise AssertionError(f"no {containing!r} in {passed}")
+
+    def stopped_by(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(20)
+
+
+@contextmanager
+def running(*command: str) -> Iterator[Running]:
+    started = Running(command)
+    try:
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait()
+
+
+def radarstream(*arguments: object):
+    return running(*PROGRAM, *map(str, arguments))
+
+
+def answer(query_id: str, step: int, changed: bool | None = False, **fields) -> AnswerEvent:
+    return replace(
+        ANSWER,
+        query_id=query_id,
+        step=step,
+        observed_at=ANSWER.observed_at + timedelta(hours=step),
+        changed=changed,
+        **({"answer": f"answer {step}", "abstention": None} | fields),
+    )
+
+
+def attribution(query_id: str, step: int, rank: int, **fields) -> AttributionEvent:
+    moment = ANSWER.observed_at + timedelta(hours=step)
+    return replace(
+        ATTRIBUTION, query_id=query_id, step=step, rank=rank, observed_at=moment, **fields
+    )
+
+
+def letter(position: int, reason: ReasonClass, payload: bytes, attempts: int = 1) -> DeadLetter:
+    return DeadLetter(
+        reason=reason,
+        detail=f"because of {position}",
+        disposition="outage" if reason is ReasonClass.MODEL_UNAVAILABLE else "poison",
+        source="epoch/search.snapshots/0",
+        position=position,
+        attempts=attempts,
+        payload_base64=b64encode(payload).decode(),
+    )
+
+
+# tail
+
+
+def test_tail_shows_every_event_once(site: Site) -> None:
+    answers = [answer(q, step, changed=step == 1) for step in range(3) for q in "ab"]
+    site.publish(*answers)
+    site.publish(*answers[2:])  # a crash repeats
+    site.publish(attribution("a", 1, 3))
+    lines = run("tail", "--config", site.config, "--no-follow", "--json").stdout.splitlines()
+    assert sorted(lines) == sorted(
+        structured(outbox_record(e).envelope, encode(e)).decode() for e in answers
+    )
+    for options, count in [
+        (["--query", "a"], 3),
+        (["--query", "a", "--query", "b"], 6),
+        (["--tag", "sport", "--changed"], 2),
+        (["--tag", "other"], 0),
+        (["--attributions"], 1),
+        (["--all"], 7),
+        (["--limit", 2], 2),
+        (["--from", "2025-06-01T14:00:00"], 2),
+        (["--from", "latest"], 0),
+    ]:
+        shown = run("tail", "--config", site.config, "--no-follow", *options).stdout
+        assert shown.count("\n") == count, (options, shown)
+
+
+def test_tail_is_readable_and_harmless(site: Site) -> None:
+    falsified = MemoryVerdict(MemoryDecision.FALSIFIED, previous_answer="Basel")
+    site.publish(
+        answer("cup", 0, True, verdict=replace(ANSWER.verdict, memory=falsified)),
+        replace(ANSWER, query_id="none"),
+        answer(HOSTILE, 0, question=HOSTILE, answer=HOSTILE),
+        attribution(HOSTILE, 0, 3, url=f"javascript:{HOSTILE}", atomic_answer=HOSTILE),
+    )
+    shown = run("tail", "--config", site.config, "--no-follow", "--all").stdout
+    assert all(c == "\n" or category(c) not in {"Cc", "Cf", "Cs"} for c in shown)
+    lines = {line.split("  ")[1] if line[0] != " " else "cut": line for line in shown.splitlines()}
+    assert len(lines) == shown.count("\n") == 4
+    assert lines["cup/0"] == (
+        "2025-06-01 12:00:00  cup/0  Who won the cup?  answer 0  kept 1 cut 1  memory falsified  "
+        "CHANGED from Basel"
+    )
+    assert "no answer: no_evidence" in lines["none/4"]
+    assert "#3 cut" in lines["cut"]
+    assert "javascript:Rex [bold]won NOTHING" in lines["cut"]
+    as_json = run("tail", "--config", site.config, "--no-follow", "--all", "--json").stdout
+    assert all(c == "\n" or c.isprintable() for c in as_json)
+    events = [json.loads(line)["data"] for line in as_json.splitlines()]
+    assert HOSTILE in {event["query_id"] for event in events}
+
+
+def test_tail_tells_what_it_cannot_read(site: Site) -> None:
+    site.publish(answer("a", 0))
+    bad = [RawMessage(f"{n}", b"{\x1b[2J" + bytes([n])) for n in range(5)]
+    republish(site.options, "answers.defended", bad)
+    with KafkaSink(site.options) as sink:
+        sink.retract("answers.defended", "forgotten")  # a tombstone is no error
+    result = run("tail", "--config", site.config, "--no-follow")
+    assert result.stdout.count("\n") == 1
+    assert result.stderr.count("warning: cannot read answers.defended/") == 3
+    assert "5 records could not be read" in result.stderr
+    assert "\x1b" not in result.output
+
+
+def test_tail_follows_until_interrupted(own_site: Site) -> None:
+    with radarstream("tail", "--config", own_site.config, "--from", "beginning") as tail:
+        own_site.publish(answer("a", 0))
+        assert "a/0" in tail.line(tail.out, "a/")
+        own_site.broker.kill()
+        tail.line(tail.err, "waiting for the broker")
+        own_site.broker.start()
+        tail.line(tail.err, "the broker is back")
+        own_site.publish(answer("a", 0), answer("a", 1))
+        assert "a/1" in tail.line(tail.out, "a/")
+        assert tail.stopped_by(signal.SIGINT) == 0
+
+
+def test_a_closed_pipe_ends_tail_quietly(site: Site) -> None:
+    site.publish(*[answer("a", step) for step in range(200)])
+    program = " ".join(f"'{part}'" for part in PROGRAM)
+    shell = f"{program} tail --config {site.config} --no-follow --json | head -n 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", shell],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (["--from", "yesterday"], 2, "--from"),
+        (["--changed", "--all"], 2, "--changed"),
+        (["--changed", "--attributions"], 2, "--changed"),
+        ([], 1, "127.0.0.1:1"),
+    ],
+)
+def test_tail_refuses_in_one_line(
+    arguments: list[str],
+    code: int,
+    named: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    config = tmp_path / "none.toml"
+    config.write_text(
+        '[kafka]\nbootstrap = "127.0.0.1:1"\nrequest_timeout_s = 1.0\ndelivery_timeout_s = 2.0\n'
+    )
+    found = refused(capsys, "tail", "--config", config, *arguments)
+    assert found[0] == code
+    assert named in found[1]
+    assert found[1].count("\n") == 1
+
+
+def test_the_documented_consumer_runs(site: Site, tmp_path: Path) -> None:
+    text = code_block(DOCUMENT, "python", "KafkaConsumer(")
+    assert len(text.splitlines()) <= 12
+    text = text.replace('"answers.defended"', f'"{site.options.topic("answers.defended")}"')
+    file = tmp_path / "consumer.py"
+    file.write_text(text)
+    site.publish(answer("a", 0), answer("a", 1), answer("a", 0), answer("a", 1), answer("a", 2))
+    with running(sys.executable, str(file), site.options.bootstrap) as consumer:
+        seen = [consumer.line(consumer.out, "") for _ in range(3)]
+    assert seen == [f"a {step} answer {step} False\n" for step in range(3)]
+
+
+# alert
+
+
+def alerting(site: Site, url: str, more: str = "") -> Site:
+    site.configure(
+        f'[alerts]\ngroup = "{site.group}"\n{more}\n[alerts.webhook]\nurl = "{url}"\n'
+        "timeout_s = 2.0\nfirst_pause_s = 0.02\nlongest_pause_s = 0.1\n"
+    )
+    return site
+
+
+def test_alerts_survive_a_kill_and_a_receiver_that_is_down(own_site: Site) -> None:
+    down = [Reply(503)] * 5
+    with receiving([Reply(), *down], last=Reply(503)) as receiver:
+        site = alerting(own_site, receiver.url)
+        with radarstream("alert", "--config", site.config) as first:
+            until(lambda: committed(site))  # it has begun
+            site.publish(*[answer("a", step, step > 0) for step in range(4)], answer("b", 0, True))
+            receiver.wait_for(4)
+            first.process.kill()
+            first.process.wait()
+        before = [r.headers["Idempotency-Key"] for r in receiver.received[:1]]
+        receiver.replies.clear()
+        receiver.last = Reply()
+        mark = len(receiver.received)
+        with radarstream("alert", "--config", site.config) as second:
+            until(lambda: len({r.headers["Idempotency-Key"] for r in receiver.received}) == 4)
+            until(lambda: own_site.records("answers.defended") and caught_up(site))
+            assert second.stopped_by(signal.SIGTERM) == 0
+            second.line(second.err, "alerts: ")
+        after = [r.headers["Idempotency-Key"] for r in receiver.received[mark:]]
+    accepted = list(dict.fromkeys(before + after))
+    assert [key for key in accepted if key[0] == "a"] == ["a/1", "a/2", "a/3"]
+    assert "b/0" in accepted
+    body = json.loads(receiver.received[-1].body)
+    assert body["schema"] == "alert.answer/1"
+
+
+def committed(site: Site) -> bool:
+    with TopicReader(site.options, ["answers.defended"], group=site.group, start="latest") as own:
+        return any(own._consumer.committed(p) is not None for p in own._partitions)
+
+
+def caught_up(site: Site) -> bool:
+    with TopicReader(site.options, ["answers.defended"], group=site.group) as reader:
+        return reader.at_end()
+
+
+def test_alerts_go_out_from_the_beginning_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBHOOK_SECRET", "canary-secret")
+    with receiving([Reply(), Reply(404)]) as receiver:
+        alerting(site, receiver.url, 'start = "beginning"\nqueries = ["a", "b"]')
+        site.publish(*[answer(q, 1, True) for q in "abc"], answer("a", 2, False))
+        for delivered, refusals in ((1, 1), (0, 0)):
+            with radarstream("alert", "--config", site.config, "--no-follow") as command:
+                said = command.line(command.err, "alerts: ")
+                assert command.process.wait(20) == 0
+            assert f"{delivered} delivered, {refusals} refused" in said
+        assert len(receiver.received) == 2
+
+
+def test_alert_names_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WEBHOOK_SECRET", raising=False)
+    config = tmp_path / "alerts.toml"
+    config.write_text('profile = "scripted"\n')
+    assert refused(capsys, "alert", "--config", config) == (
+        2,
+        "error: settings: alerts.webhook.url is not given\n",
+    )
+    config.write_text('[alerts.webhook]\nurl = "http://example.org/x"\n')
+    code, said = refused(capsys, "alert", "--config", config)
+    assert (code, "https" in said) == (2, True)
+
+
+# deadletter
+
+
+OUTAGE, POISON = ReasonClass.MODEL_UNAVAILABLE, ReasonClass.MALFORMED_JSON
+SNAPSHOT_BYTES = encode(make_snapshot(["Rex won."], query_id="cup"))
+
+
+def test_dead_letters_are_listed_and_shown(site: Site) -> None:
+    letters = [letter(1, OUTAGE, SNAPSHOT_BYTES), letter(2, POISON, b"{\x1b[2J\xff\x00 rest")]
+    site.publish(*letters, *letters)
+    config = ("--config", site.config)
+    republish(site.options, "snapshots.deadletter", [RawMessage("x", b"junk")])
+    listed = run("deadletter", "list", *config, "--json")
+    rows = json.loads(listed.stdout)
+    assert [(r["position"], r["reason"]) for r in rows] == [
+        (1, "model_unavailable"),
+        (2, "malformed_json"),
+    ]
+    assert "cannot read snapshots.deadletter/" in listed.stderr
+    for options, count in [
+        (["--reason", "malformed_json"], 1),
+        (["--disposition", "outage"], 1),
+        (["--disposition", "outage", "--reason", "malformed_json"], 0),
+        (["--since", "1h"], 2),
+        (["--since", "2100-01-01"], 0),
+    ]:
+        shown = run("deadletter", "list", *config, *options, "--json").stdout
+        assert len(json.loads(shown)) == count, options
+    assert "2 dead letters" in run("deadletter", "list", *config).stdout
+    poison = rows[1]["id"]
+    shown = run("deadletter", "show", poison[:8], *config).stdout
+    assert poison in shown
+    assert "because of 2" in shown
+    assert "{[2J\ufffd rest" in shown
+    assert "\x1b" not in shown
+    raw = CliRunner().invoke(app, ["deadletter", "show", poison, *map(str, config), "--raw"])
+    assert raw.stdout_bytes == b"{\x1b[2J\xff\x00 rest"
+    out = site.config.with_name("record")
+    run("deadletter", "show", poison, *config, "--raw", "--out", out)
+    assert out.read_bytes() == b"{\x1b[2J\xff\x00 rest"
+
+
+def test_an_outage_is_replayed_once(site: Site) -> None:
+    site.publish(
+        letter(1, OUTAGE, SNAPSHOT_BYTES),
+        letter(2, OUTAGE, b"not a snapshot", attempts=2),
+        letter(3, POISON, b"{"),
+        letter(4, OUTAGE, SNAPSHOT_BYTES, attempts=5),
+    )
+    replay = ("deadletter", "replay", "--config", site.config, "--yes", "--json")
+    done = json.loads(run(*replay).stdout)
+    assert [len(done[x]) for x in ("replayed", "replayed_before", "tried_too_often")] == [2, 0, 1]
+    records = {record.key: record for record in site.records("search.snapshots")}
+    assert records.keys() == {b"cup", b"epoch/search.snapshots/0"}
+    assert records[b"cup"].value == SNAPSHOT_BYTES
+    assert records[b"cup"].headers["radarstream-attempts"] == b"2"
+    assert records[b"cup"].headers["radarstream-replay-of"].decode() in done["replayed"]
+    other = records[b"epoch/search.snapshots/0"]
+    assert (other.value, other.headers["radarstream-attempts"]) == (b"not a snapshot", b"3")
+    again = json.loads(run(*replay).stdout)
+    assert again["replayed"] == []
+    assert sorted(again["replayed_before"]) == sorted(done["replayed"])
+    poison = json.loads(run("deadletter", "list", "--config", site.config, "--json").stdout)[2]
+    named = json.loads(run(*replay, poison["id"][:10]).stdout)
+    assert named["replayed"] == [poison["id"]]
+    assert len(site.records("search.snapshots")) == 3
+
+
+def test_a_replay_that_broke_off_goes_on(site: Site) -> None:
+    """Killed between two publications: the first is in the topic, and the topic is the record."""
+    site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES), letter(2, OUTAGE, SNAPSHOT_BYTES))
+    rows = json.loads(run("deadletter", "list", "--config", site.config, "--json").stdout)
+    run("deadletter", "replay", "--config", site.config, "--yes", rows[0]["id"])
+    done = json.loads(
+        run("deadletter", "replay", "--config", site.config, "--yes", "--json").stdout
+    )
+    assert done["replayed"] == [rows[1]["id"]]
+    assert done["replayed_before"] == [rows[0]["id"]]
+
+
+def test_a_replay_asks_first(site: Site) -> None:
+    site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
+    arguments = ["deadletter", "replay", "--config", str(site.config)]
+    answered_no = CliRunner().invoke(app, arguments, input="n\n")
+    assert answered_no.exit_code == 1
+    assert "1 model_unavailable" in answered_no.stderr
+    assert site.records("search.snapshots") == []
+    assert CliRunner().invoke(app, arguments, input="y\n").exit_code == 0
+    assert len(site.records("search.snapshots")) == 1
+
+
+def test_dead_letters_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    letters = [letter(1, OUTAGE, b"one"), letter(2, POISON, b"two")]
+    file = tmp_path / "deadletter.jsonl"
+    lines = [structured(outbox_record(x).envelope, encode(x)) for x in letters]
+    file.write_bytes(b"\n".join([*lines, b"junk", b""]))
+    listed = run("deadletter", "list", "--file", file, "--json")
+    rows = json.loads(listed.stdout)
+    assert [row["position"] for row in rows] == [1, 2]
+    assert "deadletter.jsonl line 3" in listed.stderr.replace("\n", "")
+    shown = run("deadletter", "show", rows[1]["id"], "--file", file).stdout
+    assert "two" in shown
+    for arguments, named in [
+        (["show", "zz", "--file", file], "no dead letter"),
+        (["show", "", "--file", file], "2 dead letters"),
+        (["list", "--file", tmp_path / "none.jsonl"], "none.jsonl"),
+        (["list", "--file", file, "--since", "1h"], "when"),
+    ]:
+        code, said = refused(capsys, "deadletter", *arguments)
+        assert (code, named in said) == (2, True), said
+
+
+def test_moments_are_read() -> None:
+    now = datetime(2025, 6, 2, tzinfo=UTC)
+    assert moment("2025-06-01", "--from", now) == now - timedelta(days=1)
+    assert moment("2025-06-01T02:00+02:00", "--from", now) == now - timedelta(days=1)
+    assert moment("90m", "--from", now) == now - timedelta(minutes=90)
+    for nonsense in ("", "1y", "m", "-1h", "999999d", "2025-13-01", "٣h"):
+        with pytest.raises(ConfigurationError, match="--from"):
+            moment(nonsense, "--from", datetime(1970, 1, 1, tzinfo=UTC))
