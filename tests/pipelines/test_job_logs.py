@@ -145,7 +145,7 @@ def test_an_error_is_told_by_class_causes_and_place(
     caught = raised(error)
     structlog.get_logger().error("publish failed", exc_info=caught)
     structlog.get_logger().error("publish failed", error=caught)
-    logging.getLogger("kafka").error("publish failed", exc_info=caught)
+    logging.getLogger("library").error("publish failed", exc_info=caught)
     text = stream.getvalue()
     assert text.count("publish failed") == 3
     assert text.count(type(error).__name__) >= 3
@@ -170,7 +170,7 @@ def test_a_refused_record_is_told_by_its_reason(lines: Lines) -> None:
 
 
 def test_library_messages_are_bridged_as_their_templates(lines: Lines) -> None:
-    log = logging.getLogger("kafka.client")
+    log = logging.getLogger("library.client")
     log.warning("Node %s connection failed -- refreshing %r", SECRET, PHRASE)
     log.warning(f"Got {PHRASE}")
     log.warning("Got " + PHRASE)
@@ -179,10 +179,10 @@ def test_library_messages_are_bridged_as_their_templates(lines: Lines) -> None:
     logging.getLogger("sqlalchemy.engine").error("plain words")
     said = [(line["event"], line["level"], line["logger"]) for line in lines()]
     assert said == [
-        ("Node %s connection failed -- refreshing %r", "warning", "kafka.client"),
-        ("message withheld", "warning", "kafka.client"),
-        ("message withheld", "warning", "kafka.client"),
-        ("message withheld", "warning", "kafka.client"),
+        ("Node %s connection failed -- refreshing %r", "warning", "library.client"),
+        ("message withheld", "warning", "library.client"),
+        ("message withheld", "warning", "library.client"),
+        ("message withheld", "warning", "library.client"),
         ("plain words", "error", "sqlalchemy.engine"),
     ]
 
@@ -203,15 +203,15 @@ def test_numbers_of_our_own_messages_are_shown(lines: Lines) -> None:
 
 @pytest.mark.parametrize("level", [1, 25, 35, 60])
 def test_levels_between_the_usual_ones_do_no_harm(level: int, lines: Lines) -> None:
-    logging.getLogger("apache_beam").log(level, "odd")
+    logging.getLogger("library").log(level, "odd")
     assert [line["event"] for line in lines()] == (["odd"] if level >= 30 else [])
 
 
 def test_faulty_records_and_warnings_say_nothing(
     stream: io.StringIO, lines: Lines, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    logging.getLogger("kafka").error("%d", PHRASE)
-    logging.getLogger("kafka").error(Talkative())
+    logging.getLogger("library").error("%d", PHRASE)
+    logging.getLogger("library").error(Talkative())
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn(PHRASE, stacklevel=1)
@@ -239,7 +239,7 @@ def test_a_closed_stream_does_not_stop_the_job(restored: None) -> None:
     configure_logging(TelemetrySettings(), stream)
     stream.close()
     structlog.get_logger().info("answered")
-    logging.getLogger("kafka").error("lost")
+    logging.getLogger("library").error("lost")
 
 
 @given(st.text())
