@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Engine, Integer, Table, and_, select
+from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_, select
 
 from connectors.state_table.migration import HEAD
 from connectors.state_table.tables import (
@@ -73,9 +73,10 @@ def import_file(engine: Engine, file: Path, *, replace: bool = False) -> dict[st
     for _ in read_rows(file):
         pass
     with engine.begin() as connection:
+        upserts = {name: _upsert(connection, table, replace) for name, table in TABLES.items()}
         written: Counter[str] = Counter()
         for table, row in read_rows(file):
-            if not _write(connection, table, row, replace):
+            if connection.execute(upserts[table.name], row).rowcount != 1:
                 key = next(iter(table.primary_key)).name
                 raise StateConflictError(
                     f"{table.name} row {row[key]!r} is newer here than in {file.name}; nothing "
@@ -172,16 +173,15 @@ def _check_meaning(table: Table, row: dict[str, Any]) -> None:
         raise InputError(ReasonClass.WRONG_TYPE, "verdict is neither pardoned nor blocked")
 
 
-def _write(connection: Connection, table: Table, row: dict[str, Any], replace: bool) -> bool:
+def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
+    """Return an INSERT over the row of the same key that writes nothing if that one is newer."""
     insert = dialect_insert(connection, table)
     ahead = [table.c[name] <= insert.excluded[name] for name in _AGES[table.name]]
-    upsert = insert.on_conflict_do_update(
+    return insert.on_conflict_do_update(
         index_elements=list(table.primary_key),
         set_={c.name: insert.excluded[c.name] for c in table.columns if not c.primary_key},
         where=None if replace else and_(*ahead),
-    )
-    counted = upsert.execution_options(preserve_rowcount=True)
-    return connection.execute(counted, row).rowcount == 1
+    ).execution_options(preserve_rowcount=True)
 
 
 def _plain(value: Any) -> Any:

@@ -96,6 +96,12 @@ def test_a_full_disk_does_not_pass(sqlite_engine: Engine) -> None:
     assert depth(sqlite_engine) == 0
 
 
+def test_whatever_the_error_a_broken_connection_passes() -> None:
+    error = psycopg.DatabaseError("lost synchronisation")
+    assert is_transient(DBAPIError("SELECT", None, error, connection_invalidated=True))
+    assert not is_transient(DBAPIError("SELECT", None, error))
+
+
 def test_a_full_disk_of_the_server_does_not_pass() -> None:
     assert not is_transient(OperationalError("INSERT", None, psycopg.errors.DiskFull()))
 

@@ -199,6 +199,15 @@ def test_a_start_at_head_does_without_alembic(state_url: str) -> None:
     )
 
 
+def test_a_start_at_head_waits_for_no_migration(postgresql_socket: str) -> None:
+    url = f"postgresql://postgres@/postgres?host={postgresql_socket}"
+    with untouched(url) as engine, engine.begin() as holder:
+        lock = connectors.state_table.migration._CREATION_LOCK
+        open_engine(url).dispose()
+        holder.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
+        open_engine(url, busy_timeout_s=0.2).dispose()
+
+
 def test_the_list_of_revisions_is_that_of_the_files() -> None:
     home = Path(connectors.state_table.migration.__file__).with_name("migrations")
     scripts = ScriptDirectory(home)
