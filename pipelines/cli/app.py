@@ -11,8 +11,10 @@ import typer
 from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.cli.alert import alert
+from pipelines.cli.backfill import backfill
 from pipelines.cli.deadletter import deadletter
 from pipelines.cli.doctor import doctor
+from pipelines.cli.ingest import ingest
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
 from pipelines.cli.run import run
@@ -22,6 +24,7 @@ from pipelines.cli.submit import submit
 from pipelines.cli.tail import tail
 from pipelines.cli.terminal import printable, stderr
 from pipelines.cli.topics import app as topics
+from pipelines.cli.watch import watch
 from schemas.errors import RadarstreamError
 
 ERROR_CHARACTERS = 2_000
@@ -37,10 +40,13 @@ app.command()(simulate)
 app.command()(replay)
 app.command()(report)
 app.command()(doctor)
+app.command()(ingest)
 app.command()(run)
 app.command()(submit)
 app.command()(tail)
 app.command()(alert)
+app.command()(watch)
+app.command()(backfill)
 app.add_typer(state, name="state")
 app.add_typer(topics, name="topics")
 app.add_typer(deadletter, name="deadletter")

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink
-from schemas.codec import decode_answer
+from pipelines.cli.app import app
+from schemas.codec import decode_answer, decode_dead_letter, encode
+from schemas.errors import ReasonClass
 from schemas.records import Envelope, OutboxRecord
 from tests.brokers import Broker
 from tests.end_to_end.running_job import events, produce, running_job, snapshots
@@ -81,3 +85,18 @@ def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
     with running_job(options, tmp_path, **quick) as job:
         assert job.process.wait(60) == 1
     assert "127.0.0.1:1" in job.log_file.read_text()
+
+
+def test_a_history_from_files_through_the_topic(own_broker: Broker, tmp_path: Path) -> None:
+    options = own_broker.options()
+    lines = [encode(snapshot) for snapshot in reversed(snapshots(4, queries=2))]
+    file = tmp_path / "history.jsonl"
+    file.write_bytes(b"\n".join([*lines, b'{"broken":', b""]))
+    variables = {"RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap}
+    command = CliRunner().invoke(app, ["ingest", str(file)], env=variables)
+    assert "5 records published to search.snapshots" in command.output
+    with running_job(options, tmp_path, "--drain") as job:
+        job.wait_for("stopped")
+    assert sorted(name for name, _ in events(options, ANSWERS)) == ["q0/0", "q0/1", "q1/0", "q1/1"]
+    ((_, letter),) = events(options, DEAD)
+    assert decode_dead_letter(letter).reason is ReasonClass.MALFORMED_JSON

@@ -1,0 +1,75 @@
+"""`radarstream ingest`: publish a search history to the topic that the continuous job reads."""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.terminal import stdout
+from pipelines.evaluation.attacks.schedule import Schedule
+from pipelines.evaluation.replay_input import ReplayInput
+from pipelines.settings import load_settings
+from schemas.codec import WIRE_SCHEMAS, decode_record, outbox_record
+from schemas.errors import InputError
+from schemas.records import Envelope, OutboxRecord, RawRecord
+from schemas.snapshot import SearchSnapshot
+
+RECORDS_PER_PUBLISH = 200
+SOURCE = "urn:radarstream:ingest"
+
+
+def ingest(
+    files: Annotated[
+        list[Path], typer.Argument(help="Yearly histories, snapshot JSONL or RealTimeQA weeks.")
+    ],
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    attack: Annotated[
+        str, typer.Option(help="Poison snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
+    ] = "",
+) -> None:
+    """Publish every snapshot of a search history, oldest first.
+
+    Records that cannot be decoded are published as they are: the job makes them dead letters.
+    Publishing a file again is harmless; a snapshot older than what its query has answered since
+    becomes a dead letter.
+    """
+    from connectors.kafka.sink import KafkaSink
+    from connectors.kafka.topics import ensure_topics
+
+    settings = load_settings(config)
+    source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
+    events = oldest_first(source)
+    ensure_topics(settings.kafka)
+    published = 0
+    with KafkaSink(settings.kafka) as sink:
+        while some := list(islice(events, RECORDS_PER_PUBLISH)):
+            sink.publish(some)
+            published += len(some)
+    topic = settings.kafka.topic(WIRE_SCHEMAS[SearchSnapshot].topic)
+    stdout.print(f"{published} records published to {topic}", highlight=False, markup=False)
+
+
+def oldest_first(source: ReplayInput) -> Iterator[OutboxRecord]:
+    """Yield the events that publish a history: snapshots by event time, then what is broken."""
+    snapshots: list[SearchSnapshot] = []
+    broken: list[OutboxRecord] = []
+    for record in source():
+        try:
+            snapshots.append(decode_record(record, limits=source.limits, now=None))
+        except InputError:
+            broken.append(as_it_is(record))
+    snapshots.sort(key=lambda snapshot: snapshot.observed_at)
+    yield from (outbox_record(snapshot, source=SOURCE) for snapshot in snapshots)
+    yield from broken
+
+
+def as_it_is(record: RawRecord) -> OutboxRecord:
+    """Wrap bytes that are no snapshot; the place they came from is their key."""
+    schema = WIRE_SCHEMAS[SearchSnapshot]
+    place = f"{record.source}:{record.position}"
+    identity = sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    event = Envelope(identity, schema.name, SOURCE, place, schema.uri)
+    return OutboxRecord(schema.topic, event, record.payload)
