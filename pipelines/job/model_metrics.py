@@ -1,10 +1,13 @@
 """What the models counted themselves, read when Prometheus asks."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from pipelines.signals.ports import Models
 
 # attribute of a model: metric and its help text
 COUNTS: Final = {
@@ -26,6 +29,12 @@ class ModelMetrics(Collector):
 
     def __init__(self, models: Mapping[str, object]) -> None:
         self._models = {role: tuple(layers(model)) for role, model in models.items()}
+
+    @classmethod
+    def of(cls, models: Models) -> "ModelMetrics":
+        """Return what exports the models of a guard."""
+        roles = {field.name: getattr(models, field.name) for field in fields(models)}
+        return cls(roles)
 
     def collect(self) -> Iterator[Metric]:
         """Read everything once."""

@@ -16,9 +16,12 @@ from connectors.models.response_cache import CachedGenerator, ResponseCache
 from connectors.models.scripted import ScriptedGenerator
 from connectors.serpapi.search import SearchCounts
 from connectors.state_table.engine import open_engine
+from pipelines.build import build_guard
 from pipelines.job.collecting_metrics import CollectingMetrics
 from pipelines.job.metrics import OUTCOMES, JobMetrics, outcome_of
 from pipelines.job.model_metrics import ModelMetrics
+from pipelines.job.tracing import GENERATING
+from pipelines.settings import load_settings
 from pipelines.signals.metering import Meter
 from pipelines.signals.prompts import build_prompt
 from schemas.errors import ModelOutageError, ReasonClass
@@ -26,6 +29,7 @@ from schemas.prompt import Task
 from schemas.records import LogPosition, RawRecord
 from schemas.snapshot import Provenance, Retrieval
 from schemas.verdict import Abstention, DocumentVerdict, MemoryDecision, MemoryVerdict, Reason
+from tests.builders import make_snapshot
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
 
 NOW = OBSERVED_AT + timedelta(seconds=90)
@@ -160,6 +164,31 @@ def test_stages_are_timed_through_the_meter(metrics: JobMetrics, value: Value) -
     assert value("stage_duration_seconds_sum", stage="batch") == 2.0
     assert value("batch_records_sum") == 16
     assert value("stage_duration_seconds_count", stage="commit") == 1
+
+
+def test_a_real_guard_s_stages_calls_and_decisions(
+    metrics: JobMetrics, value: Value, tmp_path: Any
+) -> None:
+    settings = load_settings(profile="scripted")
+    guard = build_guard(settings, open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
+    guard.meter.observers.append(metrics.stage)
+    metrics.registry.register(ModelMetrics.of(guard.models))
+    snapshot = make_snapshot(["Zürich won.", "Zürich won.", "Basel won."])
+    memory = guard.initial_memory()
+    for later in range(2):
+        moved = replace(snapshot, observed_at=snapshot.observed_at + timedelta(hours=later))
+        event, memory = guard.answer(moved, memory)
+        metrics.outcomes([event], event.observed_at + timedelta(minutes=1))
+    for stage in (*GENERATING, "relations"):
+        assert value("stage_duration_seconds_count", stage=stage) == 2
+    assert (value("model_calls_total", model="generator") or 0) >= 2
+    assert (value("model_cache_hits_total", model="generator") or 0) >= 3
+    assert (value("model_calls_total", model="relations") or 0) > 0
+    kept = value("documents_total", decision="kept", reason="supported") or 0
+    cut = value("documents_total", decision="rejected", reason="cut") or 0
+    assert kept + cut == 6
+    assert value("answers_total", outcome="first") == 1
+    assert value("answers_total", outcome="unchanged") == 1
 
 
 def test_the_build_and_the_process_are_told(metrics: JobMetrics) -> None:
