@@ -22,7 +22,7 @@ from schemas.errors import BrokerError
 
 Start = Literal["beginning", "latest"] | datetime
 MAX_RECORDS = 256  # of one poll
-SILENCE_S = 5.0  # without a record for so long, ask whether the broker still answers
+SILENCE_S = 3.0  # without a record for so long, ask whether the broker still answers
 PROBE_MS = 2_000
 CLOSE_MS = 2_000
 

@@ -98,6 +98,7 @@ class Alerting:
 
     def run(self, *, drained: Callable[[], bool] = lambda: False) -> AlertCounts:
         """Deliver until stopping, or until a poll finds nothing and `drained` says so."""
+        log.info("alerting_started")
         while not self._stopping():
             try:
                 records = self._answers.poll(timeout_s=POLL_S)

@@ -90,8 +90,8 @@ def site(broker: Broker, prefix: str, tmp_path: Path) -> Site:
 
 
 @pytest.fixture
-def own_site(own_broker: Broker, prefix: str, tmp_path: Path) -> Site:
-    return site_of(own_broker, prefix, tmp_path)
+def own_site(own_broker: Broker, tmp_path: Path) -> Site:
+    return site_of(own_broker, "", tmp_path)
 
 
 def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
@@ -279,7 +279,8 @@ def test_tail_follows_until_interrupted(own_site: Site) -> None:
         assert tail.stopped_by(signal.SIGINT) == 0
 
 
-def test_a_closed_pipe_ends_tail_quietly(site: Site) -> None:
+def test_a_closed_pipe_ends_tail_quietly(own_site: Site) -> None:
+    site = own_site
     site.publish(*[answer("a", step) for step in range(200)])
     program = " ".join(f"'{part}'" for part in PROGRAM)
     shell = f"{program} tail --config {site.config} --no-follow --json | head -n 1"
@@ -320,13 +321,16 @@ def test_tail_refuses_in_one_line(
     assert found[1].count("\n") == 1
 
 
-def test_the_documented_consumer_runs(site: Site, tmp_path: Path) -> None:
+def test_the_documented_consumer_runs(own_site: Site, tmp_path: Path) -> None:
+    site = own_site  # groups take half a minute to form on the other broker
     text = code_block(DOCUMENT, "python", "KafkaConsumer(")
-    assert len(text.splitlines()) <= 12
-    text = text.replace('"answers.defended"', f'"{site.options.topic("answers.defended")}"')
+    assert len(text.splitlines()) <= 11
     file = tmp_path / "consumer.py"
     file.write_text(text)
-    site.publish(answer("a", 0), answer("a", 1), answer("a", 0), answer("a", 1), answer("a", 2))
+    site.publish(answer("a", 0), answer("a", 1), answer("a", 0), answer("a", 1))
+    with KafkaSink(site.options) as sink:
+        sink.retract("answers.defended", "a")  # forgotten, then watched again
+    site.publish(answer("a", 2))
     with running(sys.executable, str(file), site.options.bootstrap) as consumer:
         seen = [consumer.line(consumer.out, "") for _ in range(3)]
     assert seen == [f"a {step} answer {step} False\n" for step in range(3)]
@@ -348,7 +352,7 @@ def test_alerts_survive_a_kill_and_a_receiver_that_is_down(own_site: Site) -> No
     with receiving([Reply(), *down], last=Reply(503)) as receiver:
         site = alerting(own_site, receiver.url)
         with radarstream("alert", "--config", site.config) as first:
-            until(lambda: committed(site))  # it has begun
+            first.line(first.err, "alerting_started")
             site.publish(*[answer("a", step, step > 0) for step in range(4)], answer("b", 0, True))
             receiver.wait_for(4)
             first.process.kill()
@@ -359,7 +363,7 @@ def test_alerts_survive_a_kill_and_a_receiver_that_is_down(own_site: Site) -> No
         mark = len(receiver.received)
         with radarstream("alert", "--config", site.config) as second:
             until(lambda: len({r.headers["Idempotency-Key"] for r in receiver.received}) == 4)
-            until(lambda: own_site.records("answers.defended") and caught_up(site))
+            until(lambda: caught_up(site))
             assert second.stopped_by(signal.SIGTERM) == 0
             second.line(second.err, "alerts: ")
         after = [r.headers["Idempotency-Key"] for r in receiver.received[mark:]]
@@ -370,18 +374,13 @@ def test_alerts_survive_a_kill_and_a_receiver_that_is_down(own_site: Site) -> No
     assert body["schema"] == "alert.answer/1"
 
 
-def committed(site: Site) -> bool:
-    with TopicReader(site.options, ["answers.defended"], group=site.group, start="latest") as own:
-        return any(own._consumer.committed(p) is not None for p in own._partitions)
-
-
 def caught_up(site: Site) -> bool:
     with TopicReader(site.options, ["answers.defended"], group=site.group) as reader:
         return reader.at_end()
 
 
-def test_alerts_go_out_from_the_beginning_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEBHOOK_SECRET", "canary-secret")
+def test_alerts_go_out_from_the_beginning_once(own_site: Site) -> None:
+    site = own_site
     with receiving([Reply(), Reply(404)]) as receiver:
         alerting(site, receiver.url, 'start = "beginning"\nqueries = ["a", "b"]')
         site.publish(*[answer(q, 1, True) for q in "abc"], answer("a", 2, False))
