@@ -1,0 +1,131 @@
+"""`radarstream backfill`: past periods through the search engine's date filter."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pipelines.build import shared_engine
+from pipelines.cli.terminal import make_directory, print_json, printable, stderr, stdout
+from pipelines.settings import Settings, load_settings
+from schemas.codec import outbox_record
+from schemas.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from connectors.serpapi.request import SearchRequest
+    from pipelines.job.backfilling import Backfill, Write
+
+SHOWN = 10  # failures on the terminal
+
+
+def backfill(
+    first: Annotated[str, typer.Option("--from", help="2015, 2015-03 or 2015-Q2.")],
+    last: Annotated[str, typer.Option("--to", help="The same; its period is included.")],
+    watchlist: Annotated[Path, typer.Option(help="YAML file with the queries.")],
+    every: Annotated[
+        Literal["year", "quarter", "month"], typer.Option(help="One snapshot for each.")
+    ] = "year",
+    query: Annotated[list[str] | None, typer.Option(help="Ids of queries; default: all.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Snapshot file (.jsonl) instead of the topic.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before spending.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Search for every query in every past period, and say beforehand what it costs.
+
+    With --out an interrupted backfill goes on where it ended: what the file holds is not searched
+    again. Date filters let later pages through: scores on such snapshots are optimistic.
+    """
+    from pipelines.job.backfilling import periods, planned  # takes a while
+
+    settings = load_settings(config)
+    spans = periods(first, last, every, datetime.now(UTC).date())
+    requests = chosen(watchlist, frozenset(query or ()))
+    with destination(settings, out) as (present, write):
+        work = planned(requests, spans, present)
+        if work.requests:
+            confirm(work, len(present), yes)
+        failed, spent = carried_out(settings, work, write)
+    done = len(work.requests) - len(failed)
+    if as_json:
+        print_json({"wanted": len(work.requests), "failed": failed, "credits": spent})
+    else:
+        stdout.print(f"{done} snapshots, {spent} credits", highlight=False)
+    if failed:
+        for problem in failed[:SHOWN]:
+            message = printable(" ".join(problem.values()), 400)
+            stderr.print(message, markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1)
+
+
+def chosen(file: Path, ids: frozenset[str]) -> "list[SearchRequest]":
+    """Return the requests of the active queries, or of those with these ids."""
+    from pipelines.job.watchlist import read_watchlist
+
+    entries = read_watchlist(file)
+    known = {entry.query.id for entry in entries}
+    if missing := ids - known:
+        raise ConfigurationError(f"no query {', '.join(sorted(missing))} in {file}")
+    return [e.request for e in entries if (e.query.id in ids if ids else e.active)]
+
+
+@contextmanager
+def destination(settings: Settings, out: Path | None) -> "Iterator[tuple[frozenset[str], Write]]":
+    """Yield what is already there and what writes a snapshot."""
+    from pipelines.job.backfilling import opened_history
+
+    if out is not None:
+        if out.suffix != ".jsonl":
+            raise ConfigurationError(f"--out must end in .jsonl, got {out}")
+        make_directory(out.parent)
+        with opened_history(out) as history:
+            yield history
+        return
+    from connectors.kafka.sink import KafkaSink
+    from connectors.kafka.topics import ensure_topics
+
+    ensure_topics(settings.kafka)
+    with closing(KafkaSink(settings.kafka)) as sink:
+        yield frozenset(), lambda snapshot: sink.publish([outbox_record(snapshot)])
+
+
+def confirm(work: "Backfill", present: int, yes: bool) -> None:
+    """Say what it costs and ask, unless told not to."""
+    there = f"; {present} snapshots are there already" if present else ""
+    question = f"{len(work.requests)} searches, {work.credits} credits{there}"
+    stderr.print(question, highlight=False)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigurationError(f"{question}: give --yes to spend them")
+    if not typer.confirm("go on?", err=True):
+        raise typer.Exit(1)
+
+
+def carried_out(
+    settings: Settings, work: "Backfill", write: "Write"
+) -> tuple[list[dict[str, str]], int]:
+    """Search and write; return what failed, or was not reached, and the credits spent."""
+    from pipelines.job.backfilling import run_backfill
+    from pipelines.job.logs import configure_logging
+    from pipelines.job.stopping import Stop, SystemClock
+    from pipelines.job.watching import opened_search
+
+    configure_logging(settings.telemetry)
+    stop = Stop()
+    stop.install()
+    with opened_search(settings, shared_engine(settings), SystemClock(stop)) as searcher:
+        failed = run_backfill(work, searcher, write, stop)
+        return [problem_of(request, why) for request, why in failed], searcher.counts.credits
+
+
+def problem_of(request: "SearchRequest", why: str) -> dict[str, str]:
+    """Return a failed search in words."""
+    days = f"{request.dates.first} to {request.dates.last}:" if request.dates else ""
+    return {"query": request.query.id, "days": days, "why": why}

@@ -1,0 +1,133 @@
+"""Puts the collector together from its settings."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import structlog
+from sqlalchemy import Engine
+
+from connectors.kafka.sink import KafkaSink
+from connectors.kafka.topics import ensure_topics
+from connectors.serpapi.client import SerpApiClient
+from connectors.serpapi.request import SearchRequest
+from connectors.serpapi.search import SerpApiSearch, period_of
+from connectors.state_table.watchlist import credits_used, spend_credit
+from pipelines.build import shared_engine
+from pipelines.job.collecting import Collector
+from pipelines.job.collecting_metrics import CollectingMetrics
+from pipelines.job.endpoint import serving
+from pipelines.job.health import Health
+from pipelines.job.logs import configure_logging
+from pipelines.job.ports import Clock
+from pipelines.job.stopping import Stop, SystemClock
+from pipelines.job.watchlist import read_watchlist
+from pipelines.settings import Settings, WatchSettings
+from schemas.errors import ConfigurationError
+from schemas.snapshot import SearchSnapshot
+
+log = structlog.get_logger("radarstream")
+
+
+def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
+    """Collect until SIGTERM, or once what is due; return how many fetches of a single pass failed.
+
+    SIGHUP reads the file again. Without a file the list is what the table holds.
+    """
+    configure_logging(settings.telemetry)
+    stop = Stop()
+    stop.install()
+    entries = read_watchlist(file) if file else None
+    with opened_collector(settings, stop) as (collector, turn):
+        if entries is not None:
+            collector.replace(entries)
+        if once:
+            return collector.fetch_due_once(stop)
+
+        def every_turn() -> None:
+            turn()
+            if stop.reload.is_set():
+                stop.reload.clear()
+                read_again(collector, file)
+
+        log.info("watching", state="ready", queries=len(entries) if entries is not None else None)
+        collector.run(stop, every_turn)
+    log.info("stopped", state="asked to")
+    return 0
+
+
+def read_again(collector: Collector, file: Path | None) -> None:
+    """Replace the list by what the file says now; a file with a mistake changes nothing."""
+    if file is None:
+        return
+    try:
+        entries = read_watchlist(file)
+    except ConfigurationError:
+        log.exception("the watchlist stays as it was")
+        return
+    collector.replace(entries)
+    log.info("watchlist read again", queries=len(entries))
+
+
+@contextmanager
+def opened_search(settings: Settings, engine: Engine, clock: Clock) -> Iterator[SerpApiSearch]:
+    """Yield a search client that pays from the month's budget in the state database."""
+    budget = settings.search.monthly_credits
+    with closing(SerpApiClient(settings.search)) as client:
+        yield SerpApiSearch(
+            client,
+            settings.search,
+            clock,
+            lambda amount: spend_credit(engine, period_of(clock.now()), amount, budget),
+        )
+
+
+@contextmanager
+def opened_collector(
+    settings: Settings, stop: Stop
+) -> Iterator[tuple[Collector, Callable[[], None]]]:
+    """Connect to everything and yield the collector and what it does at every turn."""
+    engine, clock = shared_engine(settings), SystemClock(stop)
+    health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
+    with ExitStack() as opened:
+        search = opened.enter_context(opened_search(settings, engine, clock))
+        metrics = CollectingMetrics(search.counts)
+        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
+        ensure_topics(settings.kafka)
+        sink = opened.enter_context(closing(KafkaSink(settings.kafka)))
+        for check in ("broker", "database", "models"):  # it has no models to wait for
+            health.passed(check)
+
+        def turn() -> None:
+            health.tick()
+            budget = settings.search.monthly_credits
+            metrics.budget(budget, credits_used(engine, period_of(clock.now())))
+
+        collector = Collector(
+            searcher=Searching(search, settings.watch, health),
+            sink=sink,
+            engine=engine,
+            clock=clock,
+            settings=settings.watch,
+            metrics=metrics,
+        )
+        yield collector, turn
+
+
+class Searching:
+    """A search that counts as a sign of life, with page text if the settings ask for it."""
+
+    def __init__(self, search: SerpApiSearch, settings: WatchSettings, health: Health) -> None:
+        self._search = search
+        self._health = health
+        self._improve: Callable[[SearchSnapshot], SearchSnapshot] | None = None
+        if settings.fetch_pages:
+            from connectors.webpages.reading import PageReader  # an extra
+
+            self._improve = PageReader(settings.pages).with_pages
+
+    def search(self, request: SearchRequest) -> SearchSnapshot:
+        """Return the snapshot of a request."""
+        with self._health.busy("search"):
+            found = self._search.search(request)
+            return self._improve(found) if self._improve else found
