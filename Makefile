@@ -7,7 +7,7 @@ DEMO := build/demo
 DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs-check clean install
+.PHONY: help demo stream-demo test lint bench chaos docs-check clean install
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ demo: $(STAMP) ## replay the bundled history, partly attacked, and write a repor
 	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json
 	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)'
 
+stream-demo: $(STAMP) ## run the continuous job on a throw-away broker, command by command
+	$(BIN)/python -m tests.end_to_end.stream_demo
+
 test: $(STAMP) ## run every test
 	@bash tests/browser_setup.sh
 	$(BIN)/lint-imports
@@ -38,6 +41,9 @@ lint: $(STAMP) ## check style, types and layers
 bench: $(STAMP) ## measure; figures in build/bench-figures.json, timings in build/bench.json
 	@mkdir -p build
 	$(BIN)/python -m pytest tests/benchmarks -m bench --benchmark-json build/bench.json
+
+chaos: $(STAMP) ## kill the job and its broker under load; figures in build/chaos.json
+	$(BIN)/python -m tests.chaos
 
 docs-check: $(STAMP) ## run the README's Python and check generated files
 	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules README.md schemas defenses pipelines connectors
