@@ -1,0 +1,239 @@
+"""Deployment files name what exists: commands and flags, settings, files; and hold no secret.
+
+Nothing here starts a container.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from pipelines.cli.app import app
+from pipelines.settings import load_settings
+from schemas.section import read_secret
+
+ROOT = Path(__file__).parents[2]
+INFRA = ROOT / "infra"
+COMPOSE = INFRA / "compose.yaml"
+DOCKERFILE = INFRA / "worker.Dockerfile"
+MANIFESTS = sorted((INFRA / "kubernetes").glob("*.yaml"))
+SECRET_NAME = re.compile(r"PASSWORD|SECRET|TOKEN|_KEY\b", re.IGNORECASE)
+ONE_SHOT = {"topics", "submission", "flink-volumes"}
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text("utf-8"))["services"]
+OWN = {name for name, service in SERVICES.items() if service["image"].startswith("radarstream:")}
+
+
+def documents() -> Iterator[dict[str, Any]]:
+    for manifest in MANIFESTS:
+        yield from yaml.safe_load_all(manifest.read_text("utf-8"))
+
+
+def pods() -> list[dict[str, Any]]:
+    return [d["spec"]["template"]["spec"] for d in documents() if d.get("kind") == "Deployment"]
+
+
+def containers() -> list[dict[str, Any]]:
+    return [c for pod in pods() for c in pod["containers"] + pod.get("initContainers", [])]
+
+
+def check_command(words: list[str]) -> None:
+    """Raise AssertionError unless the command exists and takes every flag among `words`."""
+    command: Any = typer.main.get_command(app)
+    rest = list(words)
+    while hasattr(command, "commands"):
+        name = rest.pop(0)
+        assert name in command.commands, f"no command {name!r}"
+        command = command.commands[name]
+    known = {option for parameter in command.params for option in parameter.opts}
+    flags = {word.partition("=")[0] for word in rest if word.startswith("--")}
+    assert flags <= known, f"{words[0]} has no {flags - known}"
+
+
+@pytest.mark.parametrize(
+    "file", sorted(p for p in INFRA.rglob("*.y*ml")), ids=lambda p: p.relative_to(INFRA).as_posix()
+)
+def test_every_yaml_file_parses(file: Path) -> None:
+    assert list(yaml.safe_load_all(file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_services_name_a_pinned_image_and_existing_files(name: str) -> None:
+    service = SERVICES[name]
+    tag = service["image"].rpartition(":")[2]
+    assert re.search(r"\d+\.\d+", tag), f"{service['image']} is not pinned"
+    assert service.get("restart"), "says nothing about restarts"
+    for env_file in service.get("env_file", []):
+        assert (INFRA / f"{env_file}.example").is_file()
+    for volume in service.get("volumes", []):
+        source = volume.split(":")[0]
+        if source.startswith("."):
+            assert (INFRA / source).exists(), source
+    for dependency in service.get("depends_on", []):
+        assert dependency in SERVICES
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES.keys() - ONE_SHOT))
+def test_what_stays_up_has_a_health_check(name: str) -> None:
+    built_in = "HEALTHCHECK" in DOCKERFILE.read_text() if name in OWN else False
+    assert SERVICES[name].get("healthcheck", {}).get("test") or built_in
+
+
+def test_named_volumes_are_declared() -> None:
+    declared = yaml.safe_load(COMPOSE.read_text("utf-8"))["volumes"].keys()
+    used = {v.split(":")[0] for s in SERVICES.values() for v in s.get("volumes", [])}
+    assert {volume for volume in used if not volume.startswith(".")} == declared
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_our_services_run_commands_that_exist_with_settings_that_load(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = SERVICES[name]
+    if "entrypoint" not in service:
+        check_command(service["command"])
+    for variable, value in service["environment"].items():
+        monkeypatch.setenv(variable, value)
+    settings = load_settings()
+    assert settings.database.startswith("postgresql://")
+    assert settings.kafka.bootstrap.split(":")[0] in SERVICES
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+
+
+def test_ports_are_published_on_loopback_only() -> None:
+    for service in SERVICES.values():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+    assert "ports" not in SERVICES["beam-workers"]
+
+
+def test_no_secret_is_in_a_file() -> None:
+    """Values of secrets are empty in examples, and absent everywhere else."""
+    for example in sorted((INFRA / "env").glob("*.example")):
+        for line in example.read_text("utf-8").splitlines():
+            if line and not line.startswith("#"):
+                assert re.fullmatch(r"[A-Z][A-Z0-9_]*=", line), f"{example.name}: {line}"
+    for service in SERVICES.values():
+        named = [v for v in service.get("environment", {}) if SECRET_NAME.search(v)]
+        assert named == []
+    for container in containers():
+        assert "env" not in container
+        assert all("secretRef" in source for source in container["envFrom"])
+    assert (INFRA / "env" / ".gitignore").read_text().strip() == "*.env"
+
+
+def test_example_variables_are_those_that_settings_name() -> None:
+    settings = load_settings(profile="api")
+    known = {
+        settings.kafka.password_variable,
+        settings.search.api_key_variable,
+        settings.generator.api_key_variable,
+        "PGPASSWORD",  # read by PostgreSQL's own client library
+    }
+    for name in ("worker", "watcher"):
+        lines = (INFRA / "env" / f"{name}.env.example").read_text("utf-8").splitlines()
+        assert {line[:-1] for line in lines if line.endswith("=")} <= known
+    assert read_secret.__module__ == "schemas.section"
+
+
+def test_the_image_is_built_from_what_exists() -> None:
+    text = DOCKERFILE.read_text("utf-8")
+    ignored = (INFRA / "worker.Dockerfile.dockerignore").read_text("utf-8")
+    for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):
+        *sources, _ = line.split()
+        for source in sources:
+            assert (ROOT / source).exists(), source
+            assert f"!{source}" in ignored.splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (extras,) = re.findall(r"ARG EXTRAS=(\S+)", text)
+    assert set(extras.split(",")) <= project["optional-dependencies"].keys()
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]
+    for package in packages["build"]["targets"]["wheel"]["packages"]:
+        assert f"COPY {package} {package}" in text
+    users = re.findall(r"^USER (\S+)", text, re.MULTILINE)
+    assert users == ["10001:10001"]
+    assert text.index("USER 10001") < text.index("ENTRYPOINT")
+    assert project["version"] in text
+    for service in OWN:
+        assert SERVICES[service]["image"].endswith(f":{project['version']}")
+
+
+def test_health_is_asked_where_it_is_told() -> None:
+    endpoint = (ROOT / "pipelines" / "job" / "endpoint.py").read_text("utf-8")
+    asked = re.findall(r"path: (/\w+)", "".join(m.read_text("utf-8") for m in MANIFESTS))
+    asked += re.findall(r"127\.0\.0\.1:9464(/\w+)", DOCKERFILE.read_text("utf-8"))
+    assert {"/healthz", "/readyz"} == set(asked)
+    assert all(f'"{path}"' in endpoint for path in asked)
+    assert load_settings().telemetry.listen.endswith(":9464")
+
+
+def test_pods_run_commands_that_exist_and_are_confined() -> None:
+    kustomization = yaml.safe_load((INFRA / "kubernetes" / "kustomization.yaml").read_text())
+    for resource in kustomization["resources"]:
+        assert (INFRA / "kubernetes" / resource).is_file()
+    generated = kustomization["configMapGenerator"][0]["files"]
+    for container in containers():
+        check_command(container["args"])
+        for path in (word for word in container["args"] if word.startswith("/etc/radarstream/")):
+            assert Path(path).name in generated
+        confined = container["securityContext"]
+        assert confined["readOnlyRootFilesystem"]
+        assert not confined["allowPrivilegeEscalation"]
+        assert container["resources"]["limits"]["memory"]
+    for pod in pods():
+        assert pod["enableServiceLinks"] is False  # RADARSTREAM_… variables would be refused
+        assert pod["securityContext"]["runAsNonRoot"]
+    kinds = [document.get("kind") for document in documents()]
+    assert {"Deployment", "PodDisruptionBudget", "NetworkPolicy"} <= set(kinds)
+
+
+def test_the_settings_of_the_cluster_load() -> None:
+    settings = load_settings(INFRA / "kubernetes" / "settings.toml")
+    assert settings.job.membership == "group"
+    assert settings.database.startswith("postgresql://")
+    (policy, _) = yaml.safe_load_all((INFRA / "kubernetes" / "network-policy.yaml").read_text())
+    ports = {p["port"] for rule in policy["spec"]["egress"] for p in rule["ports"]}
+    assert int(settings.kafka.bootstrap.rpartition(":")[2]) in ports
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kustomize_builds() -> None:
+    command = ["kubectl", "kustomize", str(INFRA / "kubernetes")]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert built.returncode == 0, built.stderr
+    assert "registry.example/radarstream:" in built.stdout
+
+
+@pytest.mark.parametrize("script", sorted((INFRA / "flink").glob("*.sh")), ids=lambda p: p.name)
+def test_scripts_parse_and_name_existing_flags(script: Path) -> None:
+    subprocess.run(["/bin/sh", "-n", str(script)], check=True)
+    text = script.read_text("utf-8").replace("\\\n", " ")
+    for line in re.findall(r"radarstream (submit .*)", text):
+        if line.startswith("submit`"):
+            continue
+        check_command(shlex.split(line))
+
+
+def test_the_submission_script_hands_the_job_over(tmp_path: Path) -> None:
+    """Run for real, with a command of our own that shows what it is given."""
+    recorder = tmp_path / "radarstream"
+    recorder.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    recorder.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/bin:/usr/bin", "JOB_SERVER": "server:8099"}
+    script = str(INFRA / "flink" / "submit.sh")
+    given = subprocess.run(
+        ["/bin/sh", script, "--print-options"], env=environment, capture_output=True, text=True
+    ).stdout.splitlines()
+    check_command(given)
+    assert given[given.index("--job-endpoint") + 1] == "server:8099"
+    assert given[given.index("--savepoint") + 1] == ""
+    assert given[-1] == "--print-options"
+    missing = subprocess.run(["/bin/sh", script], env={"PATH": "/bin"}, capture_output=True)
+    assert missing.returncode != 0
