@@ -50,11 +50,12 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
     engine, guard = shared_engine(settings), shared_guard(settings)
     metrics = JobMetrics()
     health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
-    guard.meter.observers.extend([metrics.stage, health.busy])
-    models = guard.models
-    roles = {"generator": models.generator, "relations": models.relations}
-    metrics.registry.register(ModelMetrics(roles | {"embedder": models.embedder}))
+    observers = [metrics.stage, health.busy]
+    metrics.registry.register(ModelMetrics.of(guard.models))
     with ExitStack() as opened:
+        for observer in observers:
+            guard.meter.observers.append(observer)  # the guard is the process's own and stays
+            opened.callback(guard.meter.observers.remove, observer)
         opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
         ensure_topics(settings.kafka)
         snapshots = opened.enter_context(
@@ -65,7 +66,8 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
             )
         )
         sink = opened.enter_context(KafkaSink(settings.kafka))
-        warm_up(models, health)
+        with health.busy("warm up"):
+            warm_up(guard.models, health)
         driver = Driver(
             log=snapshots,
             batch=MicroBatch(settings),
@@ -78,7 +80,9 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
             settings=settings.job,
             stopping=stop,
         )
-        opened.enter_context(traced(driver, guard.meter.observers, settings, models.generator))
+        opened.enter_context(
+            traced(driver, guard.meter.observers, settings, guard.models.generator)
+        )
         yield driver
 
 
