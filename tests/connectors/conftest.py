@@ -89,7 +89,7 @@ def running_server() -> Iterator[PostgresqlServer]:
             yield server
         finally:
             with suppress(subprocess.CalledProcessError):  # a test may have stopped it
-                server.stop()
+                server.stop("immediate")  # its data goes too
     finally:
         shutil.rmtree(home)
 
