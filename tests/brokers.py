@@ -9,8 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from connectors.kafka.options import KafkaOptions
+from connectors.kafka.source import KafkaLog
+from schemas.errors import BrokerError
+from schemas.records import Envelope, OutboxRecord, RawRecord
 
 READY_S = 20.0
+SAVED_S = 1.0  # twice the longest seen; nothing is written when nothing is new
+SAVING_NS = 50_000_000  # one that was under way already may miss the last records
 
 
 def free_port() -> int:
@@ -21,7 +26,12 @@ def free_port() -> int:
 
 
 class Broker:
-    """One broker process. `kind` "noida" keeps its data across restarts, "tansu" forgets all."""
+    """One broker process. `kind` "noida" keeps its data across restarts, "tansu" forgets all.
+
+    noida acknowledges first and saves up to half a second later: killed, it loses what it
+    acknowledged in between; stopped, it loses nothing. A test that kills it while somebody writes
+    cannot ask for every record, one that stops it can.
+    """
 
     def __init__(self, kind: str, directory: Path) -> None:
         self.kind = kind
@@ -53,14 +63,23 @@ class Broker:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """SIGKILL, as a power cut would do it."""
+        """SIGKILL, as a power cut would do it; first `save` what must survive."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
+    def save(self) -> None:
+        """Wait until what was acknowledged before this call is on disk."""
+        started, data = time.time_ns(), self.directory / "data" / "kafka.json"  # noqa: TID251
+        deadline = time.monotonic() + SAVED_S
+        while time.monotonic() < deadline:
+            if data.exists() and data.stat().st_mtime_ns > started + SAVING_NS:
+                return
+            time.sleep(0.02)
+
     def stop(self) -> None:
-        """SIGTERM, and wait."""
+        """SIGTERM, and wait: connections break, nothing is lost."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -99,3 +118,32 @@ def running_broker(kind: str, directory: Path) -> Iterator[Broker]:
         yield broker
     finally:
         broker.kill()
+
+
+def event(key: str, data: bytes, topic: str = "search.snapshots") -> OutboxRecord:
+    """An event with nothing but what a sink looks at."""
+    return OutboxRecord(topic, Envelope("id", "type", "urn:test", key, "urn:schema"), data)
+
+
+def read(
+    log: KafkaLog, count: int, *, within_s: float = 20.0, through_errors: bool = False
+) -> list[RawRecord]:
+    """Poll until there are `count` records, and fail if they do not come."""
+    deadline = time.monotonic() + within_s
+    records: list[RawRecord] = []
+    while len(records) < count:
+        assert time.monotonic() < deadline, f"{len(records)} of {count} records came"
+        try:
+            records += log.poll(max_records=count, max_bytes=2**30, timeout_s=0.2)
+        except BrokerError:
+            assert through_errors
+    return records
+
+
+def by_key(payloads: list[bytes]) -> dict[bytes, list[int]]:
+    """Payloads "key:number" as the numbers of each key, in order."""
+    numbers: dict[bytes, list[int]] = {}
+    for payload in payloads:
+        key, number = payload.split(b":")
+        numbers.setdefault(key, []).append(int(number))
+    return numbers

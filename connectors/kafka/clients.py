@@ -183,4 +183,4 @@ def _existing(file: Path | None, setting: str) -> str | None:
 
 
 def _words(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return " ".join(str(error).split())[:300] or type(error).__name__

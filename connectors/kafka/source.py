@@ -162,6 +162,7 @@ class KafkaLog:
             raise ConfigurationError(f"{self._topic} has no partition {min(missing)}")
         self._partitions = self._wanted or existing
         consumer.assign([TopicPartition(self._topic, p) for p in sorted(self._partitions)])
+        self._next = {p: offset for p, offset in self._next.items() if p in self._partitions}
         for partition, offset in self._next.items():
             consumer.seek(TopicPartition(self._topic, partition), offset)
 

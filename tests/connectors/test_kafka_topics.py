@@ -1,0 +1,107 @@
+"""Topics are created, compared and left alone; a topic can be followed from any place."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from connectors.kafka.follow import follow
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.sink import KafkaSink
+from connectors.kafka.source import KafkaLog
+from connectors.kafka.topics import TOPICS, describe_topics, ensure_topics
+from pipelines.cli.topics import app
+from schemas.errors import BrokerError, ConfigurationError
+from tests.brokers import Broker, event, read
+
+
+@pytest.fixture
+def options(broker: Broker, prefix: str) -> KafkaOptions:
+    return broker.options(topic_prefix=prefix, group=prefix)
+
+
+def test_topics_are_created_once(options: KafkaOptions) -> None:
+    assert not any(topic.exists for topic in describe_topics(options))
+    created = ensure_topics(options)
+    assert [topic.name for topic in created] == [options.topic(name) for name in TOPICS]
+    assert all(topic.created and topic.partitions == 3 for topic in created)
+    assert not any(topic.differences for topic in created)
+    again = ensure_topics(options)
+    assert not any(topic.created or topic.differences for topic in again)
+    answers, snapshots = again[1].configs, again[0].configs
+    assert answers["cleanup.policy"] == "compact"
+    assert snapshots["retention.ms"] == str(7 * 24 * 3_600_000)
+    assert int(snapshots["max.message.bytes"]) > options.written_bytes
+
+
+def test_differences_are_told_and_nothing_is_changed(options: KafkaOptions) -> None:
+    before = ensure_topics(options)
+    other = options.model_copy(update={"partitions": 5, "retention_hours": 1})
+    found = ensure_topics(other)
+    assert found[0].differences == (
+        "partitions 3, settings 5",
+        "retention.ms 604800000, settings 3600000",
+    )
+    assert [topic.configs for topic in found] == [topic.configs for topic in before]
+
+
+def test_only_what_is_missing_is_created(options: KafkaOptions) -> None:
+    ensure_topics(options)
+    with KafkaSink(options) as sink, KafkaLog(options) as log:
+        sink.publish([event("k", b"kept")])
+        ensure_topics(options)
+        assert read(log, 1)[0].payload == b"kept"
+
+
+def test_the_command_creates_describes_and_fails_for_missing_ones(
+    options: KafkaOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTRAP", options.bootstrap)
+    monkeypatch.setenv("RADARSTREAM_KAFKA__TOPIC_PREFIX", options.topic_prefix)
+    monkeypatch.setenv("RADARSTREAM_KAFKA__PARTITIONS", "2")
+    run = CliRunner().invoke
+    missing = run(app, ["describe"])
+    assert missing.exit_code == 1 and "missing" in missing.stdout
+    assert run(app, ["create"]).exit_code == 0
+    monkeypatch.setenv("RADARSTREAM_KAFKA__PARTITIONS", "4")  # fewer are fine, and are told
+    described = run(app, ["describe", "--json"])
+    assert described.exit_code == 0
+    rows = json.loads(described.stdout)
+    assert [row["name"] for row in rows] == [options.topic(name) for name in TOPICS]
+    assert rows[0]["differences"] == ["partitions 2, settings 4"]
+
+
+def test_a_topic_is_read_to_its_end(options: KafkaOptions) -> None:
+    ensure_topics(options)
+    with follow(options, "search.snapshots", stop_at_end=True) as records:
+        assert list(records) == []
+    with KafkaSink(options) as sink:
+        sink.publish([event(f"k{n}", b"%d" % n) for n in range(150)])
+    with follow(options, "search.snapshots", stop_at_end=True) as records:
+        assert sorted(int(record.value) for record in records) == list(range(150))
+
+
+def test_following_from_the_end_and_from_the_commit(options: KafkaOptions) -> None:
+    ensure_topics(options)
+    with KafkaSink(options) as sink:
+        sink.publish([event("k", b"%d" % n) for n in range(10)])
+        with follow(options, "search.snapshots", start="latest", wait_s=0.1) as records:
+            assert next(records) is None
+            sink.publish([event("k", b"new")])
+            values = (record.value for record in records if record is not None)
+            assert next(values) == b"new"
+    for expected in (b"0", b"1"):
+        with follow(options, "search.snapshots", start="committed", group="alerts") as records:
+            record = next(records)
+            assert record.value == expected
+            records.commit(record)
+
+
+def test_what_cannot_be_followed_is_said(options: KafkaOptions) -> None:
+    with (
+        pytest.raises(BrokerError, match="search.snapshots"),
+        follow(options, "search.snapshots"),
+    ):
+        pass
+    with pytest.raises(ConfigurationError), follow(options, "x", start="committed"):
+        pass
