@@ -35,6 +35,8 @@ class Budget:
     @asynccontextmanager
     async def limit(self) -> AsyncIterator[None]:
         """Interrupt what is enclosed at the deadline, also one set meanwhile."""
+        if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
+            raise BudgetSpentError  # a time-out would let what need not wait begin
         scope = asyncio.timeout_at(self.deadline)
         try:
             async with scope:

@@ -4,15 +4,14 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from queue import SimpleQueue
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from connectors.models.circuit_breaker import CircuitBreaker
@@ -33,8 +32,6 @@ CHAT: Final = "/chat/completions"
 SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
 _KEY: Final = re.compile(r"[!-~]+")  # anything else cannot stand in a header
 _Arrival = tuple[int, Completion | BaseException]
-
-ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +102,18 @@ class OpenAiGenerator:
         if not prompts:
             return
         arrived: SimpleQueue[_Arrival] = SimpleQueue()
-        asking = self.submit(lambda session: self._ask_all(session, prompts, arrived.put))
+        # What the caller has not taken counts as in flight: if storing answers is slow, a crash
+        # must not find a heap of answers that nobody stored.
+        untaken = asyncio.Semaphore(self.options.concurrency)
+        session = self._open()
+        asking = session.background.submit(self._ask_all(session, prompts, untaken, arrived.put))
         try:
             for _ in prompts:
                 index, outcome = arrived.get()
                 if not isinstance(outcome, Completion | ModelError):
                     raise outcome
                 yield index, outcome
+                session.background.loop.call_soon_threadsafe(untaken.release)
         finally:
             asking.cancel()  # when the caller gives up half-way, so do we
 
@@ -121,25 +123,25 @@ class OpenAiGenerator:
         Raises ConfigurationError when it refuses the key or does not know the model.
         """
 
-        async def within(session: _Session) -> Capabilities:
+        async def within(endpoint: Endpoint) -> Capabilities:
             deadline = asyncio.get_running_loop().time() + self.options.deadline_s
             try:
                 async with asyncio.timeout_at(deadline):
-                    return await probe(session.endpoint, self.options, deadline)
+                    return await probe(endpoint, self.options, deadline)
             except TimeoutError:
                 return Capabilities(reachable=False)
 
-        return self.submit(within).result()
+        session = self._open()
+        return session.background.submit(within(session.endpoint)).result()
 
-    def submit(self, work: Callable[[_Session], Coroutine[Any, Any, ResultT]]) -> Future[ResultT]:
-        """Start a coroutine in the loop that the requests run in, on first use a new one."""
+    def _open(self) -> _Session:
+        """Return the loop and the connections, on first use new ones."""
         with self._starting:
             if self._session is None:
                 endpoint = Endpoint(self.options, read_key(self.options), self._count_failure)
                 slots = asyncio.Semaphore(self.options.concurrency)
                 self._session = _Session(BackgroundLoop("openai-http"), endpoint, slots)
-            session = self._session
-        return session.background.submit(work(session))
+            return self._session
 
     def close(self) -> None:
         """Close connections and thread; the next call opens new ones."""
@@ -150,10 +152,15 @@ class OpenAiGenerator:
             session.background.close()
 
     async def _ask_all(
-        self, session: _Session, prompts: Sequence[Prompt], report: Callable[[_Arrival], None]
+        self,
+        session: _Session,
+        prompts: Sequence[Prompt],
+        untaken: asyncio.Semaphore,
+        report: Callable[[_Arrival], None],
     ) -> None:
         async def ask(index: int, prompt: Prompt, budget: Budget) -> None:
             try:
+                await self._wait(untaken, budget)
                 report((index, await self._ask(session, prompt, budget)))
             except ModelError as error:
                 report((index, error))
@@ -165,20 +172,24 @@ class OpenAiGenerator:
         await asyncio.gather(*map(ask, range(len(prompts)), prompts, shared))
 
     async def _ask(self, session: _Session, prompt: Prompt, budget: Budget) -> Completion:
-        """Wait for a free connection, then ask; both within the budget once it runs."""
-        try:
-            async with budget.limit():
-                await session.free.acquire()
-        except BudgetSpentError:
-            self._count_failure("not_asked")
-            raise ServiceError(
-                "not_asked", f"not asked: the snapshot's {budget.seconds:g} s were over"
-            ) from None
+        """Wait for a free connection, then ask."""
+        await self._wait(session.free, budget)
         try:
             with self.breaker.call():
                 return await self._ask_in_time(session.endpoint, prompt, budget)
         finally:
             session.free.release()
+
+    async def _wait(self, semaphore: asyncio.Semaphore, budget: Budget) -> None:
+        """Wait for our turn, within the budget if it runs already."""
+        try:
+            async with budget.limit():
+                await semaphore.acquire()
+        except BudgetSpentError:
+            self._count_failure("not_asked")
+            raise ServiceError(
+                "not_asked", f"not asked: the {budget.seconds:g} s of this stage were over"
+            ) from None
 
     async def _ask_in_time(self, endpoint: Endpoint, prompt: Prompt, budget: Budget) -> Completion:
         deadline = budget.begin()

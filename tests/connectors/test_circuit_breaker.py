@@ -1,0 +1,120 @@
+"""The circuit breaker: when it opens, what it lets through, what it learns from."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from connectors.models.circuit_breaker import CircuitBreaker
+from schemas.errors import ModelError, ModelOutageError
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def breaker(clock: FakeClock) -> CircuitBreaker:
+    return CircuitBreaker(failures=3, cool_down_s=10.0, clock=clock)
+
+
+def fail(breaker: CircuitBreaker, error: BaseException | None = None, times: int = 1) -> None:
+    error = error or ModelOutageError("down")
+    for _ in range(times):
+        with pytest.raises(type(error)), breaker.call():
+            raise error
+
+
+def succeed(breaker: CircuitBreaker) -> None:
+    with breaker.call():
+        pass
+
+
+def is_refused(breaker: CircuitBreaker) -> bool:
+    before = breaker.refused
+    try:
+        succeed(breaker)
+    except ModelOutageError as error:
+        assert "circuit open" in str(error)
+    return breaker.refused > before
+
+
+def test_it_opens_after_failures_in_a_row_only(breaker: CircuitBreaker) -> None:
+    fail(breaker, times=2)
+    succeed(breaker)
+    fail(breaker, times=2)
+    assert breaker.state == "closed"
+    fail(breaker)
+    assert (breaker.state, breaker.opened) == ("open", 1)
+    assert is_refused(breaker)
+
+
+def test_an_answer_that_is_an_error_shows_that_the_service_works(breaker: CircuitBreaker) -> None:
+    fail(breaker, times=2)
+    fail(breaker, ModelError("this prompt is refused"), times=5)
+    fail(breaker, times=2)
+    assert breaker.state == "closed"
+
+
+def test_one_call_tries_after_the_cool_down(breaker: CircuitBreaker, clock: FakeClock) -> None:
+    fail(breaker, times=3)
+    clock.seconds = 9.9
+    assert is_refused(breaker)
+    clock.seconds = 10.0
+    assert breaker.state == "half_open"
+    with breaker.call():
+        assert is_refused(breaker)  # only one at a time
+    assert breaker.state == "closed"
+    assert not is_refused(breaker)
+
+
+def test_a_failed_try_opens_it_again(breaker: CircuitBreaker, clock: FakeClock) -> None:
+    fail(breaker, times=3)
+    clock.seconds = 10.0
+    fail(breaker)
+    assert (breaker.state, breaker.opened) == ("open", 2)
+    clock.seconds = 19.9
+    assert is_refused(breaker)
+    clock.seconds = 20.0
+    succeed(breaker)
+    assert breaker.state == "closed"
+
+
+def test_a_try_that_is_given_up_lets_another_try(breaker: CircuitBreaker, clock: FakeClock) -> None:
+    fail(breaker, times=3)
+    clock.seconds = 10.0
+    fail(breaker, KeyboardInterrupt())
+    assert breaker.state == "half_open"
+    assert not is_refused(breaker)
+
+
+def test_threads_get_one_try_between_them(breaker: CircuitBreaker, clock: FakeClock) -> None:
+    fail(breaker, times=3)
+    clock.seconds = 10.0
+    inside = Barrier(8)
+
+    def attempt(_: int) -> bool:
+        try:
+            with breaker.call():
+                inside.wait(10.0)  # the refused ones come here too
+                return True
+        except ModelOutageError:
+            inside.wait(10.0)
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(attempt, range(8))) == 1
+
+
+def test_it_needs_at_least_one_failure() -> None:
+    with pytest.raises(ValueError, match="positive"):
+        CircuitBreaker(failures=0, cool_down_s=1.0)
