@@ -28,9 +28,9 @@ def free_port() -> int:
 class Broker:
     """One broker process. `kind` "noida" keeps its data across restarts, "tansu" forgets all.
 
-    noida acknowledges first and saves up to half a second later: killed, it loses what it
-    acknowledged in between; stopped, it loses nothing. A test that kills it while somebody writes
-    cannot ask for every record, one that stops it can.
+    noida acknowledges first and saves up to half a second later. Killed or stopped, it loses what
+    it acknowledged in between, which a real broker with replicas does not. So hold the writers,
+    `save`, `kill`, let them go and `start`: then what was acknowledged must come back.
     """
 
     def __init__(self, kind: str, directory: Path) -> None:
@@ -79,7 +79,7 @@ class Broker:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """SIGTERM, and wait: connections break, nothing is lost."""
+        """SIGTERM, and wait."""
         if self._process is not None:
             self._process.terminate()
             try:

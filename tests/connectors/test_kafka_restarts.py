@@ -1,0 +1,150 @@
+"""Brokers that die under load, and workers that come and go."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from connectors.kafka import source
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.sink import KafkaSink
+from connectors.kafka.source import KafkaLog
+from connectors.kafka.topics import ensure_topics
+from schemas.errors import BrokerError
+from schemas.records import RawRecord
+from tests.brokers import Broker, by_key, event, read
+
+EVENTS = 600
+RESTARTS = 3
+
+
+@pytest.fixture
+def options(own_broker: Broker) -> KafkaOptions:
+    given = own_broker.options()
+    ensure_topics(given)
+    own_broker.save()
+    return given
+
+
+def publish_all(options: KafkaOptions, progress: list[int], gate: threading.Lock) -> None:
+    """Publish in small calls, each until it succeeds; `progress` grows by one a call."""
+    with KafkaSink(options) as sink:
+        for start in range(0, EVENTS, 5):
+            batch = [event(f"k{n % 5}", b"k%d:%d" % (n % 5, n)) for n in range(start, start + 5)]
+            while True:
+                try:
+                    with gate:
+                        sink.publish(batch)
+                    break
+                except BrokerError:
+                    continue
+            progress.append(start)
+
+
+def test_nothing_is_lost_or_disordered_when_the_broker_restarts(
+    own_broker: Broker, options: KafkaOptions
+) -> None:
+    progress: list[int] = []
+    gate = threading.Lock()
+    writer = threading.Thread(target=publish_all, args=(options, progress, gate))
+    writer.start()
+    records: list[RawRecord] = []
+    restarts, deadline = 0, time.monotonic() + 60.0
+    with KafkaLog(options) as log:
+        while len({record.payload for record in records}) < EVENTS:
+            assert time.monotonic() < deadline
+            try:
+                polled = log.poll(max_records=20, max_bytes=2**20, timeout_s=0.2)
+                records += polled
+                log.commit({r.log.partition: r.log.offset + 1 for r in polled if r.log})
+            except BrokerError:
+                continue
+            if restarts < RESTARTS and len(progress) > (restarts + 1) * EVENTS / 5 / (RESTARTS + 1):
+                with gate:  # this broker acknowledges before it saves
+                    own_broker.save()
+                    own_broker.kill()
+                own_broker.start()
+                restarts += 1
+    writer.join(30)
+    assert not writer.is_alive() and restarts == RESTARTS
+    places = [(record.source, record.position) for record in records]
+    assert len(places) == len(set(places))  # polled once each
+    for found in by_key([record.payload for record in records]).values():
+        first_seen = list(dict.fromkeys(found))
+        assert first_seen == sorted(first_seen)
+
+
+def test_a_silent_broker_is_an_error_and_its_return_is_noticed(
+    own_broker: Broker, options: KafkaOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "SILENCE_S", 0.3)
+    monkeypatch.setattr(source, "PROBE_MS", 300)
+    with KafkaLog(options) as log, KafkaSink(options) as sink:
+        sink.publish([event("k", b"k:0")])
+        read(log, 1)
+        own_broker.save()
+        own_broker.kill()
+        with pytest.raises(BrokerError):
+            for _ in range(50):
+                log.poll(max_records=1, max_bytes=1, timeout_s=0.1)
+        own_broker.start()
+        sink.publish([event("k", b"k:1")])
+        assert [r.payload for r in read(log, 1, through_errors=True)] == [b"k:1"]
+
+
+def test_a_sink_that_gave_up_sends_nothing_later(own_broker: Broker) -> None:
+    options = own_broker.options(request_timeout_s=1.0, delivery_timeout_s=2.0)
+    ensure_topics(options)
+    with KafkaSink(options) as sink:
+        sink.publish([event("k", b"k:0")])
+        own_broker.save()
+        own_broker.kill()
+        started = time.monotonic()
+        with pytest.raises(BrokerError, match="publish"):
+            sink.publish([event("k", b"k:1")])
+        assert time.monotonic() - started < 10.0
+        own_broker.start()
+        sink.publish([event("k", b"k:2")])
+    with KafkaLog(options) as log:
+        assert [record.payload for record in read(log, 2)] == [b"k:0", b"k:2"]
+
+
+@pytest.fixture
+def published(options: KafkaOptions) -> Iterator[KafkaOptions]:
+    with KafkaSink(options) as sink:
+        sink.publish([event(f"k{n}", b"k:%d" % n) for n in range(60)])
+    yield options
+
+
+def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaOptions) -> None:
+    """The first worker has all three partitions, then loses some to the second."""
+    with (
+        KafkaLog(published, membership="group") as first,
+        KafkaLog(published, membership="group") as second,
+    ):
+        held = read(first, 60)
+        assert first.partitions() == {0, 1, 2}
+        counts = {p: sum(r.log.partition == p for r in held if r.log) for p in range(3)}
+        stop = threading.Event()
+        joined: list[RawRecord] = []
+
+        def join() -> None:
+            while not stop.is_set():
+                joined.extend(second.poll(max_records=100, max_bytes=2**20, timeout_s=0.1))
+
+        other = threading.Thread(target=join)
+        other.start()
+        try:
+            deadline = time.monotonic() + 30.0
+            while not second.partitions() or first.partitions() & second.partitions():
+                assert time.monotonic() < deadline
+                first.poll(max_records=100, max_bytes=2**20, timeout_s=0.1)
+            assert first.partitions() | second.partitions() == {0, 1, 2}
+            lost = min(second.partitions())
+            first.commit({lost: counts[lost]})  # no longer its to commit
+        finally:
+            stop.set()
+            other.join()
+    with KafkaLog(published, partitions=(lost,)) as log:
+        assert len(read(log, counts[lost])) == counts[lost]
