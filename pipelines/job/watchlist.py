@@ -16,6 +16,7 @@ from schemas.errors import ConfigurationError
 from schemas.section import Section
 
 FILE_BYTES: Final = 4 * 2**20
+DEPTH: Final = 16
 COMPLAINTS: Final = 10
 Place = tuple[str | int, ...]
 _NORWAY: Final = " (write it in quotes: YAML reads no, on and their like as true or false)"
@@ -106,8 +107,7 @@ def entry_of(text: str) -> Watched:
 def _load(data: bytes, name: str) -> tuple[dict[Place, int], Any]:
     """Return the value, and the line on which each part of it stands."""
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(data, yaml.SafeLoader)):
-            raise ConfigurationError(f"{name}: aliases (*name) are not taken")
+        _refuse_bombs(data, name)
         root = yaml.compose(data, yaml.SafeLoader)
         lines: dict[Place, int] = {}
         for place, line in _places(root, ()):
@@ -121,8 +121,18 @@ def _load(data: bytes, name: str) -> tuple[dict[Place, int], Any]:
         raise ConfigurationError(f"{name}{where}: not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError):  # dates that do not exist, characters that may not be
         raise ConfigurationError(f"{name}: not YAML, or with a value that cannot be") from None
-    except RecursionError:
-        raise ConfigurationError(f"{name}: nested too deeply") from None
+
+
+def _refuse_bombs(data: bytes, name: str) -> None:
+    """Refuse, before anything is built, what would take memory or time out of proportion."""
+    depth = 0
+    for event in yaml.parse(data, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ConfigurationError(f"{name}: aliases (*name) are not taken")
+        if isinstance(event, yaml.CollectionStartEvent | yaml.CollectionEndEvent):
+            depth += 1 if isinstance(event, yaml.CollectionStartEvent) else -1
+        if depth > DEPTH:
+            raise ConfigurationError(f"{name}: nested too deeply")
 
 
 def _places(node: yaml.Node | None, place: Place) -> Iterator[tuple[Place, int]]:
