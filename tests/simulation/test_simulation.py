@@ -1,0 +1,74 @@
+"""The driver in 300 simulated lives, and the proof that they notice a driver that is broken."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.life import live
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.plan import Plan, harsh, harsh_in_disorder
+
+SEEDS = 300
+CHUNK = 25
+ENOUGH_SEEDS = 60
+NEED_DISORDER = {"forget_the_highest_offset", "release_by_waiting_alone"}
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_nothing_is_lost_doubled_or_rewound(first: int) -> None:
+    broken = {seed: live(seed).promises.broken for seed in range(first, first + CHUNK)}
+    assert not any(broken.values()), "\n".join(
+        f"replay with: python -m tests.simulation.run --seed {seed}\n  {lines}"
+        for seed, lines in broken.items()
+        if lines
+    )
+
+
+@pytest.mark.parametrize("mutant", sorted(MUTANTS))
+def test_a_broken_driver_is_noticed(mutant: str) -> None:
+    with MUTANTS[mutant]():
+        change = harsh_in_disorder if mutant in NEED_DISORDER else harsh
+        assert any(noticed(seed, change) for seed in range(ENOUGH_SEEDS)), f"{mutant} unnoticed"
+
+
+def noticed(seed: int, change: Callable[[Plan], Plan]) -> bool:
+    """Whether a life goes wrong: by a promise or by an error that no worker may end with."""
+    try:
+        return bool(live(seed, change).promises.broken)
+    except Exception:  # noqa: BLE001 whatever a broken driver raises
+        return True
+
+
+def test_lives_are_full_of_faults() -> None:
+    """The simulation would prove nothing if nothing went wrong in it."""
+    traces = ["\n".join(life.faults.trace) for life in map(live, range(60))]
+    for event in (
+        "CRASH",
+        "meanwhile",
+        "tries again",
+        "went through",
+        "model fails",
+        "anew",
+        "late",
+    ):
+        assert sum(event in trace for trace in traces) >= 3, event
+
+
+def test_a_seed_is_the_same_life_in_every_process() -> None:
+    """Otherwise a failing seed could not be replayed."""
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-m", "tests.simulation.run", "--seed", "7"],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": salt, "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for salt in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0]) > 500

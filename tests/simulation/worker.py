@@ -1,0 +1,172 @@
+"""A worker: the real driver and the real stages on the simulated world; only Beam is left out."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from sqlalchemy import Engine
+
+from connectors.models.response_cache import CachedGenerator, ResponseCache
+from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
+from connectors.state_table import outbox
+from connectors.state_table.engine import open_engine
+from defenses.radar import Radar
+from pipelines.beam import folding
+from pipelines.beam.elements import Observed, Parked, Ready
+from pipelines.beam.folding import lane_of
+from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from pipelines.guard import Guard
+from pipelines.job.driver import Driver
+from pipelines.job.failures import kind_of
+from pipelines.job.holding import HoldBack
+from pipelines.settings import JobSettings, load_settings
+from pipelines.signals.ports import Generator, Models
+from schemas.codec import dead_letter, decode_record, outbox_record
+from schemas.errors import InputError
+from schemas.events import AnswerEvent, DeadLetter
+from schemas.records import Limits, RawRecord
+from tests.scripted_models import last_words
+from tests.simulation.plan import Plan
+from tests.simulation.world import (
+    Clock,
+    Faults,
+    Reader,
+    Topic,
+    Topics,
+    UnreliableGenerator,
+    unreliable,
+)
+
+SETTINGS = load_settings(profile="scripted")
+LIMITS = Limits()
+
+
+@dataclass
+class World:
+    """Everything that outlives a worker."""
+
+    plan: Plan
+    database: Path
+    clock: Clock
+    faults: Faults
+    topic: Topic
+    topics: Topics
+    committed: Callable[[int], None] = lambda _: None
+
+
+@dataclass
+class Silence:
+    """Hears what the driver tells, for the trace."""
+
+    faults: Faults
+    name: str
+
+    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None: ...
+    def held_back(self, count: int) -> None: ...
+    def took(self, stage: str, seconds: float) -> None: ...
+    def published(self, count: int) -> None: ...
+    def committed(self, next_offsets: Mapping[int, int]) -> None: ...
+
+    def outcomes(self, outcomes: Sequence[AnswerEvent | DeadLetter], now: datetime) -> None:
+        said = [o.snapshot_id if isinstance(o, AnswerEvent) else o.reason.value for o in outcomes]
+        if said:
+            self.faults.note(self.name, "led to", said)
+
+    def retried(self, stage: str, error: BaseException) -> None:
+        self.faults.note(self.name, "tries again:", stage, type(error).__name__)
+
+    def broken(self, record: RawRecord, error: BaseException) -> None:
+        self.faults.note(self.name, "broken by", record.source, record.position)
+
+
+@dataclass
+class Worker:
+    """One process: it has an engine, a guard, a reader and a driver, and may end at any time."""
+
+    world: World
+    name: str
+    stopped: bool = False
+    engine: Engine = field(init=False)
+    reader: Reader = field(init=False)
+    driver: Driver = field(init=False)
+
+    def __post_init__(self) -> None:
+        world, plan = self.world, self.world.plan
+        engine = open_engine(f"sqlite:///{world.database}", busy_timeout_s=0.0)
+        self.engine = unreliable(engine, world.faults)
+        self.reader = Reader(
+            world.topic, world.clock, world.faults, world.committed, moves=plan.rebalances
+        )
+        guard = guard_of(world, self.engine)
+        self.driver = Driver(
+            log=self.reader,
+            batch=lambda records: run_graph(guard, self.engine, world.clock, records),
+            publish=lambda lanes: outbox.publish_outbox(self.engine, world.topics, lanes=lanes),
+            park=lambda record, refusal: park_broken(self.engine, record, refusal),
+            kind_of=kind_of,
+            holding=HoldBack(plan.lateness_s, lambda record: event_time(record, world.clock)),
+            clock=world.clock,
+            observer=Silence(world.faults, self.name),
+            settings=JobSettings(
+                batch_records=plan.batch_records,
+                allowed_lateness_s=plan.lateness_s,
+                attempts=4,
+                dead_share=1.0,
+            ),
+            stopping=lambda: self.stopped,
+            random=Random(plan.seed),
+        )
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def guard_of(world: World, engine: Engine) -> Guard[Any]:
+    """RADAR on scripted models that may fail."""
+    generator: Generator = UnreliableGenerator(
+        ScriptedGenerator(script=last_words), world.clock, world.faults
+    )
+    if world.plan.cached:
+        generator = CachedGenerator(generator, ResponseCache(engine), chunk=4)
+    return Guard("radar", Radar(), Models(generator, ScriptedRelations(), ScriptedEmbedder()))
+
+
+def run_graph(
+    guard: Guard[Any], engine: Engine, clock: Clock, records: Sequence[RawRecord]
+) -> list[AnswerEvent | DeadLetter]:
+    """What the graph's steps do to one batch, in the order in which Beam's runner runs them."""
+    observed = [decoded(record, clock) for record in records]
+    answered = AtomicAnswers(SETTINGS).run_inference(observed, guard)
+    related = list(RelateAnswers(SETTINGS).run_inference(list(answered), guard))
+    parked = [item for item in related if isinstance(item, Parked)]
+    outbox.append(engine, [outbox_record(p.letter, lane=lane_of(p.record)) for p in parked])
+    queries: dict[str, list[Ready]] = defaultdict(list)
+    for item in related:
+        if isinstance(item, Ready):
+            queries[item.observed.snapshot.query.id].append(item)
+    return [*(p.letter for p in parked), *folding.fold_queries(guard, engine, queries, "")]
+
+
+def decoded(record: RawRecord, clock: Clock) -> Observed | Parked:
+    """Decode with the simulated clock."""
+    try:
+        return Observed(record, decode_record(record, limits=LIMITS, now=clock.now()))
+    except InputError as error:
+        return Parked(record, dead_letter(record, error))
+
+
+def event_time(record: RawRecord, clock: Clock) -> float | None:
+    """What hold-back orders by."""
+    item = decoded(record, clock)
+    return None if isinstance(item, Parked) else item.snapshot.observed_at.timestamp()
+
+
+def park_broken(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
+    """Make a record that breaks the graph a dead letter."""
+    letter = dead_letter(record, refusal)
+    outbox.append(engine, [outbox_record(letter, lane=lane_of(record))])
+    return letter
