@@ -132,7 +132,7 @@ def test_the_command_reads_answers_and_publishes(broker: Broker, tmp_path: Path)
     options = prefixed(broker, "job")
     payloads = [
         (int(query_id[1:]) % 3, encode(snapshot(step, query_id)))
-        for step in (1, 0, 2)
+        for step in range(3)
         for query_id in QUERIES
     ]
     write(options, [*payloads, (1, b"not a snapshot")])

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -18,12 +20,13 @@ from connectors.state_table.outbox import pending, publish_outbox
 from pipelines import build
 from pipelines.beam.cluster.job import Outside, build_pipeline
 from pipelines.beam.cluster.kafka_source import PartitionRange
-from pipelines.beam.cluster.options import Submission, pipeline_options
+from pipelines.beam.cluster.options import Submission, model_hints, pipeline_options
 from pipelines.beam.micro_batch import MicroBatch
 from pipelines.build import shared_engine
 from pipelines.settings import Settings, load_settings
 from schemas.codec import encode
 from schemas.records import LogPosition, RawRecord
+from tests.brokers import free_port
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.pipelines.test_cluster_source import ScriptedReader
 
@@ -60,6 +63,43 @@ def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         os.kill(server.pid, signal.SIGTERM)
         server.wait(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Beam's worker pool, as it stands beside a cluster: Python steps run in its processes."""
+    port = free_port()
+    module = "apache_beam.runners.worker.worker_pool_main"
+    python = Path(sys.executable).parent  # the pool starts "python"
+    environment = os.environ | {
+        "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    with (tmp_path_factory.mktemp("pool") / "log").open("wb") as log:
+        pool = subprocess.Popen(
+            [sys.executable, "-m", module, f"--service_port={port}"],
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        deadline = time.monotonic() + 60
+        while not listens(port):
+            assert pool.poll() is None
+            assert time.monotonic() < deadline, "the worker pool did not start"
+            time.sleep(0.02)
+        yield f"localhost:{port}"
+    finally:
+        pool.send_signal(signal.SIGINT)  # it ends its workers then
+        pool.wait(timeout=30)
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("localhost", port), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 def log_of(partition: int) -> list[RawRecord]:
@@ -104,7 +144,8 @@ def settings_for(directory: Path) -> Settings:
     return load_settings(
         profile="scripted",
         database=f"sqlite:///{directory / 'state.db'}",
-        job={"batch_records": 5},
+        # A partition in one turn: this runner's timers do not wait for what a pause has left over.
+        job={"batch_records": 1_000, "batch_seconds": 60.0},
         batch={"snapshots": 4, "queries": 4},
     )
 
@@ -120,12 +161,21 @@ def result(
     return rows, {name: set(events) for name, events in lines.items()}
 
 
-def test_a_portable_run_equals_the_micro_batches(job_service: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("environment", ["LOOPBACK", "EXTERNAL"])
+def test_a_portable_run_equals_the_micro_batches(
+    environment: Literal["LOOPBACK", "EXTERNAL"],
+    job_service: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    pool = request.getfixturevalue("worker_pool") if environment == "EXTERNAL" else "localhost:1"
     cluster = settings_for(tmp_path / "cluster")
     outside = Outside(partitions, open_reader, partial(open_sink, tmp_path / "cluster"))
-    submission = Submission(runner="portable", job_endpoint=job_service, environment="LOOPBACK")
+    submission = Submission(
+        runner="portable", job_endpoint=job_service, environment=environment, worker_pool=pool
+    )
     options = pipeline_options(submission, streaming=False)
-    pipeline = build_pipeline(cluster, outside, options, model_hints={"min_ram": "1GB"})
+    pipeline = build_pipeline(cluster, outside, options)
     assert pipeline.run().wait_until_finish() == "DONE"
     assert pending(shared_engine(cluster)) == []
 
@@ -142,3 +192,22 @@ def test_a_portable_run_equals_the_micro_batches(job_service: str, tmp_path: Pat
         "attribution": STEPS * len(QUERIES),
         "deadletter": PARTITIONS,
     }
+
+
+def test_model_stages_carry_the_resource_hints(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "hints")
+    outside = Outside(partitions, open_reader, partial(open_sink, tmp_path / "hints"))
+    submission = Submission(runner="portable", job_endpoint="embed", environment="LOOPBACK")
+    options = pipeline_options(submission, streaming=True)
+    hints = model_hints("type:nvidia-l4;count:1", "16GB")
+    pipeline = build_pipeline(settings, outside, options, model_hints=hints)
+    components = pipeline.to_runner_api().components
+    stages = {
+        "/".join(transform.unique_name.split("/")[:3]): dict(environment.resource_hints)
+        for transform in components.transforms.values()
+        if (environment := components.environments.get(transform.environment_id))
+        and environment.resource_hints
+    }
+    assert stages.keys() == {"Defend/Gather/AtomicAnswers", "Defend/Gather/Relations"}
+    for found in stages.values():
+        assert set(found.values()) == {b"type:nvidia-l4;count:1", b"16000000000"}
