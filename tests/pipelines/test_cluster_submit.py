@@ -1,0 +1,107 @@
+"""`radarstream submit`: what becomes of its flags, and what it refuses before anything runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PortableOptions,
+    StandardOptions,
+)
+from typer.testing import CliRunner
+
+from pipelines.beam.cluster.options import Submission, model_hints, pipeline_options
+from pipelines.cli.app import app
+from schemas.errors import ConfigurationError
+
+POSTGRES = "postgresql://radarstream@db/radarstream"
+PORTABLE = ["--runner", "portable", "--job-endpoint", "server:8099"]
+
+
+@pytest.fixture(autouse=True)
+def shared_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RADARSTREAM_DATABASE", POSTGRES)
+
+
+def printed(*flags: str) -> dict[str, Any]:
+    result = CliRunner().invoke(app, ["submit", *flags, "--print-options", "--json"])
+    assert result.exit_code == 0, result.output
+    shown: dict[str, Any] = json.loads(result.stdout)
+    return shown
+
+
+def refused(*flags: str) -> str:
+    result = CliRunner().invoke(app, ["submit", *flags])
+    assert isinstance(result.exception, ConfigurationError), result.output
+    return str(result.exception)
+
+
+def test_a_job_on_a_flink_cluster() -> None:
+    flags = ["--flink-master", "flink:8081", "--parallelism", "4", "--checkpoint-seconds", "10"]
+    options = printed(*flags, "--savepoint", "file:///s/1")["options"]
+    assert options["runner"] == "FlinkRunner"
+    assert options["flink_master"] == "flink:8081"
+    assert options["parallelism"] == "4"
+    assert options["environment_type"] == "EXTERNAL"
+    assert options["environment_config"] == "localhost:50000"
+    assert options["checkpointing_interval"] == "10000"
+    assert options["savepoint_path"] == "file:///s/1"
+    assert options["streaming"] == "true"
+
+
+def test_a_bounded_job_for_a_job_server() -> None:
+    shown = printed(*PORTABLE, "--until-end", "--accelerator", "type:t4;count:1")
+    options = shown["options"]
+    assert options["job_endpoint"] == "server:8099"
+    assert "streaming" not in options
+    assert "checkpointing_interval" not in options
+    assert "flink_master" not in options
+    assert shown["model_hints"] == {"accelerator": "type:t4;count:1"}
+
+
+def test_beam_understands_the_options() -> None:
+    submission = Submission(flink_master="flink:8081", parallelism=3, worker_pool="pool:1")
+    options = pipeline_options(submission, streaming=True)
+    assert options.view_as(StandardOptions).streaming
+    assert options.view_as(StandardOptions).runner == "FlinkRunner"
+    assert options.view_as(FlinkRunnerOptions).flink_master == "flink:8081"
+    assert options.view_as(FlinkRunnerOptions).flink_version == "1.20"
+    assert options.view_as(FlinkRunnerOptions).parallelism == 3
+    assert options.view_as(PortableOptions).environment_type == "EXTERNAL"
+    assert options.view_as(PortableOptions).environment_config == "pool:1"
+    assert model_hints("", "") == {}
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        (["--runner", "portable"], "job server"),
+        (["--job-endpoint", "server:8099"], "portable"),
+        (["--flink-version", "0.9"], "0.9"),
+        (["--worker-pool", "no port"], "worker-pool"),
+        (["--job-name", "Not A Name"], "job-name"),
+        (["--detach"], "--runner portable"),
+        ([*PORTABLE, "--environment", "LOOPBACK", "--detach"], "EXTERNAL"),
+        (["--runner", "portable", "--job-endpoint", "embed"], "--until-end"),
+    ],
+)
+def test_what_could_only_fail_later_is_refused_at_once(flags: list[str], word: str) -> None:
+    assert word in refused(*flags)
+
+
+def test_workers_elsewhere_need_a_database_they_can_share(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path / 'state.db'}")
+    assert "SQLite" in refused(*PORTABLE)
+    assert printed(*PORTABLE, "--environment", "LOOPBACK")
+
+
+def test_no_secret_is_among_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    canary = "canary-7f3a"
+    monkeypatch.setenv("RADARSTREAM_DATABASE", f"postgresql://r:{canary}@db/r")
+    for name in ("KAFKA_PASSWORD", "PGPASSWORD", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, canary)
+    assert canary not in json.dumps(printed(*PORTABLE))
