@@ -1,11 +1,16 @@
 """What every generator promises, whatever is behind it."""
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from connectors.models.llama_cpp import LlamaCpp
+from connectors.models.openai_http.generator import OpenAiGenerator
+from connectors.models.openai_http.options import OpenAiOptions
+from connectors.models.outcomes import AnswersEach
 from connectors.models.scripted import ScriptedGenerator
 from connectors.models.transformers_generator import TransformersGenerator
 from pipelines.signals.ports import Generator
@@ -13,6 +18,7 @@ from pipelines.signals.prompts import build_prompt
 from schemas.errors import ModelError
 from schemas.prompt import Prompt, Task
 from tests import tiny_causal_lm
+from tests.connectors.fault_server import serving
 
 TOWNS = {"Aldo": "Bern", "Berta": "Oslo", "Carla": "Lima", "Dario": "Kyiv", "Elena": "Rabat"}
 
@@ -22,13 +28,33 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_causal_lm.build(tmp_path_factory.mktemp("tiny"))
 
 
+@pytest.fixture
+def openai() -> Iterator[Generator]:
+    with serving() as server:
+        generator = OpenAiGenerator(remote(server.url))
+        yield generator
+        generator.close()
+
+
+def remote(url: str, **options: Any) -> OpenAiOptions:
+    return OpenAiOptions(base_url=url, model="small", api_key_variable="", **options)
+
+
 @pytest.fixture(
-    params=["scripted", "transformers", pytest.param("llama_cpp", marks=pytest.mark.models)]
+    params=[
+        "scripted",
+        "transformers",
+        "openai",
+        pytest.param("llama_cpp", marks=pytest.mark.models),
+    ]
 )
 def generator(request: pytest.FixtureRequest) -> Generator:
     match request.param:
         case "scripted":
             return ScriptedGenerator()
+        case "openai":
+            opened: Generator = request.getfixturevalue("openai")
+            return opened
         case "transformers":
             model = request.getfixturevalue("tiny_model")
             return TransformersGenerator(model, batch_size=3, device="cpu")
@@ -70,6 +96,23 @@ def test_the_size_of_the_batch_changes_nothing(generator: Generator) -> None:
     assert texts(generator, asked) == [text for p in asked for text in texts(generator, [p])]
 
 
+def test_completions_that_come_one_by_one_are_those_of_the_batch(generator: Generator) -> None:
+    if not isinstance(generator, AnswersEach):
+        pytest.skip("gives its batch as a whole")
+    asked = prompts()
+    outcomes = dict(generator.complete_each(asked))
+    assert [outcomes[index].text for index in range(len(asked))] == texts(generator, asked)  # type: ignore[union-attr]
+
+
+def test_a_caller_may_stop_half_way(generator: Generator) -> None:
+    if not isinstance(generator, AnswersEach):
+        pytest.skip("gives its batch as a whole")
+    arriving = generator.complete_each(prompts())
+    next(arriving)
+    arriving.close()  # type: ignore[attr-defined]
+    assert len(texts(generator, prompts()[:1])) == 1
+
+
 def test_equal_calls_give_equal_completions(generator: Generator) -> None:
     assert texts(generator, prompts()) == texts(generator, prompts())
 
@@ -87,6 +130,7 @@ def test_settings_survive_pickling_and_keep_the_model_id(generator: Generator) -
         pytest.param(ScriptedGenerator(fail_on_calls=frozenset({1})), id="scripted"),
         pytest.param(TransformersGenerator(Path("/nonexistent")), id="transformers"),
         pytest.param(LlamaCpp(Path("/nonexistent.gguf")), id="llama_cpp"),
+        pytest.param(OpenAiGenerator(remote("http://127.0.0.1:9/v1", attempts=1)), id="openai"),
     ],
 )
 def test_a_failed_call_raises_model_error(broken: Generator) -> None:
