@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 from pydantic import ValidationError
 from rich.table import Table
+from sqlalchemy import make_url
 
 from pipelines.cli.terminal import cell, print_json, stderr, stdout
 from pipelines.settings import Profile, Settings, load_settings
@@ -123,6 +124,11 @@ def check_reach(settings: Settings, submission: Any, *, detach: bool) -> None:
         raise ConfigurationError(
             "workers on several machines cannot share an SQLite file: "
             "set `database` to postgresql://…, or run Python here with --environment LOOPBACK"
+        )
+    if make_url(settings.database).password:
+        raise ConfigurationError(
+            "the password in `database` would be sent with the job: "
+            "leave it out, and set PGPASSWORD where the workers run"
         )
     if detach and (submission.environment == "LOOPBACK" or submission.runner == "flink"):
         raise ConfigurationError(

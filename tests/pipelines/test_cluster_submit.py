@@ -99,9 +99,12 @@ def test_workers_elsewhere_need_a_database_they_can_share(
     assert printed(*PORTABLE, "--environment", "LOOPBACK")
 
 
-def test_no_secret_is_among_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     canary = "canary-7f3a"
-    monkeypatch.setenv("RADARSTREAM_DATABASE", f"postgresql://r:{canary}@db/r")
     for name in ("KAFKA_PASSWORD", "PGPASSWORD", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, canary)
     assert canary not in json.dumps(printed(*PORTABLE))
+    monkeypatch.setenv("RADARSTREAM_DATABASE", f"postgresql://r:{canary}@db/r")
+    message = refused(*PORTABLE)
+    assert "PGPASSWORD" in message
+    assert canary not in message
