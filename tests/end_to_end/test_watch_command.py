@@ -1,0 +1,212 @@
+"""`radarstream watch` and `backfill` as real processes, with a real broker and a local service."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from connectors.state_table.engine import open_engine
+from connectors.state_table.watchlist import credits_used, load_active
+from schemas.codec import decode_snapshot
+from schemas.records import Limits
+from tests.brokers import Broker
+from tests.connectors.serpapi_server import KEY, Reply, SerpApiServer, page, results, serve
+
+REPOSITORY = Path(__file__).parents[2]
+LIST = """
+defaults: {cadence: 1h, k: 10}
+queries:
+  - {question: "Who won the cup?", id: cup, tags: [sport]}
+  - {question: "Who leads France?", id: france, k: 20}
+"""
+
+
+@pytest.fixture
+def service() -> Iterator[SerpApiServer]:
+    with serve() as running:
+        yield running
+
+
+class Directory:
+    """A directory with settings and a watchlist, and commands that run in it."""
+
+    def __init__(self, path: Path, service: SerpApiServer, bootstrap: str, prefix: str) -> None:
+        self.path = path
+        self.watchlist = path / "watchlist.yaml"
+        self.watchlist.write_text(LIST)
+        self.database = f"sqlite:///{path / 'state.sqlite'}"
+        (path / "settings.toml").write_text(
+            f"""
+profile = "scripted"
+database = "{self.database}"
+[kafka]
+bootstrap = "{bootstrap}"
+topic_prefix = "{prefix}"
+partitions = 2
+request_timeout_s = 5.0
+delivery_timeout_s = 20.0
+[search]
+base_url = "{service.url}"
+timeout_s = 2.0
+first_pause_s = 0.01
+longest_pause_s = 0.05
+[telemetry]
+listen = ""
+log_level = "debug"
+"""
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ,
+            "SERPAPI_KEY": KEY,
+            "NO_PROXY": "127.0.0.1",
+            "PYTHONPATH": str(REPOSITORY),
+        }
+        code = "from pipelines.cli.app import main; main()"
+        with (self.path / "out").open("ab") as out, (self.path / "err").open("ab") as err:
+            return subprocess.Popen(
+                [sys.executable, "-c", code, *arguments, "--config", "settings.toml"],
+                cwd=self.path,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+
+    def run(self, *arguments: str) -> int:
+        return self.start(*arguments).wait(60)
+
+    def said(self) -> str:
+        return (self.path / "out").read_text() + (self.path / "err").read_text()
+
+    def fetched(self) -> set[str]:
+        if not (self.path / "state.sqlite").exists():
+            return set()
+        engine = open_engine(self.database)
+        try:
+            return {q.query_id for q in load_active(engine) if q.last_fetched_ms is not None}
+        finally:
+            engine.dispose()
+
+    def holds_the_key(self) -> list[str]:
+        files = [file for file in self.path.rglob("*") if file.is_file()]
+        return [file.name for file in files if KEY.encode() in file.read_bytes()]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, service: SerpApiServer, own_broker: Broker, prefix: str) -> Directory:
+    place = tmp_path / "watch"
+    place.mkdir()
+    return Directory(place, service, own_broker.bootstrap, prefix)
+
+
+def eventually(true: Callable[[], bool], seconds: float = 40.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def published(broker: Broker, prefix: str, count: int) -> list[bytes]:
+    from kafka import KafkaConsumer, TopicPartition
+
+    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, enable_auto_commit=False)
+    try:
+        topic = f"{prefix}search.snapshots"
+        places = [TopicPartition(topic, partition) for partition in (0, 1)]
+        consumer.assign(places)
+        consumer.seek_to_beginning(*places)
+        records: list[bytes] = []
+        deadline = time.monotonic() + 20.0
+        while len(records) < count and time.monotonic() < deadline:
+            for batch in consumer.poll(timeout_ms=500).values():
+                records += [record.value for record in batch]
+        return records
+    finally:
+        consumer.close()
+
+
+def test_watching_reloading_and_stopping(
+    directory: Directory, service: SerpApiServer, own_broker: Broker, prefix: str
+) -> None:
+    service.replies.extend([Reply({"error": "key {key}"}, 500), Reply("<p>{key}", 503)])
+    process = directory.start("watch", "--watchlist", "watchlist.yaml")
+    try:
+        eventually(lambda: directory.fetched() == {"cup", "france"})
+        shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        assert KEY.encode() not in shown
+        directory.watchlist.write_text("queries: [{question: a, k: 0}]")
+        process.send_signal(signal.SIGHUP)
+        eventually(lambda: "stays as it was" in directory.said())
+        directory.watchlist.write_text(LIST + '  - {question: "Who is new?", id: new}\n')
+        process.send_signal(signal.SIGHUP)
+        eventually(lambda: directory.fetched() == {"cup", "france", "new"})
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+    records = published(own_broker, prefix, 3)
+    snapshots = {
+        s.query.id: s for s in (decode_snapshot(r, limits=Limits(), now=None) for r in records)
+    }
+    assert {name: len(s.documents) for name, s in snapshots.items()} == {
+        "cup": 10,
+        "france": 20,
+        "new": 10,
+    }
+    assert snapshots["cup"].query.tags == ("sport",)
+    assert KEY.encode() not in b"".join(records)
+    assert directory.holds_the_key() == []
+    assert KEY not in directory.said()
+    assert service.requests[0]["api_key"] == KEY
+
+
+def test_once_a_refused_key_and_a_plan(directory: Directory, service: SerpApiServer) -> None:
+    assert directory.run("watch", "--watchlist", "watchlist.yaml", "--dry-run", "--json") == 0
+    plan = json.loads((directory.path / "out").read_text())
+    assert (plan["credits_at_start"], plan["credits_a_month"]) == (3, 2232.0)
+    assert service.requests == []
+    service.otherwise = lambda _: Reply({"error": "Invalid API key: {key}"}, 401)
+    assert directory.run("watch", "--watchlist", "watchlist.yaml", "--once") == 2
+    assert "SERPAPI_KEY" in directory.said()
+    assert directory.holds_the_key() == []
+
+
+def test_backfill_to_a_file_asks_first_and_resumes(
+    directory: Directory, service: SerpApiServer
+) -> None:
+    ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
+    ask += ["--out", "history.jsonl"]
+    assert directory.run(*ask) == 2
+    assert "6 credits" in directory.said()
+    assert service.requests == []
+    service.replies.append(Reply(page(results(1, 10))))
+    service.replies.extend([Reply({"error": "{key}"}, 400)])
+    assert directory.run(*ask, "--yes") == 1
+    lines = (directory.path / "history.jsonl").read_bytes().splitlines()
+    assert len(lines) == 3
+    assert directory.run(*ask, "--yes") == 0
+    lines = (directory.path / "history.jsonl").read_bytes().splitlines()
+    found = [decode_snapshot(line, limits=Limits(), now=None) for line in lines]
+    assert sorted(s.id for s in found) == sorted({s.id for s in found})
+    assert len(found) == 4
+    assert {s.provenance.value for s in found} == {"date_restricted"}
+    engine = open_engine(directory.database)
+    period = time.strftime("%Y-%m", time.gmtime())
+    assert credits_used(engine, period) == 7
+    engine.dispose()
+    assert directory.holds_the_key() == []
+    assert KEY not in directory.said()
+
+
+def test_the_schema_is_printed(directory: Directory) -> None:
+    assert directory.run("watch", "--schema") == 0
+    assert "queries" in json.loads((directory.path / "out").read_text())["properties"]
