@@ -173,6 +173,16 @@ def test_wiring_of_a_transformers_model(tmp_path: Path) -> None:
     assert (built.model_path, built.batch_size) == (tmp_path, 5)  # type: ignore[attr-defined]
 
 
+def test_wiring_of_a_service_wants_its_key_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = {"model": "m", "api_key_variable": "TEST_KEY"}
+    settings = load_settings(profile="api", generator=generator).generator
+    monkeypatch.delenv("TEST_KEY", raising=False)
+    with pytest.raises(ConfigurationError, match="TEST_KEY"):
+        build_generator(settings)
+    monkeypatch.setenv("TEST_KEY", "sk-1")
+    assert build_generator(settings).model_id.startswith("openai/api.openai.com/m/")
+
+
 def test_scripted_embedder_is_wired() -> None:
     assert build_embedder(ScriptedEmbedder()).embed(["a"]).shape == (1, 32)
 
