@@ -86,9 +86,10 @@ def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
 
     server.always = unless_lima
     guard = guard_over(server, engine)
-    snapshots = [make_snapshot(question=f"Where is zoo {i}?", texts=texts) for i, texts in enumerate(
-        [("Zoo in Bern.", "In Bern."), ("Zoo in Lima.", "Perhaps Oslo."), ("Zoo in Kyiv.",)]
-    )]  # fmt: skip
+    pages = [("Zoo in Bern.", "In Bern."), ("Zoo in Lima.", "Perhaps Oslo."), ("Zoo in Kyiv.",)]
+    snapshots = [
+        make_snapshot(question=f"Where is zoo {i}?", texts=texts) for i, texts in enumerate(pages)
+    ]
     first, second, third = isolating(guard.atomic_answers, snapshots)
     assert isinstance(second, ModelError)
     assert not isinstance(second, PartialModelError)
