@@ -157,6 +157,13 @@ def test_snapshots_wait_for_the_watermark_and_the_allowed_lateness(tmp_path: Pat
     assert [e["data"]["query_id"] for e in published(tmp_path / "out")] == ["late", "old", "new"]
 
 
+def test_an_older_snapshot_is_not_held_up_by_a_newer_one_that_came_first(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    stream = arriving(record(5, 0, "a"), record(1, 1, "a"), record(2, 2, "b"), 1.5, 3.0)
+    run(settings, stream, Directory(tmp_path / "out"))
+    assert [e["id"] for e in published(tmp_path / "out")] == ["a/0", "b/0", "a/1"]
+
+
 @pytest.mark.parametrize(("lateness_s", "answers", "dead"), [(0.0, 3, 1), (600.0, 4, 0)])
 def test_beyond_the_lateness_a_snapshot_is_late_within_it_is_in_order(
     tmp_path: Path, lateness_s: float, answers: int, dead: int
