@@ -58,7 +58,7 @@ class Life:
             for _ in range(random.randint(1, 3)):
                 self.step()
             self.disturb(random)
-            if self.plan.recreations and random.random() < 0.1:
+            if self.plan.recreations and random.random() < 0.3:
                 self.recreate(random, appended)
         for _ in range(random.randint(0, 10)):
             self.step()

@@ -81,7 +81,7 @@ def draw(seed: int) -> Plan:
         duplicates=random.random() < 0.5,
         poison=random.random() < 0.4,
         rebalances=random.random() < 0.3,
-        recreations=random.random() < 0.15,
+        recreations=random.random() < 0.25,
         clock_jumps=random.random() < 0.5,
         cached=random.random() < 0.2,
         rates=Rates(

@@ -1,0 +1,175 @@
+"""A broker, a producer and a worker that dies: what the chaos runs are made of."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from threading import Event, Lock, Thread
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.sink import KafkaSink
+from schemas.codec import outbox_record
+from schemas.errors import BrokerError
+from schemas.snapshot import SearchSnapshot
+from tests.brokers import Broker
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.end_to_end.running_job import Job
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 120.0
+CITIES = ("Rome", "Rome", "Rome", "Oslo", "Oslo", "Bern")
+
+
+def story(snapshots: int, queries: int) -> list[SearchSnapshot]:
+    """Snapshots of all queries in turn; every document is unique, so that each costs a call."""
+    return [
+        make_snapshot(
+            [f"Output: {CITIES[(n + n // queries) % 6]}. Page {n}/{d}" for d in range(3)]
+            + [f"Output: Nowhere. Page {n}/3"],
+            question=f"Which city won cup {n % queries}?",
+            query_id=f"cup-{n % queries}",
+            observed_at=OBSERVED_AT + timedelta(minutes=n),
+        )
+        for n in range(snapshots)
+    ]
+
+
+@dataclass
+class Producer:
+    """Publishes the story in its order; hold `gate` to keep it from writing."""
+
+    options: KafkaOptions
+    waiting: list[SearchSnapshot]
+    gate: Lock = field(default_factory=Lock)
+
+    def publish(self, count: int) -> None:
+        """Publish the next `count` snapshots, trying until the broker takes them."""
+        batch, self.waiting = self.waiting[:count], self.waiting[count:]
+        records = [outbox_record(snapshot) for snapshot in batch]
+        deadline = time.monotonic() + PATIENCE_S
+        while records:
+            try:
+                with self.gate, KafkaSink(self.options) as sink:
+                    sink.publish(records)
+            except BrokerError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
+
+    def trickle(self, per_second: float, stop: Event) -> Thread:
+        """Publish in the background until told to stop."""
+
+        def run() -> None:
+            while not stop.wait(0.5) and self.waiting:
+                self.publish(max(1, int(per_second / 2)))
+
+        thread = Thread(target=run)
+        thread.start()
+        return thread
+
+
+@dataclass
+class Arena:
+    """Starts workers on one database and one topic prefix, and remembers how long they took."""
+
+    broker: Broker
+    options: KafkaOptions
+    directory: Path
+    healthy_s: list[float] = field(default_factory=list)
+    kills: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def database(self) -> Path:
+        return self.directory / "state.db"
+
+    @property
+    def calls_file(self) -> Path:
+        return self.directory / "calls.jsonl"
+
+    def start(self, *arguments: str, **variables: str) -> Job:
+        """Start a worker; CHAOS_… variables say where it dies."""
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "RADARSTREAM_KAFKA__BOOTSTRAP": self.options.bootstrap,
+            "RADARSTREAM_KAFKA__TOPIC_PREFIX": self.options.topic_prefix,
+            "RADARSTREAM_KAFKA__GROUP": self.options.group,
+            "RADARSTREAM_KAFKA__PARTITIONS": str(self.options.partitions),
+            "RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "5",
+            "RADARSTREAM_KAFKA__DELIVERY_TIMEOUT_S": "10",
+            "RADARSTREAM_DATABASE": f"sqlite:///{self.database}",
+            "RADARSTREAM_CACHE__CHUNK": "8",
+            "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
+            "CHAOS_CALLS": str(self.calls_file),
+            **variables,
+        }
+        log_file = self.directory / f"log-{time.monotonic_ns()}"
+        command = [sys.executable, "-m", "tests.chaos.dying_worker", "run", "--profile", "scripted"]
+        with log_file.open("wb") as log:
+            process = subprocess.Popen(
+                [*command, *arguments], env=environment, cwd=ROOT, stdout=log, stderr=log
+            )
+        return Job(process, log_file)
+
+    def until_healthy(self, job: Job, started: float) -> None:
+        """Wait until the worker is ready, or has died at its place, hence was at work."""
+        until(lambda: job.process.poll() is not None or is_ready(job))
+        self.healthy_s.append(time.monotonic() - started)
+
+    def kill(self, job: Job) -> None:
+        """SIGKILL from outside; a worker that ended by itself is a failure."""
+        assert job.process.poll() is None, job.log_file.read_text()[-3000:]
+        job.process.kill()
+        job.process.wait()
+        self.count("at random")
+
+    def count(self, point: str) -> None:
+        self.kills[point] = self.kills.get(point, 0) + 1
+
+    def restart_broker(self, job: Job, gate: Lock) -> None:
+        """Kill the broker with nothing acknowledged but unsaved, and start it again.
+
+        Nothing may be written while it saves, so producer and worker are held for that moment.
+        """
+        with gate:
+            job.process.send_signal(signal.SIGSTOP)
+            try:
+                self.broker.save()
+                self.broker.kill()
+            finally:
+                job.process.send_signal(signal.SIGCONT)
+        time.sleep(0.3)  # let both notice
+        self.broker.start()
+
+
+def is_ready(job: Job) -> bool:
+    """Ask /readyz, once it listens."""
+    ports = [line["port"] for line in job.log() if line["event"] == "telemetry listens"]
+    if not ports:
+        return False
+    try:
+        with urlopen(f"http://127.0.0.1:{ports[-1]}/readyz", timeout=2) as response:  # noqa: S310
+            return bool(response.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def until(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
+    """Wait for a condition; AssertionError when it does not come."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of them lies."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0

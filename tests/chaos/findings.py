@@ -1,0 +1,113 @@
+"""What is left after a chaos run, compared with an undisturbed one."""
+
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from connectors.kafka.options import KafkaOptions
+from schemas.codec import decode_answer
+from schemas.snapshot import SearchSnapshot
+from tests.end_to_end.running_job import events
+
+TOPICS = ("answers.defended", "events.attribution", "snapshots.deadletter")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Figures of a run; all but the first three and the last must be 0 or true."""
+
+    snapshots: int
+    publications: int
+    repeated_publications: int
+    lost: int
+    unexpected_dead_letters: int
+    keys_with_different_payloads: int
+    queries_out_of_order: int
+    differing_from_undisturbed: int
+    memory_equals_undisturbed: bool
+    calls_repeated_beyond_the_one_in_flight: int
+    calls_repeated_in_flight: int
+
+    @property
+    def sound(self) -> bool:
+        wrong = (
+            self.lost,
+            self.unexpected_dead_letters,
+            self.keys_with_different_payloads,
+            self.queries_out_of_order,
+            self.differing_from_undisturbed,
+            self.calls_repeated_beyond_the_one_in_flight,
+        )
+        return not any(wrong) and self.memory_equals_undisturbed
+
+    def as_rows(self) -> dict[str, int | bool]:
+        return asdict(self)
+
+
+def findings(
+    story: Sequence[SearchSnapshot],
+    chaos: tuple[KafkaOptions, Path],
+    calm: tuple[KafkaOptions, Path],
+    calls_file: Path,
+) -> Findings:
+    """Read the topics and databases (options, file) of both runs and compare."""
+    published = {topic: events(chaos[0], topic) for topic in TOPICS}
+    expected = {topic: dict(events(calm[0], topic)) for topic in TOPICS}
+    payloads: dict[tuple[str, str], set[bytes]] = defaultdict(set)
+    for topic, found in published.items():
+        for identity, data in found:
+            payloads[topic, identity].add(data)
+    wanted = {(topic, i): {data} for topic, found in expected.items() for i, data in found.items()}
+    answered = {decode_answer(data).snapshot_id for _, data in published[TOPICS[0]]}
+    beyond, in_flight = repeated_calls(calls_file)
+    total = sum(map(len, published.values()))
+    return Findings(
+        snapshots=len(story),
+        publications=total,
+        repeated_publications=total - len(payloads),
+        lost=sum(snapshot.id not in answered for snapshot in story),
+        unexpected_dead_letters=len(published[TOPICS[2]]),
+        keys_with_different_payloads=sum(len(versions) > 1 for versions in payloads.values()),
+        queries_out_of_order=out_of_order([name for name, _ in published[TOPICS[0]]]),
+        differing_from_undisturbed=sum(
+            payloads.get(k) != wanted.get(k) for k in payloads.keys() | wanted.keys()
+        ),
+        memory_equals_undisturbed=memory_hash(chaos[1]) == memory_hash(calm[1]),
+        calls_repeated_beyond_the_one_in_flight=beyond,
+        calls_repeated_in_flight=in_flight,
+    )
+
+
+def out_of_order(names: Sequence[str]) -> int:
+    """How many queries' answers do not come as steps 0, 1, 2, … at their first occurrence."""
+    steps: dict[str, list[int]] = defaultdict(list)
+    for name in dict.fromkeys(names):
+        query_id, step = name.rsplit("/", 1)
+        steps[query_id].append(int(step))
+    return sum(found != list(range(len(found))) for found in steps.values())
+
+
+def memory_hash(database: Path) -> str:
+    """A hash of the memory table without the names of logs, which differ from broker to broker."""
+    with sqlite3.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT query_id, defense, step, as_of_ms, hex(state) FROM memory ORDER BY query_id"
+        ).fetchall()
+    return sha256(repr(rows).encode()).hexdigest()
+
+
+def repeated_calls(file: Path) -> tuple[int, int]:
+    """Prompts asked again though their answer was not in flight when a worker died; and those."""
+    lives: dict[int, list[list[str]]] = defaultdict(list)
+    for line in file.read_text(encoding="ascii").splitlines():
+        process, digests = json.loads(line)
+        lives[process].append(digests)
+    asked = Counter(digest for calls in lives.values() for call in calls for digest in call)
+    in_flight = Counter(digest for calls in lives.values() for digest in calls[-1])
+    repeated = {digest: times - 1 for digest, times in asked.items() if times > 1}
+    beyond = sum(max(0, times - in_flight[digest]) for digest, times in repeated.items())
+    return beyond, sum(repeated.values()) - beyond

@@ -1,0 +1,205 @@
+"""One chaos run: named crash points, kills at random, restarts of the broker, then the truth."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from threading import Event
+from typing import Any
+
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.topics import ensure_topics
+from tests.brokers import running_broker
+from tests.chaos.arena import Arena, Producer, percentile, story, until
+from tests.chaos.dying_worker import POINTS
+from tests.chaos.findings import Findings, findings
+from tests.end_to_end.running_job import Job
+
+HEALTHY_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much chaos. `snapshots` are spread over the phases; rates are snapshots a second."""
+
+    snapshots: int = 2_000
+    queries: int = 50
+    kills_per_point: int = 20
+    random_seconds: float = 60.0
+    broker_restarts: int = 5
+    per_death: int = 8
+    rate: float = 10.0
+    seed: int = 0
+
+
+SHORT = Size(snapshots=160, queries=8, kills_per_point=2, random_seconds=0.0, broker_restarts=1)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found. `healthy_s` has one entry per restart of the worker or the broker."""
+
+    size: Size
+    findings: Findings
+    kills: dict[str, int]
+    healthy_s: list[float]
+    seconds: float
+
+    @property
+    def recovery(self) -> dict[str, float]:
+        return {
+            "restarts": len(self.healthy_s),
+            "median_s": percentile(self.healthy_s, 0.5),
+            "p95_s": percentile(self.healthy_s, 0.95),
+            "longest_s": max(self.healthy_s, default=0.0),
+            "beyond_limit": sum(seconds > HEALTHY_WITHIN_S for seconds in self.healthy_s),
+        }
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "settings": asdict(self.size),
+            "sound": self.findings.sound,
+            "findings": self.findings.as_rows(),
+            "kills": self.kills,
+            "recovery": self.recovery,
+            "seconds": self.seconds,
+        }
+
+
+def run_chaos(size: Size, directory: Path, say: Callable[[str], None]) -> Outcome:
+    """Run all phases in a directory of their own and compare with an undisturbed run."""
+    began = time.monotonic()
+    with running_broker("noida", directory / "broker") as broker:
+        options, calm = (
+            broker.options(topic_prefix=f"{name}.", group=name) for name in ("chaos", "calm")
+        )
+        arena = Arena(broker, options, directory)
+        snapshots = story(size.snapshots, size.queries)
+        producer = Producer(options, list(snapshots))
+        ensure_topics(options)
+        broker.save()
+        random = Random(size.seed)
+        die_at_named_points(size, arena, producer, random, say)
+        if size.random_seconds:
+            die_at_random(size, arena, producer, random, say)
+        if size.broker_restarts:
+            restart_brokers(size, arena, producer, random, say)
+        say("finishing what is left")
+        producer.publish(len(producer.waiting))
+        finish(arena)
+        say("running the same snapshots undisturbed")
+        undisturbed = undisturbed_run(arena, calm, size)
+        found = findings(
+            snapshots, (options, arena.database), (calm, undisturbed.database), arena.calls_file
+        )
+    return Outcome(size, found, arena.kills, arena.healthy_s, time.monotonic() - began)
+
+
+def die_at_named_points(
+    size: Size, arena: Arena, producer: Producer, random: Random, say: Callable[[str], None]
+) -> None:
+    """Let a worker die at every point in turn; the order of the points is drawn."""
+    points = [point for point in POINTS for _ in range(size.kills_per_point)]
+    random.shuffle(points)
+    for number, point in enumerate(points, start=1):
+        say(f"death {number} of {len(points)}: {point}")
+        once_a_batch = point in ("between publish and mark-sent", "before the offset commit")
+        # The first answer to be written down must be, or a worker could die for ever on it.
+        hit = 1 if once_a_batch else random.randint(2, 4)
+        producer.publish(size.per_death)
+        started = time.monotonic()
+        job = arena.start(CHAOS_POINT=point, CHAOS_HIT=str(hit))
+        arena.until_healthy(job, started)
+        while not ended(job, 2.0):
+            producer.publish(1)  # not enough work yet
+        assert job.process.returncode == -9, job.log_file.read_text()[-3000:]
+        arena.count(point)
+
+
+def die_at_random(
+    size: Size, arena: Arena, producer: Producer, random: Random, say: Callable[[str], None]
+) -> None:
+    """Kill about every three seconds, wherever the worker is, starting included."""
+    say(f"killing at random for {size.random_seconds:.0f} s")
+    with trickling(producer, size.rate):
+        deadline = time.monotonic() + size.random_seconds
+        while time.monotonic() < deadline:
+            job = arena.start()
+            time.sleep(random.uniform(0.0, 6.0))
+            arena.kill(job)
+
+
+def restart_brokers(
+    size: Size, arena: Arena, producer: Producer, random: Random, say: Callable[[str], None]
+) -> None:
+    """Kill the broker under load and start it again."""
+    with trickling(producer, size.rate), living(arena) as job:
+        for number in range(size.broker_restarts):
+            say(f"broker restart {number + 1} of {size.broker_restarts}")
+            time.sleep(random.uniform(0.5, 2.0))
+            arena.restart_broker(job, producer.gate)
+            arena.count("broker")
+            started, before = time.monotonic(), commits(job)
+            until(lambda: commits(job) > before)  # noqa: B023 called at once
+            arena.healthy_s.append(time.monotonic() - started)
+        assert job.terminate() == 0, job.log_file.read_text()[-3000:]
+
+
+@contextmanager
+def trickling(producer: Producer, rate: float) -> Iterator[None]:
+    """Publish in the background meanwhile."""
+    stop = Event()
+    thread = producer.trickle(rate, stop)
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def living(arena: Arena) -> Iterator[Job]:
+    """A worker that is ready, ended afterwards whatever happens."""
+    started = time.monotonic()
+    job = arena.start(RADARSTREAM_TELEMETRY__LOG_LEVEL="debug")
+    try:
+        arena.until_healthy(job, started)
+        yield job
+    finally:
+        job.process.kill()
+        job.process.wait()
+
+
+def commits(job: Job) -> int:
+    """How often offsets were committed, as the log tells."""
+    return sum(line["event"] == "committed" for line in job.log())
+
+
+def ended(job: Job, within_s: float) -> bool:
+    """Whether the worker ends within this time."""
+    deadline = time.monotonic() + within_s
+    while job.process.poll() is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def finish(arena: Arena) -> None:
+    """Let a worker that nobody disturbs come to the end of the topic."""
+    job = arena.start("--drain")
+    until(lambda: job.process.poll() is not None, 300.0)
+    assert job.process.returncode == 0, job.log_file.read_text()[-3000:]
+
+
+def undisturbed_run(arena: Arena, options: KafkaOptions, size: Size) -> Arena:
+    """The same snapshots through topics and a database of their own."""
+    directory = arena.directory / "calm"
+    directory.mkdir()
+    ensure_topics(options)
+    Producer(options, story(size.snapshots, size.queries)).publish(size.snapshots)
+    calm = Arena(arena.broker, options, directory)
+    finish(calm)
+    return calm
