@@ -33,6 +33,7 @@ SESSION_S = 45.0  # a worker that died is noticed after this long; heartbeats ha
 HEARTBEAT_S = 3.0
 BATCH_BYTES = 2**18  # records of one partition that are compressed together
 LINGER_MS = 5
+METADATA_MS = 60_000  # how soon new partitions, or a topic created anew, are noticed
 LONGEST_BACKOFF_MS = 2_000  # reconnect soon after a broker came back
 WRONG_SETTINGS = (
     AuthorizationError,
@@ -84,6 +85,7 @@ def connection_arguments(options: KafkaOptions) -> dict[str, Any]:
         "client_id": CLIENT_ID,
         "request_timeout_ms": request_ms,
         "connections_max_idle_ms": request_ms + 9 * 60_000,
+        "metadata_max_age_ms": METADATA_MS,
         "reconnect_backoff_max_ms": LONGEST_BACKOFF_MS,
         "bootstrap_timeout_ms": int(min(options.request_timeout_s, BOOTSTRAP_S) * 1000),
         # Largest answer that is read at all; a topic's records must stay below.

@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import inf
 from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -186,10 +187,21 @@ class KafkaLog:
             some = TopicPartition(self._topic, min(self._partitions, default=0))
             consumer.beginning_offsets([some], timeout_ms=PROBE_MS)
             self._heard = monotonic()
+        cut = [p for p in self._partitions if self._end(consumer, p) < self._next.get(p, 0)]
+        for partition in cut:
+            logger.warning("partition %d of %s was cut back", partition, self._topic)
+            self._next[partition] = 0
+            consumer.seek_to_beginning(TopicPartition(self._topic, partition))
         existing = frozenset(consumer.partitions_for_topic(self._topic))
         grown = not self._in_group and not self._wanted and existing != self._partitions
-        if grown or log_epoch(consumer, self._topic) != self._epoch:
+        recreated = bool(cut) and not self._in_group  # a new connection tells the log's new name
+        if grown or recreated or log_epoch(consumer, self._topic) != self._epoch:
             raise BrokerError(f"{self._topic} has changed: reading on in a moment")
+
+    def _end(self, consumer: KafkaConsumer, partition: int) -> float:
+        """Where the partition ends as the last answer told; end_offsets is not right everywhere."""
+        end = consumer.highwater(TopicPartition(self._topic, partition))
+        return inf if end is None else float(end)
 
     def _note_epoch(self, epoch: str) -> None:
         if self._epoch and epoch != self._epoch:
@@ -219,9 +231,9 @@ class KafkaLog:
             waiting.setdefault(record.partition, record.offset)
         for partition in self._partitions:
             place = TopicPartition(self._topic, partition)
-            end = consumer.highwater(place)  # end_offsets is not right on every broker
-            if end is not None:
+            end = self._end(consumer, partition)
+            if end < inf:
                 start = waiting.get(partition)
                 if start is None:
                     start = consumer.position(place, timeout_ms=0)
-                self._lag[partition] = max(0, end - (end if start is None else start))
+                self._lag[partition] = 0 if start is None else max(0, int(end) - start)
