@@ -12,7 +12,7 @@ from connectors.kafka.source import KafkaLog
 from connectors.kafka.topics import ensure_topics
 from connectors.state_table.outbox import append, depth, publish_outbox
 from pipelines.beam.micro_batch import MicroBatch
-from pipelines.build import shared_engine, shared_guard
+from pipelines.build import probe_service, shared_engine, shared_guard
 from pipelines.job.driver import Driver
 from pipelines.job.endpoint import serving
 from pipelines.job.failures import behind, kind_of
@@ -48,6 +48,7 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
     Raises ConfigurationError for settings, BrokerError for a broker that does not answer.
     """
     engine, guard = shared_engine(settings), shared_guard(settings)
+    probe_service(settings)  # a refused key or an unknown model ends it here
     metrics = JobMetrics()
     health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
     observers = [metrics.stage, health.busy]

@@ -2,39 +2,49 @@
 
 import signal
 from datetime import UTC, datetime
-from threading import Event
+from queue import SimpleQueue
+from threading import Event, Thread
 from time import monotonic
 from types import FrameType
 
 
 class Stop:
-    """A wish to stop, raised by SIGTERM or SIGINT; a second one ends the process at once."""
+    """A wish to stop, raised by SIGTERM or SIGINT; a second one ends the process at once.
+
+    `event` and `reload` are set by a thread of their own: an Event that a signal handler sets can
+    deadlock with the very code that it interrupts.
+    """
 
     def __init__(self) -> None:
         self.event = Event()
         self.reload = Event()
+        self._asked = False
+        self._signals: SimpleQueue[int] = SimpleQueue()  # made to be filled by handlers
 
     def __call__(self) -> bool:
         """Whether somebody asked to stop."""
         return self.event.is_set()
 
     def install(self) -> None:
-        """Take over the signals of this process; call in the main thread.
+        """Take over the signals of this process; call in the main thread. SIGHUP asks to reload."""
+        Thread(target=self._pass_on, name="signals", daemon=True).start()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._handle)
 
-        SIGHUP asks to reload and wakes whoever waits.
-        """
-        signal.signal(signal.SIGTERM, self._stop)
-        signal.signal(signal.SIGINT, self._stop)
-        signal.signal(signal.SIGHUP, self._reload)
-
-    def _stop(self, number: int, _: FrameType | None) -> None:
-        if self.event.is_set():
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            self._signals.put(number)
+        elif self._asked:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        self.event.set()
+        else:
+            self._asked = True
+            self._signals.put(number)
 
-    def _reload(self, _number: int, _: FrameType | None) -> None:
-        self.reload.set()
+    def _pass_on(self) -> None:
+        while True:
+            reload = self._signals.get() == signal.SIGHUP
+            (self.reload if reload else self.event).set()
 
 
 class SystemClock:
