@@ -2,7 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -24,7 +25,7 @@ WATCH_MEMORY = (
     """CREATE TRIGGER watch_deletions AFTER DELETE ON memory
        BEGIN INSERT INTO rewinds VALUES (OLD.query_id, OLD.step); END""",
 )
-IDLE_STEPS = 120  # more than it takes to release everything that is held back
+IDLE_STEPS = 100  # a second each, and as many again as records are held back
 
 
 @dataclass
@@ -135,7 +136,7 @@ class Life:
         self.end_rival()
         self.worker.stopped = False
         self.worker.reader.assign(self.worker.reader.everything)
-        for _ in range(IDLE_STEPS):
+        for _ in range(IDLE_STEPS + int(2 * self.plan.lateness_s)):
             self.worker.driver.step()
             if self.worker.driver.drained:
                 break
@@ -162,10 +163,10 @@ def fast_place() -> str | None:
     return memory if Path(memory).is_dir() else None
 
 
-def live(seed: int, change: Callable[[Plan], Plan] = lambda plan: plan) -> Life:
-    """Live the life of a seed to its end."""
-    plan = change(draw(seed))
-    faults = Faults(Random(f"faults {seed}"), plan.rates)
+@contextmanager
+def born(plan: Plan) -> Iterator[Life]:
+    """A life before its first record, in a directory of its own."""
+    faults = Faults(Random(f"faults {plan.seed}"), plan.rates)
     faults.note(plan)
     with tempfile.TemporaryDirectory(prefix="life-", dir=fast_place()) as directory:
         database = Path(directory) / "state.db"
@@ -174,6 +175,11 @@ def live(seed: int, change: Callable[[Plan], Plan] = lambda plan: plan) -> Life:
         world = World(plan, database, Clock(), faults, topic, topics)
         promises = Promises(plan, topic, topics)
         world.committed = promises.check_commit
-        life = Life(plan, world, promises, Worker(world, "worker 1"))
+        yield Life(plan, world, promises, Worker(world, "worker 1"))
+
+
+def live(seed: int, change: Callable[[Plan], Plan] = lambda plan: plan) -> Life:
+    """Live the life of a seed to its end."""
+    with born(change(draw(seed))) as life:
         life.run()
         return life

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from schemas.codec import encode
 from schemas.snapshot import SearchSnapshot
@@ -96,6 +96,12 @@ def draw(seed: int) -> Plan:
             rival=rate(0.05, 0.2),
         ),
     )
+
+
+def peaceful(**changes: Any) -> Plan:
+    """A life without faults, of one query in one partition unless told otherwise."""
+    quiet = Plan(0, 1, 5, 1, 0.0, 50, "none", False, False, False, False, False, False, Rates())
+    return replace(quiet, **changes)
 
 
 def harsh(plan: Plan) -> Plan:
