@@ -13,6 +13,7 @@ OFFLINE = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",  # they would run through the job's logs
 }
 DECIDING_SUFFIXES = frozenset({".safetensors", ".json", ".txt", ".model", ".bin"})
 

@@ -41,7 +41,10 @@ def print_topics(found: Sequence["Topic"], as_json: bool) -> None:
     if as_json:
         print_json([asdict(topic) for topic in found])
     else:
-        table = Table("topic", "", "partitions", "replication", "differs from the settings")
+        table = Table()
+        table.add_column("topic", no_wrap=True)
+        for name in ("", "partitions", "replication", "differs from the settings"):
+            table.add_column(name, overflow="fold")
         for topic in found:
             table.add_row(
                 cell(topic.name),

@@ -24,7 +24,7 @@ from schemas.records import RawRecord
 
 ResultT = TypeVar("ResultT")
 IDLE_POLL_S = 1.0  # how long an idle job sleeps in its broker's arms
-FIRST_BATCH = 16  # records; grows while batches are quicker than they may be
+FIRST_BATCH = 4  # records; grows while batches are quicker than they may be
 Outcome = AnswerEvent | DeadLetter
 
 
