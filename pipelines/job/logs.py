@@ -29,7 +29,7 @@ KEYS: Final = frozenset((
     "event", "level", "timestamp", "logger", "thread", "version", "signal",
     "query_id", "step", "snapshot_id", "source", "position",
     "topic", "partition", "partitions", "offset", "next_offset", "epoch", "lag",
-    "error", "error_class", "causes", "frames", "detail", "reason", "disposition", "failure",
+    "error", "causes", "frames", "detail", "reason", "disposition", "failure",
     "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
     "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",
     "kept", "rejected", "memory", "changed", "abstained",

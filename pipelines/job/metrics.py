@@ -142,9 +142,12 @@ class JobMetrics:
         """Snapshots were answered or parked at the wall-clock time `now`."""
         self._decisions.count(outcomes, now)
 
-    def published(self, count: int, depth: int) -> None:
-        """The broker took `count` events; `depth` are left in the outbox."""
+    def published(self, count: int) -> None:
+        """The broker took `count` events."""
         self._published.inc(count)
+
+    def outbox_depth(self, depth: int) -> None:
+        """Tell how many events are unsent."""
         self._outbox.set(depth)
 
     def committed(self) -> None:
@@ -152,9 +155,9 @@ class JobMetrics:
         self._commits.inc()
         self._progress.set_to_current_time()
 
-    def retried(self, what: str, error_class: str) -> None:
-        """`what` (a fixed name such as "publish") failed with this exception class; tried again."""
-        self._retries.labels(what, error_class).inc()
+    def retried(self, operation: str, error: str) -> None:
+        """An operation (a fixed name such as "publish") failed with this exception class."""
+        self._retries.labels(operation, error).inc()
 
 
 class Decisions:

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from pipelines.job.health import Health
 from pipelines.job.metrics import JobMetrics
+from schemas.errors import BrokerError
 from schemas.events import AnswerEvent, DeadLetter
 from schemas.records import RawRecord
 
@@ -41,9 +44,13 @@ class Observer:
             self.metrics.stage_seconds(stage, seconds)
 
     def published(self, count: int) -> None:
-        """Count what was published."""
+        """Count what was published, and what waits."""
         self.health.passed("database")
-        self.metrics.published(count, self.outbox_depth())
+        self.metrics.published(count)
+        try:
+            self.metrics.outbox_depth(self.outbox_depth())
+        except SQLAlchemyError as error:  # a figure is no reason to stop: the next stage waits
+            self.retried("outbox depth", error)
 
     def committed(self, next_offsets: Mapping[int, int]) -> None:
         """Note the commit."""
@@ -56,6 +63,8 @@ class Observer:
         self.metrics.outcomes(outcomes, now)
         if any(isinstance(outcome, AnswerEvent) for outcome in outcomes):
             self.health.passed("models")
+        elif any(isinstance(o, DeadLetter) and o.disposition == "outage" for o in outcomes):
+            self.health.passed("models", False)
         for outcome in outcomes:
             if isinstance(outcome, AnswerEvent):
                 self.answered(outcome)
@@ -86,9 +95,9 @@ class Observer:
     def retried(self, stage: str, error: BaseException) -> None:
         """Count and log a failure that may heal."""
         self.health.tick()
-        self.health.passed("broker" if stage in ("poll", "commit") else "database", False)
+        self.health.passed("broker" if isinstance(error, BrokerError) else "database", False)
         self.metrics.retried(stage, type(error).__name__)
-        self.log.warning("trying again", stage=stage, error_class=type(error).__name__)
+        self.log.warning("trying again", stage=stage, error=error)
 
     def broken(self, record: RawRecord, error: BaseException) -> None:
         """Log a defect of ours, to be reported."""
@@ -96,5 +105,5 @@ class Observer:
             "a record breaks the graph",
             source=record.source,
             position=record.position,
-            error_class=type(error).__name__,
+            error=error,
         )

@@ -71,7 +71,8 @@ def exported() -> Exported:
     for stage in ("atomic answers", "relations", "defence", "undefended answer"):
         job.stage_seconds(stage, 1.0)
     job.batch_seconds(1.0, 1)
-    job.published(1, 1)
+    job.published(1)
+    job.outbox_depth(1)
     job.committed()
     job.retried("publish", "BrokerError")
     collector = CollectingMetrics(Counts())

@@ -137,8 +137,10 @@ def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Valu
 
 def test_publishing_committing_retrying_and_holding_back(metrics: JobMetrics, value: Value) -> None:
     before = value("last_commit_timestamp_seconds")
-    metrics.published(12, 3)
-    metrics.published(3, 0)
+    metrics.published(12)
+    metrics.outbox_depth(3)
+    metrics.published(3)
+    metrics.outbox_depth(0)
     metrics.committed()
     metrics.retried("publish", "BrokerError")
     metrics.retried("publish", "BrokerError")
