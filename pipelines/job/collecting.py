@@ -15,11 +15,13 @@ from typing import Final, Protocol
 
 import structlog
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
 from connectors.serpapi.failures import FailureClass, SearchFailedError
 from connectors.serpapi.request import SearchRequest
+from connectors.state_table.engine import is_transient
 from connectors.state_table.watchlist import (
     WatchedQuery,
     claim,
@@ -40,6 +42,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 TICK_S: Final = 1.0  # how soon a signal is noticed
 LOOK_AGAIN_S: Final = 30.0  # how soon a change of the table by somebody else is noticed
 PUBLISH_PAUSE_S: Final = 10.0
+DATABASE_PAUSE_S: Final = 5.0
 DAMAGED, UNPUBLISHED = "damaged_entry", "unpublished"  # failures beside those of a search
 EXHAUSTED: Final = (FailureClass.OUT_OF_SEARCHES, FailureClass.OUT_OF_BUDGET)
 
@@ -83,10 +86,22 @@ class Collector:
         self._quiet_until = 0.0
 
     def run(self, stopping: Callable[[], bool], every_turn: Callable[[], None]) -> None:
-        """Fetch what is due until asked to stop; `every_turn` runs at least once a second."""
+        """Fetch what is due until asked to stop; `every_turn` runs about once a second.
+
+        A database that restarts is waited for. A fetch that it interrupted is done again when its
+        claim has run out.
+        """
         while not stopping():
-            every_turn()
-            if not self.fetch_next():
+            try:
+                every_turn()
+                fetched = self.fetch_next()
+            except DBAPIError as error:
+                if not is_transient(error):
+                    raise
+                log.warning("the database does not answer", error=error)
+                self._clock.wait(DATABASE_PAUSE_S)
+                continue
+            if not fetched:
                 self._clock.wait(TICK_S)
 
     def fetch_due_once(self, stopping: Callable[[], bool]) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import structlog
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 from connectors.kafka.sink import KafkaSink
 from connectors.kafka.topics import ensure_topics
@@ -48,7 +49,11 @@ def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
             turn()
             if stop.reload.is_set():
                 stop.reload.clear()
-                read_again(collector, file)
+                try:
+                    read_again(collector, file)
+                except DBAPIError:
+                    stop.reload.set()  # once more, when the database is back
+                    raise
 
         log.info("watching", state="ready", queries=len(entries) if entries is not None else None)
         collector.run(stop, every_turn)

@@ -1,12 +1,14 @@
 """The collector: when it fetches, in which order, and what a failure leaves alone."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 
 from connectors.files.reader import read_records
 from connectors.serpapi.failures import FailureClass, SearchFailedError
@@ -122,6 +124,26 @@ def test_every_query_is_fetched_at_once_and_then_on_its_cadence(
         assert all(0.9 * cadence - 5 <= gap <= 1.1 * cadence + 5 for gap in gaps)
     assert len(world.published) == len(world.searched)
     assert len(set(world.published)) == len(world.published)
+
+
+def test_a_database_that_restarts_is_waited_for(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    away = [OperationalError("UPDATE", None, ConnectionError(), connection_invalidated=True)] * 3
+    end = clock.seconds + 60.0
+
+    def every_turn() -> None:
+        if away:
+            raise away.pop()
+
+    collector.run(lambda: clock.seconds >= end, every_turn)
+    assert world.searched[0][0] == 15.0
+    assert sorted(world.names()) == ["a", "b"]
+    away = [OperationalError("UPDATE", None, sqlite3.OperationalError("disk I/O error"))]
+    with pytest.raises(OperationalError):
+        collector.run(lambda: False, every_turn)
 
 
 def test_a_downtime_is_followed_by_one_fetch_of_each_query(
