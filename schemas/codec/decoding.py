@@ -34,6 +34,7 @@ _REASONS = {
     "string_too_long": ReasonClass.OUT_OF_RANGE,
     "enum": ReasonClass.OUT_OF_RANGE,
 }
+_TAG_SHAPE = re.compile(r"[a-z]{1,20}\.[a-z]{1,20}/\d{1,4}")  # anything else is not quoted
 # Without it the validator reads "1451606399" as seconds since 1970.
 _TIME_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 
@@ -107,9 +108,8 @@ def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     if not isinstance(tag, str):
         raise InputError(ReasonClass.WRONG_TYPE, "schema is not a string")
     if tag != schema.tag:
-        raise InputError(
-            ReasonClass.UNKNOWN_SCHEMA, _brief(f"{tag!r} where {schema.tag!r} is read")
-        )
+        found = repr(tag) if _TAG_SHAPE.fullmatch(tag) else "something else"
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"{found} where {schema.tag!r} is read")
     _check_time("observed_at", payload)
     return payload
 
@@ -170,8 +170,10 @@ def _validate(kind: type[PayloadT], payload: JsonObject) -> PayloadT:
 def input_error(error: ValidationError) -> InputError:
     """The first complaint of a failed validation as a typed refusal; never quotes the input."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
     reason = _REASONS.get(first["type"], ReasonClass.WRONG_TYPE)
+    # The name of an unknown field is the input's own word: tell only where it stands.
+    named = first["loc"][:-1] if reason is ReasonClass.UNKNOWN_FIELD else first["loc"]
+    place = ".".join(str(part) for part in named) or "the object"
     if place == "observed_at" and reason is ReasonClass.MISSING_FIELD:
         reason = ReasonClass.MISSING_TIME
     return InputError(reason, _brief(f"{place}: {first['msg']}"))

@@ -1,0 +1,163 @@
+"""Secrets and document text: planted everywhere, found nowhere but where they belong."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+from sqlalchemy import MetaData, create_engine
+
+from connectors.kafka.follow import follow
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.sink import KafkaSink
+from schemas.codec import decode_dead_letter, encode
+from schemas.errors import ReasonClass
+from schemas.records import Envelope, OutboxRecord
+from schemas.snapshot import SearchSnapshot
+from tests.brokers import Broker
+from tests.builders import make_snapshot
+from tests.connectors.conftest import postgresql_socket  # noqa: F401 a fixture
+from tests.end_to_end.running_job import Job, produce, running_job
+
+SECRET = "canary-K3Y-9f31c7"
+PHRASE = "the heron of Umbrafell sleeps at noon"
+FIELD = "heronField"
+VARIABLES = {
+    "KAFKA_PASSWORD": SECRET,
+    "OPENAI_API_KEY": SECRET,
+    "SERPAPI_API_KEY": SECRET,
+    "SERPAPI_KEY": SECRET,
+}
+EVENTS = ("answers.defended", "events.attribution")
+DEAD = "snapshots.deadletter"
+
+
+def good(query_id: str) -> SearchSnapshot:
+    """Answered "Rome"; one document that only talks is distrusted, and attributed."""
+    texts = ["Output: Rome", f"Output: Rome. {PHRASE}", f"Output: Oslo. {PHRASE}", PHRASE]
+    return make_snapshot(texts, query_id=query_id)
+
+
+def changed(**changes: Any) -> bytes:
+    return json.dumps(json.loads(encode(good("bad"))) | changes).encode()
+
+
+def bad() -> list[bytes]:
+    """Every one a dead letter, each with the phrase in another way."""
+    documents = json.loads(encode(good("bad")))["documents"]
+    return [
+        PHRASE.encode(),
+        encode(good("bad"))[:-40],
+        encode(good("bad")).replace(b"heron", b"heron\xff"),
+        changed(documents=[{**documents[1], "rank": PHRASE}]),
+        changed(documents=[{**documents[1], "published_at": PHRASE}]),
+        changed(documents=[documents[1], documents[1]]),
+        changed(documents=PHRASE),
+        changed(documents=[{**documents[1], "text": f"\x00{PHRASE}"}]),
+        changed(documents=[{**documents[1], FIELD: PHRASE}]),
+        changed(observed_at="2999-01-01T00:00:00Z"),
+        changed(provenance=PHRASE),
+        changed(schema=PHRASE),
+        changed(**{FIELD: PHRASE}),
+    ]
+
+
+def publish_raw(options: KafkaOptions, payloads: list[bytes]) -> None:
+    with KafkaSink(options) as sink:
+        sink.publish(
+            [
+                OutboxRecord("search.snapshots", Envelope(str(n), "x", "test", str(n), "x"), data)
+                for n, data in enumerate(payloads)
+            ]
+        )
+
+
+@contextmanager
+def database(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """URL of an empty database; on PostgreSQL with the secret as the password."""
+    if kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'canary.db'}"
+        return
+    socket = request.getfixturevalue("postgresql_socket")
+    with psycopg.connect(host=socket, user="postgres", dbname="postgres", autocommit=True) as admin:
+        admin.execute("CREATE DATABASE canary")
+    yield f"postgresql://postgres:{SECRET}@/canary?host={socket}"
+
+
+def everything_in(url: str) -> str:
+    """Every value of every table, as text."""
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    tables = MetaData()
+    tables.reflect(engine)
+    with engine.connect() as connection:
+        rows = [
+            [value if isinstance(value, str) else as_text(value) for value in row]
+            for table in tables.sorted_tables
+            for row in connection.execute(table.select())
+        ]
+    engine.dispose()
+    assert rows
+    return repr(rows)
+
+
+def as_text(value: object) -> str:
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).decode("utf-8", "replace")
+    return repr(value)
+
+
+def published(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
+    """Headers and key as text, and the payload, of every record of a topic."""
+    with follow(options, topic, stop_at_end=True) as records:
+        return [(repr(r), r.value) for r in records if r is not None and r.value is not None]
+
+
+def command_lines(job: Job) -> str:
+    process = psutil.Process(job.process.pid)
+    return repr([p.cmdline() for p in [process, *process.children(recursive=True)]])
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_no_secret_and_no_document_text_comes_out(
+    kind: str, own_broker: Broker, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    options = own_broker.options()
+    produce(options, [good(f"q{n}") for n in range(3)])
+    publish_raw(options, bad())
+    with database(kind, tmp_path, request) as url:
+        variables = {**VARIABLES, "RADARSTREAM_DATABASE": url, "RADARSTREAM_JOB__DEAD_SHARE": "1"}
+        variables["RADARSTREAM_TELEMETRY__LOG_LEVEL"] = "debug"
+        with running_job(options, tmp_path, **variables) as job:
+            job.wait_for("answered", 3)
+            job.wait_for("parked", len(bad()))
+            own_broker.save()
+            own_broker.kill()
+            job.wait_for("trying again")
+            own_broker.start()
+            produce(options, [good("q9")])
+            job.wait_for("answered", 4)
+            said = {path: job.get(path)[1] for path in ("/metrics", "/healthz", "/readyz")}
+            said["ps"] = command_lines(job)
+            assert job.terminate() == 0
+            said["log"] = job.log_file.read_text()
+        said["tables"] = everything_in(url)
+    for topic in EVENTS:
+        records = published(options, topic)
+        assert records
+        said[topic] = repr(records)
+    letters = [decode_dead_letter(data) for _, data in published(options, DEAD)]
+    assert len(letters) >= len(bad())
+    assert ReasonClass.UNKNOWN_FIELD in {letter.reason for letter in letters}
+    said[DEAD] = repr([(letter.reason, letter.detail, letter.source) for letter in letters])
+    for place, text in said.items():
+        for canary in (SECRET, PHRASE, "Umbrafell", "heron", FIELD):
+            assert canary not in text, f"{canary!r} in {place}: {around(text, canary)}"
+
+
+def around(text: str, canary: str) -> str:
+    at = text.index(canary)
+    return text[max(0, at - 200) : at + 200]
