@@ -34,6 +34,7 @@ HEARTBEAT_S = 3.0
 BATCH_BYTES = 2**18  # records of one partition that are compressed together
 LINGER_MS = 5
 METADATA_MS = 60_000  # how soon new partitions, or a topic created anew, are noticed
+CLOSE_MS = 2_000
 LONGEST_BACKOFF_MS = 2_000  # reconnect soon after a broker came back
 WRONG_SETTINGS = (
     AuthorizationError,
@@ -51,6 +52,20 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 def open_consumer(options: KafkaOptions, *, group: str | None, max_records: int) -> KafkaConsumer:
     """Connect a consumer. Raises BrokerError, ConfigurationError."""
     return _opened(KafkaConsumer, consumer_arguments(options, group, max_records))
+
+
+def close_consumer(consumer: KafkaConsumer) -> None:
+    """Disconnect without a commit; that a broker is not there to hear it is no error."""
+    with suppress(KafkaError, OSError):
+        consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+
+
+def existing_partitions(consumer: KafkaConsumer, topic: str) -> list[int]:
+    """Return the partitions of a topic (its full name); BrokerError when there is no such topic."""
+    partitions = sorted(consumer.partitions_for_topic(topic))
+    if not partitions:
+        raise BrokerError(f"there is no topic {topic}: radarstream topics create")
+    return partitions
 
 
 def open_producer(options: KafkaOptions) -> KafkaProducer:

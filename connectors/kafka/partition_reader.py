@@ -7,12 +7,18 @@ from typing import Any
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import POLL_RECORDS, broker_errors, open_consumer
+from connectors.kafka.clients import (
+    POLL_RECORDS,
+    broker_errors,
+    close_consumer,
+    existing_partitions,
+    open_consumer,
+)
 from connectors.kafka.identity import log_epoch
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.records import raw_record
-from connectors.kafka.source import CLOSE_MS, PROBE_MS, SILENCE_S, SNAPSHOTS
-from schemas.errors import BrokerError, ConfigurationError
+from connectors.kafka.source import PROBE_MS, SILENCE_S, SNAPSHOTS
+from schemas.errors import ConfigurationError
 from schemas.records import RawRecord
 
 
@@ -78,8 +84,7 @@ class KafkaPartition:
         """Disconnect."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            with suppress(KafkaError, OSError):
-                consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+            close_consumer(consumer)
 
     def _connected(self) -> KafkaConsumer:
         if self._consumer is None:
@@ -129,13 +134,4 @@ def partition_offsets(options: KafkaOptions, topic: str = SNAPSHOTS) -> dict[int
             end = consumer.end_offsets(places, timeout_ms=timeout_ms)
         return {place.partition: (first[place], end[place]) for place in places}
     finally:
-        with suppress(KafkaError, OSError):
-            consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
-
-
-def existing_partitions(consumer: KafkaConsumer, topic: str) -> list[int]:
-    """Return the topic's partitions; BrokerError when there is no such topic."""
-    partitions = sorted(consumer.partitions_for_topic(topic) or ())
-    if not partitions:
-        raise BrokerError(f"there is no topic {topic}: radarstream topics create")
-    return partitions
+        close_consumer(consumer)

@@ -3,16 +3,21 @@
 import logging
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from math import inf
 from time import monotonic
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
-from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
+from kafka.errors import CommitFailedError, RebalanceInProgressError
 
-from connectors.kafka.clients import POLL_RECORDS, broker_errors, open_consumer
+from connectors.kafka.clients import (
+    POLL_RECORDS,
+    broker_errors,
+    close_consumer,
+    existing_partitions,
+    open_consumer,
+)
 from connectors.kafka.identity import log_epoch
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.rebalancing import Revocations
@@ -21,7 +26,6 @@ from schemas.errors import BrokerError, ConfigurationError
 from schemas.records import RawRecord
 
 SNAPSHOTS = "search.snapshots"
-CLOSE_MS = 2_000
 SILENCE_S = 15.0  # without a record for so long, ask whether the broker still answers
 PROBE_MS = 5_000
 logger = logging.getLogger(__name__)
@@ -116,18 +120,12 @@ class KafkaLog:
         consumer, self._consumer = self._consumer, None
         self._fetched.clear()
         if consumer is not None:
-            with suppress(KafkaError, OSError):
-                consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+            close_consumer(consumer)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
@@ -150,9 +148,7 @@ class KafkaLog:
         self._consumer = consumer
         self._heard = monotonic()
         with broker_errors(f"find the partitions of {self._topic}"):
-            existing = frozenset(consumer.partitions_for_topic(self._topic))
-        if not existing:
-            raise BrokerError(f"there is no topic {self._topic}: radarstream topics create")
+            existing = frozenset(existing_partitions(consumer, self._topic))
         self._note_epoch(log_epoch(consumer, self._topic))
         if self._in_group:
             self._partitions, self._next, self._lag = frozenset(), {}, {}

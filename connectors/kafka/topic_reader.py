@@ -5,18 +5,19 @@ Partitions that are added later are seen at the next start.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
-from types import TracebackType
 from typing import Any, Literal, Self
 
-from kafka import TopicPartition
-from kafka.errors import KafkaError
-from kafka.structs import OffsetAndMetadata
+from kafka import OffsetAndMetadata, TopicPartition
 
-from connectors.kafka.clients import broker_errors, open_consumer
+from connectors.kafka.clients import (
+    broker_errors,
+    close_consumer,
+    existing_partitions,
+    open_consumer,
+)
 from connectors.kafka.options import KafkaOptions
 from schemas.errors import BrokerError
 
@@ -24,7 +25,6 @@ Start = Literal["beginning", "latest"] | datetime
 MAX_RECORDS = 256  # of one poll
 SILENCE_S = 3.0  # without a record for so long, ask whether the broker still answers
 PROBE_MS = 2_000
-CLOSE_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ class TopicReader:
         group: str | None = None,
     ) -> None:
         self._prefix = options.topic_prefix
+        self._timeout_ms = int(options.request_timeout_s * 1000)
         self._heard = monotonic()
         self._consumer = open_consumer(options, group=group, max_records=MAX_RECORDS)
         try:
@@ -98,7 +99,7 @@ class TopicReader:
                 if highwater is not None and partition not in self._seen_end:
                     self._seen_end.add(partition)  # brokers may tell too little before a fetch
                     self._ends[partition] = max(self._ends[partition], highwater)
-                if self._consumer.position(partition) < self._ends[partition]:
+                if self._position(partition) < self._ends[partition]:
                     return False
         return True
 
@@ -110,7 +111,7 @@ class TopicReader:
     def places(self) -> dict[int, int]:
         """Where each partition is read on; for a reader of a single topic."""
         with broker_errors("find the place"):
-            return {p.partition: self._consumer.position(p) for p in self._partitions}
+            return {p.partition: self._position(p) for p in self._partitions}
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
         """Remember for the group where to read on; for a reader of a single topic."""
@@ -120,36 +121,32 @@ class TopicReader:
             for partition, offset in next_offsets.items()
         }
         with broker_errors("commit"):
-            self._consumer.commit(offsets)
+            self._consumer.commit(offsets, timeout_ms=self._timeout_ms)
 
     def close(self) -> None:
         """Disconnect; commits nothing."""
-        with suppress(KafkaError, OSError):
-            self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+        close_consumer(self._consumer)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _partitions_of(self, topic: str) -> list[TopicPartition]:
         name = self._prefix + topic
-        numbers = self._consumer.partitions_for_topic(name)
-        if not numbers:
-            raise BrokerError(f"there is no topic {name}: radarstream topics create")
-        return [TopicPartition(name, number) for number in sorted(numbers)]
+        return [
+            TopicPartition(name, number) for number in existing_partitions(self._consumer, name)
+        ]
 
     def _seek(self, start: Start, *, committing: bool) -> None:
         places = self._places(start)
         for partition in self._partitions:
-            committed = self._consumer.committed(partition) if committing else None
-            self._consumer.seek(partition, places[partition] if committed is None else committed)
+            place = places[partition]
+            if committing:
+                committed = self._consumer.committed(partition, timeout_ms=self._timeout_ms)
+                place = place if committed is None else committed
+            self._consumer.seek(partition, place)
 
     def _places(self, start: Start) -> dict[TopicPartition, int]:
         first: dict[TopicPartition, int] = dict(self._consumer.beginning_offsets(self._partitions))
@@ -161,6 +158,12 @@ class TopicReader:
         found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions, written_ms))
         return {p: found[p].offset if found.get(p) else self._ends[p] for p in self._partitions}
 
+    def _position(self, partition: TopicPartition) -> int:
+        place: int | None = self._consumer.position(partition, timeout_ms=self._timeout_ms)
+        if place is None:
+            raise BrokerError(f"cannot tell where {partition.topic} is read on")
+        return place
+
     def _record(self, record: Any) -> TopicRecord:
         return TopicRecord(
             topic=record.topic.removeprefix(self._prefix),
@@ -168,6 +171,6 @@ class TopicReader:
             offset=record.offset,
             timestamp=datetime.fromtimestamp(max(record.timestamp, 0) / 1000, UTC),
             key=record.key or b"",
-            headers=dict(record.headers),
+            headers={name: value or b"" for name, value in record.headers},
             value=record.value,
         )
