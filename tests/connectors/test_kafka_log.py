@@ -11,10 +11,10 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from connectors.kafka.clients import open_producer
-from connectors.kafka.follow import follow
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink
 from connectors.kafka.source import KafkaLog
+from connectors.kafka.topic_reader import TopicReader
 from connectors.kafka.topics import ensure_topics
 from schemas.codec import outbox_record
 from schemas.errors import BrokerError, ConfigurationError, ReasonClass
@@ -90,8 +90,8 @@ def test_an_event_travels_with_its_envelope_in_headers(options: KafkaOptions) ->
     with KafkaSink(options) as sink:
         sink.publish([record])
         sink.retract("answers.defended", "cup")
-    with follow(options, "answers.defended", stop_at_end=True) as found:
-        answer, tombstone = found
+    with TopicReader(options, ["answers.defended"]) as reader:
+        answer, tombstone = reader.to_the_end()
     assert answer.key == tombstone.key == b"cup"
     assert (answer.value, tombstone.value) == (record.data, None)
     assert answer.headers["ce_id"] == b"cup/4"

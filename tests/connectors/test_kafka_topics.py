@@ -1,17 +1,17 @@
-"""Topics are created, compared and left alone; a topic can be followed from any place."""
+"""Topics are created, compared and left alone; a topic can be read from any place."""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from connectors.kafka.follow import follow
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink
-from connectors.kafka.source import KafkaLog
+from connectors.kafka.source import SNAPSHOTS, KafkaLog
+from connectors.kafka.topic_reader import TopicReader
 from connectors.kafka.topics import TOPICS, describe_topics, ensure_topics
 from pipelines.cli.topics import app
-from schemas.errors import BrokerError, ConfigurationError
+from schemas.errors import BrokerError
 from tests.brokers import Broker, event, read
 
 
@@ -73,35 +73,30 @@ def test_the_command_creates_describes_and_fails_for_missing_ones(
 
 def test_a_topic_is_read_to_its_end(options: KafkaOptions) -> None:
     ensure_topics(options)
-    with follow(options, "search.snapshots", stop_at_end=True) as records:
-        assert list(records) == []
+    with TopicReader(options, [SNAPSHOTS]) as reader:
+        assert list(reader.to_the_end()) == []
     with KafkaSink(options) as sink:
         sink.publish([event(f"k{n}", b"%d" % n) for n in range(150)])
-    with follow(options, "search.snapshots", stop_at_end=True) as records:
-        assert sorted(int(record.value) for record in records) == list(range(150))
+    with TopicReader(options, [SNAPSHOTS]) as reader:
+        assert sorted(int(record.value) for record in reader.to_the_end()) == list(range(150))
 
 
-def test_following_from_the_end_and_from_the_commit(options: KafkaOptions) -> None:
+def test_reading_from_the_end_and_from_the_commit(options: KafkaOptions) -> None:
     ensure_topics(options)
     with KafkaSink(options) as sink:
-        sink.publish([event("k", b"%d" % n) for n in range(10)])
-        with follow(options, "search.snapshots", start="latest", wait_s=0.1) as records:
-            assert next(records) is None
+        for n in range(10):
+            sink.publish([event("k", b"%d" % n)])
+        with TopicReader(options, [SNAPSHOTS], start="latest") as reader:
+            assert reader.poll(timeout_s=0.1) == []
             sink.publish([event("k", b"new")])
-            values = (record.value for record in records if record is not None)
-            assert next(values) == b"new"
+            assert [record.value for record in reader.poll(timeout_s=10.0)] == [b"new"]
     for expected in (b"0", b"1"):
-        with follow(options, "search.snapshots", start="committed", group="alerts") as records:
-            record = next(records)
+        with TopicReader(options, [SNAPSHOTS], group="alerts") as reader:
+            record = next(reader.to_the_end())
             assert record.value == expected
-            records.commit(record)
+            reader.commit({record.partition: record.offset + 1})
 
 
-def test_what_cannot_be_followed_is_said(options: KafkaOptions) -> None:
-    with (
-        pytest.raises(BrokerError, match="search.snapshots"),
-        follow(options, "search.snapshots"),
-    ):
-        pass
-    with pytest.raises(ConfigurationError), follow(options, "x", start="committed"):
-        pass
+def test_a_topic_that_does_not_exist_cannot_be_read(options: KafkaOptions) -> None:
+    with pytest.raises(BrokerError, match=options.topic(SNAPSHOTS)):
+        TopicReader(options, [SNAPSHOTS])

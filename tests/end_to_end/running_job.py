@@ -13,9 +13,9 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from connectors.kafka.follow import follow
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink
+from connectors.kafka.topic_reader import TopicReader
 from connectors.kafka.topics import ensure_topics
 from schemas.codec import outbox_record
 from schemas.snapshot import SearchSnapshot
@@ -45,11 +45,11 @@ def produce(options: KafkaOptions, given: Sequence[SearchSnapshot]) -> None:
 
 def events(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
     """The id and payload of every event of a topic, up to its present end."""
-    with follow(options, topic, stop_at_end=True) as records:
+    with TopicReader(options, [topic]) as reader:
         return [
             (record.headers["ce_id"].decode(), record.value)
-            for record in records
-            if record is not None and record.value is not None
+            for record in reader.to_the_end()
+            if record.value is not None
         ]
 
 

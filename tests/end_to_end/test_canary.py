@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from sqlalchemy import MetaData, create_engine
 
-from connectors.kafka.follow import follow
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink
+from connectors.kafka.topic_reader import TopicReader
 from schemas.codec import decode_dead_letter, encode
 from schemas.errors import ReasonClass
 from schemas.records import Envelope, OutboxRecord
@@ -112,8 +112,8 @@ def as_text(value: object) -> str:
 
 def published(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
     """Headers and key as text, and the payload, of every record of a topic."""
-    with follow(options, topic, stop_at_end=True) as records:
-        return [(repr(r), r.value) for r in records if r is not None and r.value is not None]
+    with TopicReader(options, [topic]) as reader:
+        return [(repr(r), r.value) for r in reader.to_the_end() if r.value is not None]
 
 
 def command_lines(job: Job) -> str:
