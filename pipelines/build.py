@@ -71,9 +71,9 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
                     model_directory(settings.model), batch_size=settings.batch_size
                 )
         case s.ScriptedGenerator():
-            from connectors.models.scripted import ScriptedGenerator
+            from connectors.models.scripted import NoLog, ScriptedGenerator
 
-            return ScriptedGenerator()
+            return ScriptedGenerator(log=NoLog())
     assert_never(settings)
 
 
@@ -104,9 +104,9 @@ def build_relations(settings: s.RelationSettings, embedder: Embedder) -> Relatio
 
                 return CrossEncoderNli(settings.model, canary=settings.canary)
         case s.ScriptedRelations():
-            from connectors.models.scripted import ScriptedRelations
+            from connectors.models.scripted import NoLog, ScriptedRelations
 
-            return ScriptedRelations()
+            return ScriptedRelations(log=NoLog())
     assert_never(settings)
 
 
@@ -119,9 +119,9 @@ def build_embedder(settings: s.EmbedderSettings) -> Embedder:
 
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
-            from connectors.models.scripted import ScriptedEmbedder
+            from connectors.models.scripted import NoLog, ScriptedEmbedder
 
-            return ScriptedEmbedder()
+            return ScriptedEmbedder(log=NoLog())
     assert_never(settings)
 
 

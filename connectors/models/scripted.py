@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,6 +40,13 @@ _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"'\u201d]?\s+|\n")
 _WORD: Final = re.compile(r"[\w$£€%]+(?:['\u2019-]\w+)*")
 _PREDICATE: Final = re.compile(r",|'s\b| (?:is|was|are|were|has|became|won|holds|leads)\b")
+
+
+class NoLog(list[Any]):
+    """Keeps nothing: a log for jobs that run for months."""
+
+    def append(self, _: Any) -> None:
+        """Forget it."""
 
 
 @dataclass

@@ -18,7 +18,7 @@ import pytest
 from connectors.kafka.options import KafkaOptions
 from schemas.snapshot import SearchSnapshot
 from tests.benchmarks.figures import Figures
-from tests.brokers import Broker
+from tests.brokers import Broker, running_broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import Job, produce, running_job
 
@@ -55,7 +55,10 @@ def story(count: int, start: int = 0) -> list[SearchSnapshot]:
 
 def answers(job: Job) -> float:
     """Answers so far, of whatever outcome."""
-    page = job.get("/metrics")[1]
+    try:
+        page = job.get("/metrics")[1]
+    except TimeoutError:  # a busy machine; ask again
+        return 0.0
     return sum(map(float, re.findall(r"^radarstream_answers_total\{.*\} (\S+)$", page, re.M)))
 
 
@@ -73,7 +76,7 @@ def options(own_broker: Broker) -> Iterator[KafkaOptions]:
     yield own_broker.options(partitions=8)
 
 
-def test_throughput_and_idle_cpu(options: KafkaOptions, tmp_path: Path, figures: Figures) -> None:
+def test_throughput(options: KafkaOptions, tmp_path: Path, figures: Figures) -> None:
     given = story(SNAPSHOTS)
     for start in range(0, SNAPSHOTS, 500):
         produce(options, given[start : start + 500])
@@ -83,16 +86,26 @@ def test_throughput_and_idle_cpu(options: KafkaOptions, tmp_path: Path, figures:
         ended = until_answered(job, SNAPSHOTS, 300.0)
         rate = (SNAPSHOTS - done_before) / (ended - started)
         figures.add(f"stream, k={K}", rate, "snapshots per second", (">", TARGET_PER_SECOND))
-        process = psutil.Process(job.process.pid)
-        time.sleep(2.0)  # what was in hand is committed
-        before = process.cpu_times()
-        time.sleep(IDLE_SECONDS)
-        after = process.cpu_times()
-        busy = after.user + after.system - before.user - before.system
-        percent = 100.0 * busy / IDLE_SECONDS
-        figures.add("idle CPU of the job", percent, "% of a core", ("<", TARGET_IDLE_PERCENT))
-        figures.add("idle memory of the job", process.memory_info().rss / 2**20, "MB")
         assert job.terminate() == 0
+
+
+def test_idle_cpu(tmp_path: Path, figures: Figures) -> None:
+    """The other broker: noida answers an empty fetch at once instead of waiting for a record."""
+    with running_broker("tansu", tmp_path / "tansu") as broker:
+        options = broker.options(partitions=8)
+        produce(options, story(100))
+        with running_job(options, tmp_path) as job:
+            until_answered(job, 100, 120.0)
+            process = psutil.Process(job.process.pid)
+            time.sleep(2.0)  # what was in hand is committed
+            before = process.cpu_times()
+            time.sleep(IDLE_SECONDS)
+            after = process.cpu_times()
+            busy = after.user + after.system - before.user - before.system
+            percent = 100.0 * busy / IDLE_SECONDS
+            figures.add("idle CPU of the job", percent, "% of a core", ("<", TARGET_IDLE_PERCENT))
+            figures.add("idle memory of the job", process.memory_info().rss / 2**20, "MB")
+            assert job.terminate() == 0
 
 
 def test_memory_in_a_soak(options: KafkaOptions, tmp_path: Path, figures: Figures) -> None:
