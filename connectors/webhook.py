@@ -1,5 +1,6 @@
 """Signed JSON to one HTTP endpoint: tried until it is accepted or refused for good."""
 
+import asyncio
 import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -89,12 +90,14 @@ class Webhook:
         self._pause = wait_random_exponential(
             multiplier=options.first_pause_s, max=options.longest_pause_s
         )
-        self._client = httpx.Client(
+        self._client = httpx.AsyncClient(
             timeout=options.timeout_s,
             verify=trust(options.ca_file),
             follow_redirects=False,
+            event_hooks={"response": [forget_location]},
             headers={"User-Agent": "radarstream", "Content-Type": "application/json"},
         )
+        self._runner = asyncio.Runner()
 
     def deliver(self, event_id: str, body: bytes) -> Attempt:
         """Send until the receiver accepts or refuses for good, and return that last attempt.
@@ -117,7 +120,8 @@ class Webhook:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._runner.run(self._client.aclose())
+        self._runner.close()
 
     def __enter__(self) -> Self:
         return self
@@ -126,19 +130,26 @@ class Webhook:
         self.close()
 
     def _post(self, event_id: str, body: bytes) -> Attempt:
+        return self._runner.run(self._posted(event_id, body))
+
+    async def _posted(self, event_id: str, body: bytes) -> Attempt:
         now = datetime.now(UTC)
         headers = {  # signed anew at every attempt: receivers refuse old times
             SIGNATURE_HEADER: signature(self._secret, int(now.timestamp()), body),
             ID_HEADER: quote(event_id, safe="/@:"),
         }
         try:
-            # The answer's body is not read: a receiver could make it endless.
-            with self._client.stream(
-                "POST", self._options.url, content=body, headers=headers
-            ) as response:
+            # The answer's body is not read: a receiver could make it endless. httpx times every
+            # single read, so an answer that drips needs a deadline for the whole.
+            async with (
+                asyncio.timeout(self._options.timeout_s),
+                self._client.stream(
+                    "POST", self._options.url, content=body, headers=headers
+                ) as response,
+            ):
                 wait_s = retry_after(response.headers.get("Retry-After", ""), now)
                 return Attempt(response.status_code, retry_after_s=wait_s)
-        except httpx.TransportError as error:
+        except (httpx.TransportError, TimeoutError) as error:
             return Attempt(None, failure_of(error))
 
     def _wait(self, state: RetryCallState) -> float:
@@ -154,6 +165,11 @@ class Webhook:
             attempt=state.attempt_number,
             pause_s=round(state.upcoming_sleep, 1),
         )
+
+
+async def forget_location(response: httpx.Response) -> None:
+    """Drop where a redirect leads: httpx reads it even if it may not follow, and may stumble."""
+    response.headers.pop("Location", None)
 
 
 def signature(secret: bytes, timestamp: int, body: bytes) -> str:

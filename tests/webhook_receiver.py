@@ -2,9 +2,10 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from ssl import SSLContext
 from threading import Condition, Event, Thread
 from typing import Any
@@ -19,12 +20,16 @@ class Received:
 
 @dataclass(frozen=True)
 class Reply:
-    """What to answer; `hang` says nothing until the receiver closes, `reset` hangs up at once."""
+    """What to answer; `hang` says nothing until the receiver closes, `reset` hangs up at once.
+
+    `drip` begins an answer and never comes to its end, a byte now and then.
+    """
 
     status: int = 204
     headers: Mapping[str, str] = field(default_factory=dict)
     hang: bool = False
     reset: bool = False
+    drip: bool = False
 
 
 class Receiver:
@@ -52,6 +57,14 @@ class Receiver:
             return self.replies.popleft() if self.replies else self.last
 
 
+def drip(answer: BufferedIOBase, closing: Event) -> None:
+    """Begin a header that does not end, until the client has had enough."""
+    with suppress(OSError):
+        answer.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        while not closing.wait(0.02):
+            answer.write(b"a")
+
+
 @contextmanager
 def receiving(
     replies: Sequence[Reply] = (), last: Reply = Reply(), tls: SSLContext | None = None
@@ -65,7 +78,9 @@ def receiving(
             reply = receiver.take(Received(self.path, dict(self.headers), body))
             if reply.hang:
                 receiver.closing.wait(30)
-            if reply.hang or reply.reset:
+            if reply.drip:
+                drip(self.wfile, receiver.closing)
+            if reply.hang or reply.reset or reply.drip:
                 self.close_connection = True
                 return
             self.send_response(reply.status)

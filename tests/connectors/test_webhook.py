@@ -63,6 +63,7 @@ def test_an_alert_is_signed_and_named() -> None:
         Reply(429),
         Reply(hang=True),
         Reply(reset=True),
+        Reply(drip=True),
     ],
     ids=str,
 )
@@ -86,6 +87,18 @@ def test_what_will_not_pass_is_tried_once(status: int) -> None:
         attempt = webhook.deliver("cup/4", BODY)
         assert (attempt.status, attempt.accepted, attempt.temporary) == (status, False, False)
         assert [r.path for r in receiver.received] == ["/hook"]  # no redirect is followed
+
+
+@pytest.mark.parametrize("place", ["//\u202e.é:x/", "http://[", "\xff\xfe://"])
+def test_a_redirect_to_nowhere_is_refused_like_any_other(place: str) -> None:
+    location = place.encode().decode("latin-1")
+    redirect = Reply(302, {"Location": location})
+    with (
+        receiving([redirect]) as receiver,
+        Webhook(WebhookOptions(url=receiver.url, **QUICK)) as webhook,
+    ):
+        assert webhook.deliver("cup/4", BODY).status == 302
+        assert len(receiver.received) == 1
 
 
 def test_a_receiver_that_asks_for_time_gets_it() -> None:
