@@ -8,6 +8,7 @@ RadarstreamError
 ├── EvidenceError         a caller handed a defence arrays of the wrong shape, range or with NaN
 ├── StateConflictError    another writer moved the state row first: re-read, then retry or stop
 ├── BrokerError           the message broker did not do what it was asked: try again later
+├── JobFailedError        a job ended, or was not taken, by an error of another library
 ├── SearchError           the search service did not give results; `retryable` tells whether it may
 └── ConfigurationError    settings or installation are wrong; the message says how to mend them
 """
@@ -96,6 +97,13 @@ class StateConflictError(RadarstreamError):
 
 class BrokerError(RadarstreamError):
     """The message broker did not do what it was asked; nothing was lost, try again later."""
+
+
+class JobFailedError(RadarstreamError):
+    """A job ended by an error of another library, or its runner did not take it.
+
+    What the library said is repeated only where it cannot hold what it was given.
+    """
 
 
 class SearchError(RadarstreamError):

@@ -28,15 +28,10 @@ from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
 from schemas.codec import dead_letter, decode_record, outbox_record
-from schemas.errors import InputError, ModelError, RadarstreamError
+from schemas.errors import InputError, JobFailedError, ModelError, RadarstreamError
 from schemas.events import DeadLetter
 from schemas.prompt import AnswerPair, Task
 from schemas.records import RawRecord
-
-
-class JobFailedError(RadarstreamError):
-    """The job ended because of an error that is not the project's."""
-
 
 log = structlog.get_logger("radarstream")
 

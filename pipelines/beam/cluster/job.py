@@ -21,13 +21,9 @@ from pipelines.beam.cluster.kafka_source import (
 from pipelines.beam.cluster.publishing import OpenSink
 from pipelines.beam.cluster.stream import DefendStream
 from pipelines.settings import Settings
-from schemas.errors import RadarstreamError
+from schemas.errors import JobFailedError
 
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
-
-
-class JobFailedError(RadarstreamError):
-    """The runner did not take the job, or the job ended otherwise than done."""
 
 
 @dataclass(frozen=True)
