@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
@@ -14,7 +14,15 @@ from schemas.errors import ConfigurationError
 from schemas.records import OutboxRecord
 
 MARGIN_S = 1.0  # the client fails what is overdue itself, a little late
-Message = tuple[str, str, bytes | None, list[tuple[str, bytes]]]  # topic, key, value, headers
+
+
+class Message(NamedTuple):
+    """A record as it is written. `topic` is without the prefix; no value: a tombstone."""
+
+    topic: str
+    key: str
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class KafkaSink:
@@ -36,11 +44,28 @@ class KafkaSink:
         Raises ConfigurationError for a record that its topic does not take: trying again is no
         use before the topic's limit is raised.
         """
-        self._send([(r.topic, r.key, r.data, binary_headers(r.envelope)) for r in records])
+        self.send(
+            [Message(r.topic, r.key, r.data, tuple(binary_headers(r.envelope))) for r in records]
+        )
 
     def retract(self, topic: str, key: str) -> None:
         """Write a tombstone, so that a compacted topic forgets the key. Raises BrokerError."""
-        self._send([(topic, key, None, [])])
+        self.send([Message(topic, key, None)])
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Write records that need be no events. As `publish`."""
+        if not messages:
+            return
+        if self._producer is None:
+            self._producer = open_producer(self._options)
+        durable = False
+        try:
+            with broker_errors("publish events"):
+                self._send_all(self._producer, messages)
+            durable = True
+        finally:
+            if not durable:
+                self.close()
 
     def close(self) -> None:
         """Disconnect. What `publish` has returned from is durable already."""
@@ -56,26 +81,12 @@ class KafkaSink:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, messages: Sequence[Message]) -> None:
-        if not messages:
-            return
-        if self._producer is None:
-            self._producer = open_producer(self._options)
-        durable = False
-        try:
-            with broker_errors("publish events"):
-                self._send_all(self._producer, messages)
-            durable = True
-        finally:
-            if not durable:
-                self.close()
-
     def _send_all(self, producer: KafkaProducer, messages: Sequence[Message]) -> None:
         sent: list[tuple[str, int, Any]] = []
         for topic, key, value, headers in messages:
             name, size = self._options.topic(topic), len(value or b"")
             with _explained(name, size):
-                future = producer.send(name, value, clean(key).encode(), headers=headers)
+                future = producer.send(name, value, clean(key).encode(), headers=list(headers))
             sent.append((name, size, future))
         producer.flush(timeout=self._longest_wait_s)
         for name, size, future in sent:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.cli.alert import alert
 from pipelines.cli.backfill import backfill
-from pipelines.cli.deadletter import deadletter
+from pipelines.cli.deadletter import app as deadletter
 from pipelines.cli.doctor import doctor
 from pipelines.cli.ingest import ingest
 from pipelines.cli.replay import replay

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -91,7 +91,7 @@ def destination(settings: Settings, out: Path | None) -> "Iterator[tuple[frozens
     from connectors.kafka.topics import ensure_topics
 
     ensure_topics(settings.kafka)
-    with closing(KafkaSink(settings.kafka)) as sink:
+    with KafkaSink(settings.kafka) as sink:
         yield frozenset(), lambda snapshot: sink.publish([outbox_record(snapshot)])
 
 

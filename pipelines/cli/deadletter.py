@@ -12,7 +12,7 @@ from rich.table import Table
 
 from connectors.files.lines import read_lines
 from connectors.kafka.options import KafkaOptions
-from connectors.kafka.republish import RawMessage, republish
+from connectors.kafka.sink import KafkaSink, Message
 from connectors.kafka.topic_reader import Start, TopicReader
 from pipelines.cli.moments import moment
 from pipelines.cli.terminal import cell, print_json, print_path, printable, stderr, stdout
@@ -42,7 +42,7 @@ SHORT_ID = 12
 SHOWN_CHARACTERS = 2_000
 SKEW = timedelta(minutes=10)  # clocks of those who write to the topics may differ this much
 
-deadletter = typer.Typer(help="Records that led to no answer: list, show, replay.")
+app = typer.Typer(help="Records that led to no answer: list, show, replay.", no_args_is_help=True)
 
 Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
 File = Annotated[Path | None, typer.Option(help="Read a replay's deadletter.jsonl instead.")]
@@ -52,7 +52,7 @@ Since = Annotated[str | None, typer.Option(help="Only since a time such as 2025-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@deadletter.command("list")
+@app.command("list")
 def list_letters(
     config: Config = None,
     file: File = None,
@@ -73,7 +73,7 @@ def list_letters(
         print_rows(rows)
 
 
-@deadletter.command()
+@app.command()
 def show(
     letter_id: Annotated[str, typer.Argument(metavar="ID", help="May be shortened.")],
     config: Config = None,
@@ -97,7 +97,7 @@ def show(
     stdout.print(cell(start, "dim", SHOWN_CHARACTERS), soft_wrap=True, highlight=False)
 
 
-@deadletter.command()
+@app.command()
 def replay(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...")] = None,
     config: Config = None,
@@ -125,9 +125,10 @@ def replay(
         reasons = Counter(letter.content.reason.value for letter in plan.publish)
         told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         typer.confirm(f"Publish {told} to {kafka.topic(SNAPSHOTS)} again?", abort=True, err=True)
-    messages = [RawMessage(replay_key(x), x.payload, replay_headers(x)) for x in plan.publish]
-    if messages:
-        republish(kafka, SNAPSHOTS, messages)
+    with KafkaSink(kafka) as sink:
+        sink.send(
+            [Message(SNAPSHOTS, replay_key(x), x.payload, replay_headers(x)) for x in plan.publish]
+        )
     print_plan(plan, as_json=as_json)
 
 

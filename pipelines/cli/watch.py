@@ -24,7 +24,8 @@ def watch(
         bool, typer.Option("--fetch-pages", help="Read the result pages, not only snippets.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option(help="Print the plan and its credits; fetch nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print the plan and its credits; fetch nothing."),
     ] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of a watchlist file.")

@@ -74,7 +74,7 @@ class AlertCounts:
 
 
 class Alerting:
-    """Runs until it is asked to stop or, with `drain`, until the topic has no more."""
+    """Delivers the alerts that a log of answers calls for."""
 
     def __init__(
         self,

@@ -99,7 +99,7 @@ def opened_collector(
         metrics = CollectingMetrics(search.counts)
         opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
         ensure_topics(settings.kafka)
-        sink = opened.enter_context(closing(KafkaSink(settings.kafka)))
+        sink = opened.enter_context(KafkaSink(settings.kafka))
         for check in ("broker", "database", "models"):  # it has no models to wait for
             health.passed(check)
 

@@ -20,8 +20,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from connectors.kafka.options import KafkaOptions
-from connectors.kafka.republish import RawMessage, republish
-from connectors.kafka.sink import KafkaSink
+from connectors.kafka.sink import KafkaSink, Message
 from connectors.kafka.topic_reader import TopicReader, TopicRecord
 from connectors.kafka.topics import ensure_topics
 from pipelines.cli.app import app, main
@@ -255,9 +254,9 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
 
 def test_tail_tells_what_it_cannot_read(site: Site) -> None:
     site.publish(answer("a", 0))
-    bad = [RawMessage(f"{n}", b"{\x1b[2J" + bytes([n])) for n in range(5)]
-    republish(site.options, "answers.defended", bad)
     with KafkaSink(site.options) as sink:
+        bad = [b"{\x1b[2J" + bytes([n]) for n in range(5)]
+        sink.send([Message("answers.defended", f"{n}", value) for n, value in enumerate(bad)])
         sink.retract("answers.defended", "forgotten")  # a tombstone is no error
     result = run("tail", "--config", site.config, "--no-follow")
     assert result.stdout.count("\n") == 1
@@ -418,7 +417,8 @@ def test_dead_letters_are_listed_and_shown(site: Site) -> None:
     letters = [letter(1, OUTAGE, SNAPSHOT_BYTES), letter(2, POISON, b"{\x1b[2J\xff\x00 rest")]
     site.publish(*letters, *letters)
     config = ("--config", site.config)
-    republish(site.options, "snapshots.deadletter", [RawMessage("x", b"junk")])
+    with KafkaSink(site.options) as sink:
+        sink.send([Message("snapshots.deadletter", "x", b"junk")])
     listed = run("deadletter", "list", *config, "--json")
     rows = json.loads(listed.stdout)
     assert [(r["position"], r["reason"]) for r in rows] == [
