@@ -4,9 +4,10 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, codec
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, codec
 from kafka.errors import (
     AuthorizationError,
     InvalidTopicError,
@@ -33,6 +34,7 @@ SESSION_S = 45.0  # a worker that died is noticed after this long; heartbeats ha
 HEARTBEAT_S = 3.0
 BATCH_BYTES = 2**18  # records of one partition that are compressed together
 LINGER_MS = 5
+NAP_S = 0.05  # between two questions to a broker that has nothing for us
 METADATA_MS = 60_000  # how soon new partitions, or a topic created anew, are noticed
 CLOSE_MS = 2_000
 LONGEST_BACKOFF_MS = 2_000  # reconnect soon after a broker came back
@@ -76,6 +78,25 @@ def open_producer(options: KafkaOptions) -> KafkaProducer:
 def open_admin(options: KafkaOptions) -> KafkaAdminClient:
     """Connect an admin client. Raises BrokerError, ConfigurationError."""
     return _opened(KafkaAdminClient, connection_arguments(options))
+
+
+def patient_poll(
+    consumer: KafkaConsumer, wait_s: float, max_records: int = POLL_RECORDS
+) -> dict[TopicPartition, list[Any]]:
+    """Poll until something comes, for at most `wait_s`, without keeping a core busy.
+
+    A poll that waits asks again as soon as the broker answers "nothing yet". Brokers should let
+    such a question wait; some do not, and an idle job would spin.
+    """
+    if not consumer.assignment():  # joining a group happens within the poll
+        return dict(consumer.poll(timeout_ms=int(wait_s * 1000), max_records=max_records))
+    deadline = monotonic() + wait_s
+    while True:
+        batches = consumer.poll(timeout_ms=0, max_records=max_records)
+        left = deadline - monotonic()
+        if batches or left <= 0.0:
+            return dict(batches)
+        sleep(min(NAP_S, left))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from connectors.kafka.clients import (
     close_consumer,
     existing_partitions,
     open_consumer,
+    patient_poll,
 )
 from connectors.kafka.identity import log_epoch
 from connectors.kafka.options import KafkaOptions
@@ -58,7 +59,7 @@ class KafkaPartition:
         consumer = self._connected()
         with broker_errors("read snapshots"):
             limit = min(POLL_RECORDS, max_records)
-            batches = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=limit)
+            batches = patient_poll(consumer, timeout_s, limit)
             records = batches.get(self._place, [])
             self._check(consumer, records)
             self._advance(consumer)

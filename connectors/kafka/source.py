@@ -17,6 +17,7 @@ from connectors.kafka.clients import (
     close_consumer,
     existing_partitions,
     open_consumer,
+    patient_poll,
 )
 from connectors.kafka.identity import log_epoch
 from connectors.kafka.options import KafkaOptions
@@ -165,7 +166,7 @@ class KafkaLog:
 
     def _fetch(self, consumer: KafkaConsumer, wait_s: float, room: int, polled: list[Any]) -> None:
         """Fetch into `_fetched`; drop what belongs to partitions lost meanwhile."""
-        batches = consumer.poll(timeout_ms=int(wait_s * 1000), max_records=room)
+        batches = patient_poll(consumer, wait_s, room)
         for partition in self._revocations.taken():
             self._next.pop(partition, None)
             self._lag.pop(partition, None)

@@ -17,6 +17,7 @@ from connectors.kafka.clients import (
     close_consumer,
     existing_partitions,
     open_consumer,
+    patient_poll,
 )
 from connectors.kafka.options import KafkaOptions
 from schemas.errors import BrokerError
@@ -83,7 +84,7 @@ class TopicReader:
         good poll ended.
         """
         with broker_errors("read on"):
-            polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
+            polled = patient_poll(self._consumer, timeout_s)
             if polled:
                 self._heard = monotonic()
             elif monotonic() - self._heard > SILENCE_S:  # a poll alone does not tell
