@@ -1,6 +1,8 @@
-"""`make stream-demo`: the continuous job with a throw-away broker, command by command."""
+"""`make stream-demo`: the continuous job with a throw-away broker, command by command.
 
-import os
+Rules stand in for the models, so that it takes seconds: RADARSTREAM_PROFILE=embedded asks real ones.
+"""
+
 import shutil
 import subprocess
 import sys
@@ -9,14 +11,45 @@ from pathlib import Path
 from tests.brokers import running_broker
 
 DIRECTORY = Path("build/stream-demo")
-COMMANDS = [
-    f"simulate --questions 6 --snapshots 3 --out {DIRECTORY}/history.json",
-    "topics create",
-    f"ingest {DIRECTORY}/history.json --attack pia@1:every-3",
-    "run --drain",
-    "tail --from beginning --no-follow",
-    "state show",
-    "deadletter list",
+SETTINGS = """profile = "scripted"  # rules instead of models; RADARSTREAM_PROFILE=embedded asks real ones
+database = "sqlite:///{directory}/state.sqlite"
+
+[kafka]
+bootstrap = "{bootstrap}"
+partitions = 2
+
+[telemetry]
+listen = ""
+log_format = "console"
+"""
+BROKEN = '{"schema": "search.snapshot/1", "query": {"id": "cut-off", "te\n'
+STEPS = [
+    (
+        "Six questions whose answers changed, three search snapshots each.",
+        "simulate --questions 6 --snapshots 3 --out {directory}/history.json",
+    ),
+    ("The topics of the job.", "topics create --config {config}"),
+    (
+        "The snapshots go to the broker: every third one with an injected page, and one broken "
+        "record.",
+        "ingest {directory}/history.json {directory}/broken.jsonl --attack pia@1:every-3 "
+        "--config {config}",
+    ),
+    (
+        "The job: it answers everything in the topic, then stops. Rules stand in for the models "
+        "here; RADARSTREAM_PROFILE=embedded asks real ones.",
+        "run --drain --config {config}",
+    ),
+    (
+        "What a consumer sees: defended answers, oldest first.",
+        "tail --from beginning --no-follow --config {config}",
+    ),
+    (
+        "Documents that answers did not trust, and why; planted pages say so in their address.",
+        "tail --attributions --from beginning --no-follow --limit 12 --config {config}",
+    ),
+    ("All that is kept of each query.", "state show --config {config}"),
+    ("The broken record is not lost.", "deadletter list --config {config}"),
 ]
 
 
@@ -24,22 +57,26 @@ def main() -> int:
     """Run the commands one after another, each shown before it runs."""
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     DIRECTORY.mkdir(parents=True)
+    (DIRECTORY / "broken.jsonl").write_text(BROKEN)
+    config = DIRECTORY / "demo.toml"
     program = str(Path(sys.executable).with_name("radarstream"))
     with running_broker("noida", (DIRECTORY / "broker").resolve()) as broker:
-        environment = os.environ | {
-            "RADARSTREAM_KAFKA__BOOTSTRAP": broker.bootstrap,
-            "RADARSTREAM_KAFKA__PARTITIONS": "2",
-            "RADARSTREAM_DATABASE": f"sqlite:///{DIRECTORY / 'state.sqlite'}",
-            "RADARSTREAM_TELEMETRY__LISTEN": "",
-            "RADARSTREAM_TELEMETRY__LOG_FORMAT": "console",
-        }
-        for command in COMMANDS:
-            sys.stdout.write(f"\n$ radarstream {command}\n")
-            sys.stdout.flush()
-            done = subprocess.run([program, *command.split()], env=environment, check=False)
+        config.write_text(SETTINGS.format(directory=DIRECTORY, bootstrap=broker.bootstrap))
+        say(f"A broker of its own runs on {broker.bootstrap}; {config} names it.")
+        for sentence, form in STEPS:
+            command = form.format(directory=DIRECTORY, config=config)
+            say(f"\n# {sentence}\n$ radarstream {command}")
+            done = subprocess.run([program, *command.split()], check=False)
             if done.returncode:
                 return done.returncode
+    say("\nYour own broker and models: README.md, 'The continuous job'.")
     return 0
+
+
+def say(text: str) -> None:
+    """Print at once: what the commands print comes in between."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
