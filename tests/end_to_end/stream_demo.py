@@ -1,6 +1,7 @@
 """`make stream-demo`: the continuous job with a throw-away broker, command by command.
 
-Rules stand in for the models, so that it takes seconds: RADARSTREAM_PROFILE=embedded asks real ones.
+Rules stand in for the models, so that it takes seconds; RADARSTREAM_PROFILE=embedded asks real
+ones.
 """
 
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 from tests.brokers import running_broker
 
 DIRECTORY = Path("build/stream-demo")
-SETTINGS = """profile = "scripted"  # rules instead of models; RADARSTREAM_PROFILE=embedded asks real ones
+SETTINGS = """profile = "scripted"  # RADARSTREAM_PROFILE=embedded asks real models
 database = "sqlite:///{directory}/state.sqlite"
 
 [kafka]
