@@ -1,4 +1,4 @@
-"""The base of every group of settings: frozen, picklable, and unknown keys are errors.
+"""The base of every group of settings: frozen, picklable; unknown keys and infinities are errors.
 
 No section ever holds a secret. It names the environment variable that does, so that settings can
 be logged, stored beside results and sent to workers.
@@ -14,7 +14,7 @@ from schemas.errors import ConfigurationError
 class Section(BaseModel):
     """A frozen group of settings."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def read_secret(variable: str) -> str:

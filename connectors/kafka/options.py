@@ -1,13 +1,29 @@
 """How to reach Kafka and what its topics look like."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from schemas.section import Section
 
 ENVELOPE_BYTES = 2**16  # key, headers and the fields around a dead letter's payload
+SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\d{1,5})")
+LAST_PORT = 65_535
+
+
+def checked_servers(bootstrap: str) -> str:
+    """Refuse what no broker can be found by, before ten seconds are spent on it. Raises ValueError.
+
+    >>> checked_servers("kafka-1:9092, [::1]:9092")
+    'kafka-1:9092, [::1]:9092'
+    """
+    for part in bootstrap.split(","):
+        found = SERVER.fullmatch(part.strip())
+        if not found or not 0 < int(found[2]) <= LAST_PORT:
+            raise ValueError("must be host:port, several separated by commas")
+    return bootstrap
 
 
 class KafkaOptions(Section):
@@ -17,7 +33,9 @@ class KafkaOptions(Section):
     password.
     """
 
-    bootstrap: str = "127.0.0.1:9092"
+    bootstrap: Annotated[
+        str, AfterValidator(checked_servers), Field(description="host:port, separated by commas")
+    ] = "127.0.0.1:9092"
     topic_prefix: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9._-]*$", description="put before every topic name")
     ] = ""
@@ -29,7 +47,7 @@ class KafkaOptions(Section):
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     username: str = ""
     password_variable: str = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
-    group: str = "radarstream"
+    group: Annotated[str, Field(min_length=1)] = "radarstream"
     partitions: Annotated[int, Field(ge=1, description="of a topic that we create")] = 8
     replication: Annotated[int, Field(ge=1, description="of a topic that we create")] = 1
     retention_hours: Annotated[int, Field(ge=1, description="of a topic that we create")] = 24 * 7

@@ -105,6 +105,17 @@ def is_transient(error: BaseException) -> bool:
     return state is None or state.startswith("08") or state in UNREACHABLE_SQLSTATES
 
 
+def database_code(error: BaseException) -> str:
+    """Name what the database said, such as SQLITE_FULL or SQLSTATE 42P01: its words hold data.
+
+    "" for what is no database's error.
+    """
+    if not isinstance(error, DBAPIError):
+        return ""
+    state = _sqlstate(error)
+    return f"SQLSTATE {state}" if state else str(getattr(error.orig, "sqlite_errorname", ""))
+
+
 def _contended(error: DBAPIError) -> bool:
     sqlite_code = getattr(error.orig, "sqlite_errorcode", 0)
     return sqlite_code & 0xFF == SQLITE_BUSY or _sqlstate(error) in CONTENDED_SQLSTATES

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from pipelines.settings import JobSettings, Profile, Settings, load_settings
 
@@ -45,5 +46,8 @@ def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
             raise typer.BadParameter(f"not a list of numbers: {partitions!r}") from None
     if group and partitions:
         raise typer.BadParameter("--group and --partitions exclude each other")
-    job = JobSettings.model_validate(settings.job.model_dump() | changes)
+    try:
+        job = JobSettings.model_validate(settings.job.model_dump() | changes)
+    except ValidationError as error:
+        raise typer.BadParameter(f"--partitions: {error.errors()[0]['msg']}") from None
     return settings.model_copy(update={"job": job})

@@ -5,7 +5,7 @@ from typing import Literal
 
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from connectors.state_table.engine import is_transient
+from connectors.state_table.engine import database_code, is_transient
 from schemas.errors import BrokerError, RadarstreamError, StateConflictError
 
 ErrorKind = Literal["transient", "fatal", "defect"]
@@ -25,6 +25,12 @@ def kind_of(error: BaseException) -> ErrorKind:
         return "defect"  # the database refuses what a record led to
     fatal = (RadarstreamError, SQLAlchemyError, OSError, MemoryError, KeyboardInterrupt)
     return "fatal" if any(isinstance(e, fatal) for e in chain) else "defect"
+
+
+def named(error: BaseException) -> str:
+    """Name an error of another library: its class and the code of a database behind it."""
+    codes = [code for code in map(database_code, behind(error)) if code]
+    return f"{type(error).__name__} (database: {codes[0]})" if codes else type(error).__name__
 
 
 def behind(error: BaseException | None) -> Iterator[BaseException]:

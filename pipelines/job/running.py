@@ -15,7 +15,7 @@ from pipelines.beam.micro_batch import MicroBatch
 from pipelines.build import probe_service, shared_engine, shared_guard
 from pipelines.job.driver import Driver
 from pipelines.job.endpoint import serving
-from pipelines.job.failures import behind, kind_of
+from pipelines.job.failures import behind, kind_of, named
 from pipelines.job.health import Health
 from pipelines.job.holding import HoldBack, place
 from pipelines.job.logs import configure_logging
@@ -100,7 +100,7 @@ def run_job(settings: Settings, *, drain: bool = False) -> None:
         own = [cause for cause in behind(error) if isinstance(cause, RadarstreamError)]
         if own:
             raise own[0] from None
-        raise JobFailedError(f"{type(error).__name__}; the log says where") from None
+        raise JobFailedError(f"{named(error)}; the log says where") from None
     log.info("stopped", state="asked to" if stop() else "drained")
 
 

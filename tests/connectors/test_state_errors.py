@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from connectors.state_table.engine import is_transient, open_engine
+from connectors.state_table.engine import database_code, is_transient, open_engine
 from connectors.state_table.memory import MemoryRow, commit_fold, load
 from connectors.state_table.outbox import append, depth
 from schemas.errors import ConfigurationError
@@ -93,6 +93,7 @@ def test_a_full_disk_does_not_pass(sqlite_engine: Engine) -> None:
     full = failure(lambda: append(sqlite_engine, [large_event()]))
     assert "full" in str(full)
     assert not is_transient(full)
+    assert database_code(full) == "SQLITE_FULL"
     assert depth(sqlite_engine) == 0
 
 

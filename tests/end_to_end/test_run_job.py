@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from connectors.kafka.options import KafkaOptions
@@ -85,6 +86,13 @@ def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
     with running_job(options, tmp_path, **quick) as job:
         assert job.process.wait(60) == 1
     assert "127.0.0.1:1" in job.log_file.read_text()
+
+
+@pytest.mark.parametrize("partitions", ["-1", "0,", "all"])
+def test_partitions_that_cannot_be_are_wrong_usage(partitions: str) -> None:
+    result = CliRunner().invoke(app, ["run", "--partitions", partitions])
+    assert result.exit_code == 2
+    assert "Invalid value" in result.output
 
 
 def test_a_history_from_files_through_the_topic(own_broker: Broker, tmp_path: Path) -> None:

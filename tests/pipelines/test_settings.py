@@ -80,6 +80,14 @@ def test_another_kind_replaces_the_whole_section(
         ('profile = ["gpu"]', "profile"),
         ('generator = "llama"', "generator"),
         ("not toml", "not TOML"),
+        ('[kafka]\nbootstrap = ""', "kafka.bootstrap"),
+        ('[kafka]\nbootstrap = "broker"', "host:port"),
+        ('[kafka]\nbootstrap = "a:9092,"', "host:port"),
+        ('[kafka]\nbootstrap = "kafka://a:9092"', "host:port"),
+        ('[kafka]\nbootstrap = "a:99999"', "host:port"),
+        ('[kafka]\ngroup = ""', "kafka.group"),
+        ("[kafka]\nrequest_timeout_s = inf\ndelivery_timeout_s = inf", "finite"),
+        ("[job]\nbatch_seconds = inf", "job.batch_seconds"),
     ],
 )
 def test_wrong_settings_are_named(tmp_path: Path, text: str, named: str) -> None:
