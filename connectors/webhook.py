@@ -158,7 +158,7 @@ class Webhook:
     def _report(self, state: RetryCallState) -> None:
         attempt = last_attempt(state)
         log.warning(
-            "webhook_unavailable",
+            "the webhook does not answer",
             host=httpx.URL(self._options.url).host,
             status=attempt.status,
             failure=attempt.failure,

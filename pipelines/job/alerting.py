@@ -98,7 +98,7 @@ class Alerting:
 
     def run(self, *, drained: Callable[[], bool] = lambda: False) -> AlertCounts:
         """Deliver until stopping, or until a poll finds nothing and `drained` says so."""
-        log.info("alerting_started")
+        log.info("alerting")
         while not self._stopping():
             try:
                 records = self._answers.poll(timeout_s=POLL_S)
@@ -127,7 +127,7 @@ class Alerting:
         except InputError as error:
             self.counts.unreadable += 1
             place = {"partition": record.partition, "offset": record.offset}
-            log.warning("answer_unreadable", reason=error.reason.value, **place)
+            log.warning("an answer cannot be read", reason=error.reason.value, **place)
             return True
         occasions = occasions_of(event) if isinstance(event, AnswerEvent) else ()
         wanted = [occasion for occasion in self._settings.occasions if occasion in occasions]
@@ -145,10 +145,10 @@ class Alerting:
         named = {"query_id": event.query_id, "step": event.step, "status": attempt.status}
         if attempt.accepted:
             self.counts.delivered += 1
-            log.info("alert_delivered", **named)
+            log.info("alert delivered", **named)
         else:
             self.counts.refused += 1
-            log.error("alert_refused", **named)
+            log.error("alert refused", **named)
 
     def _commit(self) -> None:
         if not self._next:
@@ -161,7 +161,7 @@ class Alerting:
             self._next = {}
 
     def _broker_failed(self, stage: str, error: BrokerError) -> None:
-        log.warning("broker_unavailable", stage=stage, error=error)
+        log.warning("the broker does not answer", stage=stage, error=error)
 
 
 def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:

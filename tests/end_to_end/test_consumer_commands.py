@@ -351,7 +351,7 @@ def test_alerts_survive_kills_and_a_receiver_that_is_down(own_site: Site) -> Non
     with receiving([Reply(), *down], last=Reply(503)) as receiver:
         site = alerting(own_site, receiver.url)
         with radarstream("alert", "--config", site.config) as first:
-            first.line(first.err, "alerting_started")
+            first.line(first.err, "alerting")
         # Killed before there was anything to do, and yet it is known where it began.
         site.publish(*[answer("a", step, step > 0) for step in range(4)], answer("b", 0, True))
         with radarstream("alert", "--config", site.config):
