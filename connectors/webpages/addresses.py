@@ -1,7 +1,7 @@
 """Which addresses a page may be fetched from: public ones, and nothing of our own network."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 Address = IPv4Address | IPv6Address
@@ -12,10 +12,14 @@ PORTS: Final = frozenset({80, 443})
 # IPv6 ranges that carry an IPv4 address in their last 32 bits: translators, and what is obsolete.
 EMBEDDING: Final = tuple(
     IPv6Network(network)
-    for network in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96", "64:ff9b:1::/48")
+    for network in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")
 )
-# Global by the register, but relays or names for an inner host all the same.
-REFUSED: Final = tuple(IPv6Network(network) for network in ("2002::/16", "2001::/32", "fec0::/10"))
+# Global by the register or by Python before 3.11.10, but relays, translators of a site of its own,
+# or names for an inner host all the same; in the IPv4 ranges clouds answer their machines.
+REFUSED: Final[tuple[IPv4Network | IPv6Network, ...]] = (
+    *map(IPv4Network, ("192.0.0.0/24", "168.63.129.16/32")),
+    *map(IPv6Network, ("2002::/16", "2001::/23", "64:ff9b:1::/48", "3fff::/20", "fec0::/10")),
+)
 
 
 def is_public(address: Address, port: int) -> bool:
@@ -43,7 +47,7 @@ def parsed(text: str) -> Address:
 
 
 def _public(address: Address) -> bool:
-    if isinstance(address, IPv6Address) and any(address in network for network in REFUSED):
+    if any(address in network for network in REFUSED):
         return False
     return address.is_global and not (
         address.is_multicast
