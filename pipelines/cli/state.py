@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -9,19 +10,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from connectors.state_table.engine import open_engine
-from connectors.state_table.forgetting import KEYED_TOPICS, Forgotten, compact, forget
+from connectors.state_table.forgetting import KEYED_TOPICS, compact, forget
 from connectors.state_table.memory import MemoryRow, count, load, load_first, row_bytes
 from connectors.state_table.migration import HEAD, pending_sql
 from connectors.state_table.outbox import depth
 from connectors.state_table.transfer import export_lines, import_file
 from connectors.state_table.watchlist import find
 from pipelines.build import shared_engine
-from pipelines.cli.terminal import cell, print_json, print_path, printable, stderr, stdout
+from pipelines.cli.forgotten import QUESTION_UNKNOWN, anything, print_forgotten, remainder
+from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
 from schemas.codec.state import decode_state
+from schemas.codec.wire import wire_time
 from schemas.errors import BrokerError, InputError, RadarstreamError
 
 Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
@@ -33,7 +37,7 @@ app = typer.Typer(
 
 
 class UnknownQueryError(RadarstreamError):
-    """No snapshot of this query was ever folded."""
+    """The database knows nothing about this query."""
 
 
 @app.command()
@@ -70,14 +74,34 @@ def export(
     engine = shared_engine(load_settings(config))
     if unsent := depth(engine):
         stderr.print(f"{unsent} events wait to be published and are not in the export")
+    lines = Counted(export_lines(engine))
     if out is None:
-        sys.stdout.writelines(export_lines(engine))
+        sys.stdout.writelines(lines)
+        stderr.print(f"{lines.rows} rows exported", highlight=False)
         return
     part = out.with_name(f"{out.name}.part")  # a file of the right name is a whole one
     with part.open("w", encoding="utf-8") as file:
-        file.writelines(export_lines(engine))
+        file.writelines(lines)
     part.replace(out)
-    print_path("exported to", out)
+    print_path(f"{lines.rows} rows exported to", out)
+
+
+class Counted:
+    """The lines of an export, counted as they pass."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self._passed = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            yield line
+            self._passed += 1
+
+    @property
+    def rows(self) -> int:
+        """How many of the lines were rows; the first and the last are none."""
+        return self._passed - 2
 
 
 @app.command("import")
@@ -110,25 +134,35 @@ def forget_(
     retract: Annotated[
         bool, typer.Option("--retract", help="Publish tombstones to the topics of its answers.")
     ] = False,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="Exit with 0 when there was nothing to delete.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a query with all traces, and say what could not be deleted here."""
+    """Delete a query with all traces, and say what could not be deleted here.
+
+    Exit code 1 if nothing was found about it: its id may be misspelt.
+    """
     settings = load_settings(config)
     engine = shared_engine(settings)
-    if not yes:
-        typer.confirm(f"Delete everything about query {printable(query)!r}?", abort=True, err=True)
     question = question or watched_question(settings, query)
+    name = repr(printable(query))
+    advice = "" if question else f" Cached model answers stay: {QUESTION_UNKNOWN}."
+    agree(f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes)
     forgotten = forget(engine, query, question)
+    found = anything(forgotten)
     compacted = compact(engine)
     failure = publish_tombstones(settings, query) if retract else None
     kept = remainder(forgotten, compacted=compacted, retracted=retract and failure is None)
     if as_json:
         print_json({"query_id": query, "deleted": forgotten._asdict(), "kept": kept})
-    else:
+    elif found or retract:
         print_forgotten(forgotten, kept)
     if failure is not None:
         raise failure
+    if not (found or retract or if_exists):  # tombstones are also for what was deleted before
+        raise UnknownQueryError(f"nothing was found about query {name}")
 
 
 @app.command()
@@ -158,7 +192,7 @@ def described(row: MemoryRow) -> dict[str, Any]:
         "query_id": row.query_id,
         "defense": row.defense,
         "step": row.step,
-        "as_of": moment.isoformat(timespec="milliseconds"),
+        "as_of": wire_time(moment),
         "answer": None,
         "support": None,
         "conflict": None,
@@ -185,19 +219,22 @@ def print_row(row: MemoryRow) -> None:
 
 def print_rows(rows: list[MemoryRow], total: int) -> None:
     """Print rows as a table."""
-    table = Table("query", "answer", "support", "conflict", "step", "as of", "partition", "offset")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("query", no_wrap=True)
+    table.add_column("answer", min_width=8, overflow="fold")
+    for name in ("support", "conflict", "snapshots"):
+        table.add_column(name, no_wrap=True, justify="right")
+    table.add_column("as of", min_width=len("12:00:00.000Z"))
     for row in rows:
         values = described(row)
         answer = values["answer"] if "damaged" not in values else f"({values['damaged']})"
         numbers = (values["support"], values["conflict"])
         table.add_row(
-            cell(row.query_id),
+            cell(row.query_id, limit=len(row.query_id)),
             cell(answer or ""),
             *("" if number is None else f"{number:.3f}" for number in numbers),
             str(row.step),
-            values["as_of"],
-            str(row.log_partition),
-            str(row.log_offset),
+            values["as_of"].replace("T", " "),  # may be told in two lines
         )
     stdout.print(table)
     if total > len(rows):
@@ -231,41 +268,3 @@ def publish_tombstones(settings: Settings, query: str) -> BrokerError | None:
     except BrokerError as error:
         return error
     return None
-
-
-def remainder(forgotten: Forgotten, *, compacted: bool, retracted: bool) -> list[str]:
-    """Say in sentences what is left of a forgotten query, and where."""
-    kept = []
-    if forgotten.cached_answers is None:
-        kept.append(
-            "cached model answers: the question is not on the watchlist; give it with --question"
-        )
-    if not compacted:
-        kept.append(
-            "the bytes of deleted rows in the database's files: another process was writing or "
-            "space was short; run the command again"
-        )
-    kept.append(
-        "published answers and attributions: tombstones were sent, the brokers delete the records "
-        "when they compact the topics or retention ends"
-        if retracted
-        else "published answers and attributions in their topics: --retract sends tombstones"
-    )
-    kept.append("search snapshots and dead letters in their topics, until their retention ends")
-    kept.append("exports, replay directories, logs of consumers and backups of the database")
-    kept.append(
-        "a watchlist file that still names the query brings it back, and so does a snapshot of "
-        "it that was not yet answered"
-    )
-    return kept
-
-
-def print_forgotten(forgotten: Forgotten, kept: list[str]) -> None:
-    """Print what was deleted and what was not."""
-    table = Table("deleted", "rows")
-    for name, rows in forgotten._asdict().items():
-        table.add_row(name.replace("_", " "), "not looked for" if rows is None else str(rows))
-    stdout.print(table)
-    stdout.print("not deleted:")
-    for sentence in kept:
-        stdout.print(f"- {sentence}", markup=False, highlight=False, soft_wrap=True)

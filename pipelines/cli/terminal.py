@@ -1,17 +1,28 @@
 """What the commands share when they print: consoles and text that cannot harm a terminal."""
 
 import json
+import os
+import sys
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 from unicodedata import category
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from schemas.errors import ConfigurationError
 
-stdout = Console()
+PIPED_COLUMNS = 1_000  # a pipe or a file has no edge at which ids and topics would be cut
+
+
+def columns() -> int | None:
+    """Width of tables where no terminal says it; None: the terminal, or COLUMNS, says it."""
+    return None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS
+
+
+stdout = Console(width=columns())
 stderr = Console(stderr=True)  # progress and errors; stdout stays clean for pipes
 
 # Control, format (bidirectional overrides), surrogate and private-use characters.
@@ -56,3 +67,21 @@ def print_json(value: Any) -> None:
     """Print a value as indented JSON on standard output."""
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     stdout.print_json(json.dumps(plain, default=str, ensure_ascii=False))
+
+
+def interactive() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
+def agree(question: str, deed: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone; `yes` was said beforehand with --yes.
+
+    A "no" ends the command with exit code 1. Raises ConfigurationError, which says what --yes
+    would do, where nobody can be asked.
+    """
+    if yes:
+        return
+    if not interactive():
+        raise ConfigurationError(f"give --yes to {deed}")
+    typer.confirm(printable(question, 500), abort=True, err=True)

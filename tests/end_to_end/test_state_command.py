@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from connectors.models.response_cache import CachedGenerator, ResponseCache
@@ -89,7 +90,7 @@ def test_show_decodes_one_query(database: str) -> None:
         "query_id": "q-mine",
         "defense": "radar",
         "step": 7,
-        "as_of": "2023-11-14T22:13:20.123+00:00",
+        "as_of": "2023-11-14T22:13:20.123Z",
         "answer": "Ada Lovelace",
         "support": 0.75,
         "conflict": 0.125,
@@ -112,6 +113,20 @@ def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:
     assert "q-mine" in text
     assert "q-other" not in text
     assert "1 of 2 queries" in text
+
+
+def test_show_cuts_no_id_where_the_terminal_is_narrow(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "who-won-the-womens-cup-in-2015"
+    engine = open_engine(database)
+    commit_fold(engine, None, replace(ROW, query_id=query))
+    engine.dispose()
+    monkeypatch.setattr("pipelines.cli.state.stdout", Console(width=80))
+    shown = run("show").stdout
+    assert query in shown
+    assert "snapshots" in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_show_survives_hostile_and_damaged_rows(database: str) -> None:
@@ -139,8 +154,10 @@ def test_export_and_import_through_files(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "export.jsonl"
-    assert "exported to" in run("export", "--out", file).stdout
-    assert run("export").stdout == file.read_text()
+    assert "4 rows exported to" in run("export", "--out", file).stdout
+    piped = run("export")
+    assert piped.stdout == file.read_text()
+    assert piped.stderr == "4 rows exported\n"
     assert not list(tmp_path.glob("*.part"))
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path / 'new.db'}")
     assert json.loads(run("import", file, "--json").stdout) == {"memory": 2, "watchlist": 2}
@@ -204,7 +221,35 @@ def test_forget_says_when_it_does_not_know_the_question(database: str) -> None:
     assert "not looked for" not in text
 
 
-def test_forget_asks_first(database: str) -> None:
+def test_forget_tells_of_a_query_that_was_never_there(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = refused(capsys, "forget", "nope", "--yes")
+    assert (code, said) == (1, "error: nothing was found about query 'nope'\n")
+    run("forget", "nope", "--yes", "--if-exists")
+
+
+def test_forget_offers_to_name_the_question_before_it_deletes(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: True)
+    assert "--question" in run("forget", "q-other", answer="n\n", exit_code=1).stderr
+    assert "--question" not in run("forget", "q-mine", answer="n\n", exit_code=1).stderr
+
+
+def test_forget_without_a_terminal_needs_a_yes(
+    database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: False)
+    assert refused(capsys, "forget", "q-mine") == (
+        2,
+        "error: give --yes to delete query 'q-mine'\n",
+    )
+    run("show", "q-mine")
+
+
+def test_forget_asks_first(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: True)
     run("forget", "q-mine", answer="n\n", exit_code=1)
     run("show", "q-mine")
     run("forget", "q-mine", answer="y\n")
