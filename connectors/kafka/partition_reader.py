@@ -30,11 +30,9 @@ class KafkaPartition:
     may lie beyond what has been folded. Connects on the first poll. Not thread-safe.
     """
 
-    def __init__(
-        self, options: KafkaOptions, partition: int, *, group: str, topic: str = SNAPSHOTS
-    ) -> None:
+    def __init__(self, options: KafkaOptions, partition: int, *, group: str) -> None:
         self._options = options
-        self._place = TopicPartition(options.topic(topic), partition)
+        self._place = TopicPartition(options.topic(SNAPSHOTS), partition)
         self._group = group
         self._consumer: KafkaConsumer | None = None
         self._epoch = ""
@@ -120,12 +118,12 @@ class KafkaPartition:
         self._drained = end is not None and self._next >= end
 
 
-def partition_offsets(options: KafkaOptions, topic: str = SNAPSHOTS) -> dict[int, tuple[int, int]]:
+def partition_offsets(options: KafkaOptions) -> dict[int, tuple[int, int]]:
     """Return every partition's first offset and the offset after its last, at this moment.
 
     Raises BrokerError, also when there is no such topic.
     """
-    name = options.topic(topic)
+    name = options.topic(SNAPSHOTS)
     consumer = open_consumer(options, group=None, max_records=POLL_RECORDS)
     try:
         with broker_errors(f"find the offsets of {name}"):

@@ -51,12 +51,11 @@ class KafkaLog:
         *,
         membership: Literal["assign", "group"] = "assign",
         partitions: Collection[int] = (),
-        topic: str = SNAPSHOTS,
     ) -> None:
         if partitions and membership == "group":
             raise ConfigurationError("in a group the broker gives the partitions: name none")
         self._options = options
-        self._topic = options.topic(topic)
+        self._topic = options.topic(SNAPSHOTS)
         self._wanted = frozenset(partitions)
         self._in_group = membership == "group"
         self._consumer: KafkaConsumer | None = None

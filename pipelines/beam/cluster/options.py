@@ -47,11 +47,6 @@ class Submission(Section):
             )
         return self
 
-    @property
-    def remote(self) -> bool:
-        """Whether workers may run on other machines than this one."""
-        return self.environment == "EXTERNAL"
-
 
 def arguments(submission: Submission, *, streaming: bool) -> list[str]:
     """Return the options as Beam's command line spells them.
