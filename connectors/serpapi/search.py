@@ -162,6 +162,7 @@ class SerpApiSearch:
                 self._options.first_pause_s, self._options.longest_pause_s
             ),
             stop=self._stop(progress),
+            before_sleep=self._count_retry,
             sleep=self._pause,
             reraise=True,
         )
@@ -213,14 +214,13 @@ class SerpApiSearch:
         enough = stop_after_attempt(self._options.attempts)
 
         def stop(state: RetryCallState) -> bool:
-            pause = state.upcoming_sleep
-            late = self._clock.monotonic() + pause >= progress.deadline
-            if enough(state) or late:
-                return True
-            self.counts.retries += 1
-            return False
+            late = self._clock.monotonic() + state.upcoming_sleep >= progress.deadline
+            return enough(state) or late
 
         return stop
+
+    def _count_retry(self, _: RetryCallState) -> None:
+        self.counts.retries += 1
 
     def _seconds_left(self, progress: _Progress) -> float:
         left = progress.deadline - self._clock.monotonic()
