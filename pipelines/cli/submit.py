@@ -125,7 +125,8 @@ def check_reach(settings: Settings, submission: Any, *, detach: bool) -> None:
             "workers on several machines cannot share an SQLite file: "
             "set `database` to postgresql://…, or run Python here with --environment LOOPBACK"
         )
-    if make_url(settings.database).password:
+    url = make_url(settings.database)
+    if url.password or any("password" in name for name in url.query):
         raise ConfigurationError(
             "the password in `database` would be sent with the job: "
             "leave it out, and set PGPASSWORD where the workers run"

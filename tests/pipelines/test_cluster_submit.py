@@ -104,7 +104,8 @@ def test_no_secret_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KAFKA_PASSWORD", "PGPASSWORD", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, canary)
     assert canary not in json.dumps(printed(*PORTABLE))
-    monkeypatch.setenv("RADARSTREAM_DATABASE", f"postgresql://r:{canary}@db/r")
-    message = refused(*PORTABLE)
-    assert "PGPASSWORD" in message
-    assert canary not in message
+    for url in (f"postgresql://r:{canary}@db/r", f"postgresql://r@db/r?password={canary}"):
+        monkeypatch.setenv("RADARSTREAM_DATABASE", url)
+        message = refused(*PORTABLE)
+        assert "PGPASSWORD" in message
+        assert canary not in message
