@@ -1,6 +1,6 @@
 """`radarstream backfill`: past periods through the search engine's date filter."""
 
-import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -8,9 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.table import Table
 
 from pipelines.build import shared_engine
-from pipelines.cli.terminal import make_directory, print_json, printable, stderr, stdout
+from pipelines.cli.terminal import (
+    agree,
+    cell,
+    make_directory,
+    print_json,
+    printable,
+    stderr,
+    stdout,
+)
 from pipelines.settings import Settings, load_settings
 from schemas.codec import outbox_record
 from schemas.errors import ConfigurationError
@@ -34,8 +43,11 @@ def backfill(
         Path | None, typer.Option(help="Snapshot file (.jsonl) instead of the topic.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be searched, and stop.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before spending.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Search for every query in every past period, and say beforehand what it costs.
 
@@ -47,9 +59,13 @@ def backfill(
     settings = load_settings(config)
     spans = periods(first, last, every, datetime.now(UTC).date())
     requests = chosen(watchlist, frozenset(query or ()))
+    if dry_run:
+        print_plan(planned(requests, spans, already_in(out)), as_json=as_json)
+        return
     with destination(settings, out) as (present, write):
         work = planned(requests, spans, present)
         if work.requests:
+            check_key(settings)
             confirm(work, len(present), yes)
         failed, spent = carried_out(settings, work, write)
     done = len(work.requests) - len(failed)
@@ -100,12 +116,46 @@ def confirm(work: "Backfill", present: int, yes: bool) -> None:
     there = f"; {present} snapshots are there already" if present else ""
     question = f"{len(work.requests)} searches, {work.credits} credits{there}"
     stderr.print(question, highlight=False)
-    if yes:
+    agree("Go on?", f"spend {work.credits} credits", yes=yes)
+
+
+def check_key(settings: Settings) -> None:
+    """Refuse, before anybody is asked, what could not search."""
+    from connectors.serpapi.client import SerpApiClient
+
+    try:
+        SerpApiClient(settings.search).close()
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error}; `radarstream ingest` publishes histories from files without a key"
+        ) from None
+
+
+def already_in(out: Path | None) -> frozenset[str]:
+    """Ids of the snapshots that a file holds; it is not created."""
+    from pipelines.job.backfilling import opened_history
+
+    if out is None or not out.is_file():
+        return frozenset()
+    with opened_history(out) as (present, _):
+        return present
+
+
+def print_plan(work: "Backfill", *, as_json: bool) -> None:
+    """Print how many searches every query would take."""
+    searches = Counter(request.query.id for request in work.requests)
+    cost = Counter[str]()
+    for request in work.requests:
+        cost[request.query.id] += request.pages
+    if as_json:
+        rows = [{"query": q, "searches": searches[q], "credits": cost[q]} for q in searches]
+        print_json({"searches": len(work.requests), "credits": work.credits, "queries": rows})
         return
-    if not sys.stdin.isatty():
-        raise ConfigurationError(f"{question}: give --yes to spend them")
-    if not typer.confirm("go on?", err=True):
-        raise typer.Exit(1)
+    table = Table("query", "searches", "credits")
+    for query, count in searches.items():
+        table.add_row(cell(query, limit=len(query)), str(count), str(cost[query]))
+    stdout.print(table)
+    stdout.print(f"{len(work.requests)} searches, {work.credits} credits", highlight=False)
 
 
 def carried_out(

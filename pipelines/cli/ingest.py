@@ -1,8 +1,7 @@
 """`radarstream ingest`: publish a search history to the topic that the continuous job reads."""
 
-from collections.abc import Iterator
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +40,10 @@ def ingest(
 
     settings = load_settings(config)
     source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
-    events = oldest_first(source)
+    snapshots, broken = sorted_out(source)
+    events = chain(
+        (outbox_record(snapshot, source=SOURCE) for snapshot in snapshots), map(as_it_is, broken)
+    )
     ensure_topics(settings.kafka)
     published = 0
     with KafkaSink(settings.kafka) as sink:
@@ -49,21 +51,23 @@ def ingest(
             sink.publish(some)
             published += len(some)
     topic = settings.kafka.topic(WIRE_SCHEMAS[SearchSnapshot].topic)
-    stdout.print(f"{published} records published to {topic}", highlight=False, markup=False)
+    fate = "it becomes a dead letter" if len(broken) == 1 else "they become dead letters"
+    dead = f" ({len(broken)} cannot be decoded: {fate})" if broken else ""
+    text = f"{published} records published to {topic}{dead}"
+    stdout.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def oldest_first(source: ReplayInput) -> Iterator[OutboxRecord]:
-    """Yield the events that publish a history: snapshots by event time, then what is broken."""
+def sorted_out(source: ReplayInput) -> tuple[list[SearchSnapshot], list[RawRecord]]:
+    """Return the snapshots of a history, oldest first, and the records that are none."""
     snapshots: list[SearchSnapshot] = []
-    broken: list[OutboxRecord] = []
+    broken: list[RawRecord] = []
     for record in source():
         try:
             snapshots.append(decode_record(record, limits=source.limits, now=None))
         except InputError:
-            broken.append(as_it_is(record))
+            broken.append(record)
     snapshots.sort(key=lambda snapshot: snapshot.observed_at)
-    yield from (outbox_record(snapshot, source=SOURCE) for snapshot in snapshots)
-    yield from broken
+    return snapshots, broken
 
 
 def as_it_is(record: RawRecord) -> OutboxRecord:

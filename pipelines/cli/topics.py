@@ -43,7 +43,7 @@ def print_topics(found: Sequence["Topic"], as_json: bool) -> None:
     else:
         table = Table()
         table.add_column("topic", no_wrap=True)
-        for name in ("", "partitions", "replication", "differs from the settings"):
+        for name in ("state", "partitions", "replication", "differs from the settings"):
             table.add_column(name, overflow="fold")
         for topic in found:
             table.add_row(

@@ -38,6 +38,7 @@ class Directory:
 
     def __init__(self, path: Path, service: SerpApiServer, bootstrap: str, prefix: str) -> None:
         self.path = path
+        self.key = KEY
         self.watchlist = path / "watchlist.yaml"
         self.watchlist.write_text(LIST)
         self.database = f"sqlite:///{path / 'state.sqlite'}"
@@ -65,7 +66,7 @@ log_level = "debug"
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         environment = {
             **os.environ,
-            "SERPAPI_KEY": KEY,
+            "SERPAPI_KEY": self.key,
             "NO_PROXY": "127.0.0.1",
             "PYTHONPATH": str(REPOSITORY),
         }
@@ -186,7 +187,7 @@ def test_backfill_to_a_file_asks_first_and_resumes(
     ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
     ask += ["--out", "history.jsonl"]
     assert directory.run(*ask) == 2
-    assert "6 credits" in directory.said()
+    assert "error: give --yes to spend 6 credits\n" in directory.said()
     assert service.requests == []
     service.replies.append(Reply(page(results(1, 10))))
     service.replies.extend([Reply({"error": "{key}"}, 400)])
@@ -205,6 +206,25 @@ def test_backfill_to_a_file_asks_first_and_resumes(
     engine.dispose()
     assert directory.holds_the_key() == []
     assert KEY not in directory.said()
+
+
+def test_a_backfill_shows_its_plan_and_misses_its_key_before_it_asks(
+    directory: Directory, service: SerpApiServer
+) -> None:
+    ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
+    ask += ["--out", "history.jsonl"]
+    directory.key = ""
+    assert directory.run(*ask, "--dry-run", "--json") == 0
+    plan = json.loads((directory.path / "out").read_text())
+    assert (plan["searches"], plan["credits"]) == (4, 6)
+    assert sum(query["credits"] for query in plan["queries"]) == 6
+    assert not (directory.path / "history.jsonl").exists()
+    assert directory.run(*ask, "--dry-run") == 0
+    assert "4 searches, 6 credits" in directory.said()
+    assert directory.run(*ask) == 2
+    assert "SERPAPI_KEY is not set; `radarstream ingest` publishes" in directory.said()
+    assert "--yes" not in directory.said()
+    assert service.requests == []
 
 
 def test_the_schema_is_printed(directory: Directory) -> None:
