@@ -8,8 +8,10 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, codec
+from kafka.admin import MemberToRemove
 from kafka.errors import (
     AuthorizationError,
+    FencedInstanceIdError,
     InvalidTopicError,
     KafkaConfigurationError,
     KafkaError,
@@ -29,9 +31,7 @@ FETCH_BYTES = 16 * 2**20  # of one answer; kafka-python holds one and has one un
 PARTITION_FETCH_BYTES = 2 * 2**20
 FETCH_WAIT_MS = 500
 POLL_RECORDS = 64  # records decoded at once
-POLL_INTERVAL_S = 30 * 60.0  # a batch of model calls may take many minutes
-SESSION_S = 45.0  # a worker that died is noticed after this long; heartbeats have their own thread
-HEARTBEAT_S = 3.0
+HEARTBEAT_S = 3.0  # at most; they have a thread of their own, so a long batch does not stop them
 BATCH_BYTES = 2**18  # records of one partition that are compressed together
 LINGER_MS = 5
 NAP_S = 0.05  # between two questions to a broker that has nothing for us
@@ -51,15 +51,36 @@ WRONG_SETTINGS = (
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-def open_consumer(options: KafkaOptions, *, group: str | None, max_records: int) -> KafkaConsumer:
-    """Connect a consumer. Raises BrokerError, ConfigurationError."""
-    return _opened(KafkaConsumer, consumer_arguments(options, group, max_records))
+def open_consumer(
+    options: KafkaOptions, *, group: str | None, max_records: int, worker: str = ""
+) -> KafkaConsumer:
+    """Connect a consumer, as the static member `worker` of its group when that is given (KIP-345).
+
+    Raises BrokerError, ConfigurationError.
+    """
+    arguments = consumer_arguments(options, group, max_records)
+    return _opened(KafkaConsumer, arguments | {"group_instance_id": worker or None})
 
 
 def close_consumer(consumer: KafkaConsumer) -> None:
     """Disconnect without a commit; that a broker is not there to hear it is no error."""
     with suppress(KafkaError, OSError):
         consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+
+
+def leave_group(options: KafkaOptions) -> None:
+    """Take a worker with a name of its own out of its group, or else its partitions wait for it.
+
+    Closing a consumer does this for workers without a name only. What fails is left to the session
+    timeout.
+    """
+    with suppress(BrokerError, ConfigurationError, KafkaError, OSError):
+        admin = open_admin(options)
+        try:
+            named = MemberToRemove(group_instance_id=options.worker)
+            admin.remove_group_members(options.group, [named])
+        finally:
+            admin.close()
 
 
 def existing_partitions(consumer: KafkaConsumer, topic: str) -> list[int]:
@@ -107,6 +128,8 @@ def broker_errors(action: str) -> Iterator[None]:
     """
     try:
         yield
+    except FencedInstanceIdError as error:
+        raise ConfigurationError(f"cannot {action}: another worker has our kafka.worker") from error
     except WRONG_SETTINGS as error:
         raise ConfigurationError(f"cannot {action}: {_words(error)}") from error
     except (KafkaError, OSError) as error:
@@ -134,6 +157,7 @@ def consumer_arguments(
     options: KafkaOptions, group: str | None, max_records: int
 ) -> dict[str, Any]:
     """Return what a consumer takes: nothing is committed or created unless it is asked for."""
+    heartbeat_s = min(HEARTBEAT_S, options.session_timeout_s / 3)
     return connection_arguments(options) | {
         "group_id": group,
         "enable_auto_commit": False,
@@ -142,9 +166,9 @@ def consumer_arguments(
         "allow_auto_create_topics": False,
         "check_crcs": True,
         "max_poll_records": max_records,
-        "max_poll_interval_ms": int(POLL_INTERVAL_S * 1000),
-        "session_timeout_ms": int(SESSION_S * 1000),
-        "heartbeat_interval_ms": int(HEARTBEAT_S * 1000),
+        "max_poll_interval_ms": int(options.poll_interval_s * 1000),
+        "session_timeout_ms": int(options.session_timeout_s * 1000),
+        "heartbeat_interval_ms": int(heartbeat_s * 1000),
         "fetch_min_bytes": 1,
         "fetch_max_wait_ms": FETCH_WAIT_MS,
         # A first record larger than either is still returned (KIP-74).

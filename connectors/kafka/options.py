@@ -47,7 +47,24 @@ class KafkaOptions(Section):
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     username: str = ""
     password_variable: str = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
-    group: Annotated[str, Field(min_length=1)] = "radarstream"
+    group: Annotated[
+        str, Field(min_length=1, description="consumer group; default: topic_prefix + radarstream")
+    ] = Field(default_factory=lambda given: f"{given.get('topic_prefix', '')}radarstream")
+    worker: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9._-]{0,200}$",
+            description="with job.membership group: a name that only this worker has and keeps when"
+            " it is restarted; it then gets its partitions back at once",
+        ),
+    ] = ""
+    session_timeout_s: Annotated[
+        float, Field(ge=1.0, description="a worker of a group is dead when silent for so long")
+    ] = 45.0
+    poll_interval_s: Annotated[
+        float,
+        Field(ge=1.0, description="one of a group whose batch lasts longer loses its partitions"),
+    ] = 600.0
     partitions: Annotated[int, Field(ge=1, description="of a topic that we create")] = 8
     replication: Annotated[int, Field(ge=1, description="of a topic that we create")] = 1
     retention_hours: Annotated[int, Field(ge=1, description="of a topic that we create")] = 24 * 7
@@ -62,6 +79,12 @@ class KafkaOptions(Section):
     def _delivery_outlasts_a_request(self) -> Self:
         if self.delivery_timeout_s < self.request_timeout_s + 1.0:
             raise ValueError("delivery_timeout_s must be at least request_timeout_s + 1")
+        return self
+
+    @model_validator(mode="after")
+    def _polls_may_be_rarer_than_heartbeats(self) -> Self:
+        if self.poll_interval_s < self.session_timeout_s:
+            raise ValueError("poll_interval_s must be at least session_timeout_s")
         return self
 
     @property

@@ -16,6 +16,7 @@ from connectors.kafka.clients import (
     broker_errors,
     close_consumer,
     existing_partitions,
+    leave_group,
     open_consumer,
     patient_poll,
 )
@@ -117,16 +118,22 @@ class KafkaLog:
 
     def close(self) -> None:
         """Disconnect; in a group, the others get the partitions at once."""
-        consumer, self._consumer = self._consumer, None
-        self._fetched.clear()
-        if consumer is not None:
-            close_consumer(consumer)
+        member = self._in_group and self._consumer is not None
+        self._disconnect()
+        if member and self._options.worker:
+            leave_group(self._options)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _disconnect(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        self._fetched.clear()
+        if consumer is not None:
+            close_consumer(consumer)
 
     @contextmanager
     def _connected(self, action: str) -> Iterator[KafkaConsumer]:
@@ -139,12 +146,16 @@ class KafkaLog:
         except (BrokerError, ConfigurationError) as error:
             # Out of the group only for now: the same consumer joins again in its next poll.
             if not isinstance(error.__cause__, (CommitFailedError, RebalanceInProgressError)):
-                self.close()
+                self._disconnect()
             raise
 
     def _connect(self) -> None:
-        group = self._options.group
-        consumer = open_consumer(self._options, group=group, max_records=POLL_RECORDS)
+        consumer = open_consumer(
+            self._options,
+            group=self._options.group,
+            max_records=POLL_RECORDS,
+            worker=self._options.worker if self._in_group else "",
+        )
         self._consumer = consumer
         self._heard = monotonic()
         with broker_errors(f"find the partitions of {self._topic}"):

@@ -21,7 +21,12 @@ class AlertSettings(Section):
     queries: Annotated[tuple[str, ...], Field(description="only these; empty means all")] = ()
     tags: Annotated[tuple[str, ...], Field(description="only with one of these")] = ()
     group: Annotated[
-        str, Field(min_length=1, description="consumer group that remembers what was delivered")
+        str,
+        Field(
+            min_length=1,
+            description="consumer group that remembers what was delivered; default: kafka.group"
+            " + -alerts",
+        ),
     ] = "radarstream-alerts"
     start: Annotated[
         Literal["latest", "beginning"],

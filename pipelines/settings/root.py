@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from connectors.kafka.options import KafkaOptions
 from connectors.serpapi.options import SerpApiOptions
@@ -53,6 +53,14 @@ class BatchSettings(Section):
     queries: Annotated[int, Field(ge=1, description="queries defended in lockstep")] = 16
 
 
+def in_own_group(alerts: AlertSettings, others: ValidationInfo) -> AlertSettings:
+    """Derive the group of the alerts from the job's, which differs between topic prefixes."""
+    kafka = others.data.get("kafka")
+    if "group" in alerts.model_fields_set or kafka is None:
+        return alerts
+    return alerts.model_copy(update={"group": f"{kafka.group}-alerts"})
+
+
 class Settings(Section):
     """Everything a run can be told."""
 
@@ -70,4 +78,6 @@ class Settings(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
     search: SerpApiOptions = SerpApiOptions()
     watch: WatchSettings = WatchSettings()
-    alerts: AlertSettings = AlertSettings()
+    alerts: Annotated[AlertSettings, AfterValidator(in_own_group), Field(validate_default=True)] = (
+        AlertSettings()
+    )

@@ -1,5 +1,7 @@
 """Brokers that die under load, and workers that come and go."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,12 +14,22 @@ from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink
 from connectors.kafka.source import KafkaLog
 from connectors.kafka.topics import ensure_topics
-from schemas.errors import BrokerError
+from schemas.errors import BrokerError, ConfigurationError
 from schemas.records import RawRecord
 from tests.brokers import Broker, by_key, event, read
 
 EVENTS = 600
 RESTARTS = 3
+MEMBER = """
+import sys
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.source import KafkaLog
+log = KafkaLog(KafkaOptions.model_validate_json(sys.argv[1]), membership="group")
+while True:
+    log.poll(max_records=9, max_bytes=2**20, timeout_s=0.2)
+    if log.partitions():
+        print("joined", flush=True)
+"""
 
 
 @pytest.fixture
@@ -155,3 +167,39 @@ def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaO
             other.join()
     with KafkaLog(published, partitions=(lost,)) as log:
         assert len(read(log, counts[lost])) == counts[lost]
+
+
+def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(
+    published: KafkaOptions,
+) -> None:
+    named = published.model_copy(update={"worker": "w-1"})
+    arguments = [sys.executable, "-c", MEMBER, named.model_dump_json()]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as killed:
+        try:
+            assert killed.stdout and killed.stdout.readline() == "joined\n"
+        finally:
+            killed.kill()
+    started = time.monotonic()
+    with KafkaLog(named, membership="group") as log:
+        read(log, 60)
+    assert time.monotonic() - started < published.session_timeout_s / 3
+
+
+def test_a_named_worker_that_stops_hands_its_partitions_over(published: KafkaOptions) -> None:
+    first = KafkaLog(published.model_copy(update={"worker": "w-1"}), membership="group")
+    read(first, 60)
+    first.close()
+    started = time.monotonic()
+    with KafkaLog(published.model_copy(update={"worker": "w-2"}), membership="group") as second:
+        read(second, 60)
+    assert time.monotonic() - started < published.session_timeout_s / 3
+
+
+def test_of_two_workers_with_one_name_the_older_one_ends(published: KafkaOptions) -> None:
+    named = published.model_copy(update={"worker": "w-1"})
+    with KafkaLog(named, membership="group") as older, KafkaLog(named, membership="group") as newer:
+        held = read(older, 60)
+        read(newer, 60)
+        with pytest.raises(ConfigurationError, match="another worker has our kafka.worker"):
+            older.commit({r.log.partition: r.log.offset + 1 for r in held if r.log})
+        assert newer.partitions() == {0, 1, 2}

@@ -200,3 +200,17 @@ def test_the_example_settings_are_valid(file: Path) -> None:
     settings = load_settings(file)
     assert f'profile = "{settings.profile}"' in file.read_text()
     build_defense(settings.defense.name, settings.defense.options)
+
+
+def test_groups_differ_between_topic_prefixes(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text('[kafka]\ntopic_prefix = "staging."\n[alerts]\ntags = ["a"]\n')
+    staging = load_settings(config)
+    assert (staging.kafka.group, staging.alerts.group) == (
+        "staging.radarstream",
+        "staging.radarstream-alerts",
+    )
+    config.write_text('[kafka]\ngroup = "own"\n[alerts]\ngroup = "told"\n')
+    own = load_settings(config)
+    assert (own.kafka.group, own.alerts.group) == ("own", "told")
+    assert load_settings(None).alerts.group == "radarstream-alerts"
