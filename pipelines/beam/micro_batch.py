@@ -56,9 +56,7 @@ class MicroBatch:
             if self.translated is None:
                 self._pipeline().run().wait_until_finish()
             else:
-                run = FnApiRunner().run_via_runner_api(
-                    copy.deepcopy(self.translated), self.options
-                )
+                run = FnApiRunner().run_via_runner_api(copy.deepcopy(self.translated), self.options)
                 run.wait_until_finish()
         finally:
             del SLOTS[self.number]
