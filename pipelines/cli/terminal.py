@@ -10,6 +10,7 @@ from unicodedata import category
 
 import typer
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
 from schemas.errors import ConfigurationError
@@ -64,9 +65,11 @@ def make_directory(directory: Path) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON on standard output."""
+    """Print a value as indented JSON on standard output; what is not printable is escaped."""
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    stdout.print_json(json.dumps(plain, default=str, ensure_ascii=False))
+    text = json.dumps(plain, default=str, ensure_ascii=False, indent=2)
+    safe = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    stdout.print(JSONHighlighter()(Text(safe)), soft_wrap=True)
 
 
 def interactive() -> bool:
