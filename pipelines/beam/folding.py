@@ -8,6 +8,7 @@ compare-and-set on the row's step. No Beam here: `graph` wraps it.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Engine
@@ -19,6 +20,7 @@ from pipelines.beam.elements import Ready
 from pipelines.beam.model_stages import unavailable
 from pipelines.guard import Guard
 from schemas.codec import dead_letter, decode_state, encode_state, outbox_record
+from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from schemas.memory import Memory
@@ -26,6 +28,7 @@ from schemas.records import LogPosition, OutboxRecord, RawRecord
 from schemas.snapshot import SearchSnapshot
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
+QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
 Outcome = AnswerEvent | DeadLetter
 
 
@@ -104,17 +107,37 @@ def next_to_fold(progress: Progress, log_epoch: str) -> Ready | None:
         ready = progress.waiting.popleft()
         as_of_ms = ready.observed.snapshot.observed_at_ms
         position = log_position(ready, log_epoch)
-        match order_decision(
-            progress.current, as_of_ms, position.epoch, position.partition, position.offset
-        ):
+        row = progress.current
+        match order_decision(row, as_of_ms, position.epoch, position.partition, position.offset):
             case "fold":
                 return ready
             case "late":
-                error = InputError(ReasonClass.LATE, "older than what has been folded")
+                error = InputError(ReasonClass.LATE, lateness(ready.observed.snapshot, row))
                 park(progress, dead_letter(ready.observed.record, error), ready)
             case "replayed":
                 pass
     return None
+
+
+def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
+    """Say by how much a snapshot is late.
+
+    Depends on the record and the row alone: what is folded again after a crash is the same letter.
+    """
+    query_id = "".join(c if c.isprintable() else " " for c in snapshot.query.id)
+    name = query_id if len(query_id) <= QUERY_CHARACTERS else query_id[:QUERY_CHARACTERS] + "…"
+    return (
+        f"observed {wire_time(snapshot.observed_at)}, but query {name} has answered up to "
+        f"{time_of(row.as_of_ms) if row else 'now'}"
+    )
+
+
+def time_of(milliseconds: int) -> str:
+    """Write a row's event time; one that no calendar has, in a damaged row, as it stands."""
+    try:
+        return wire_time(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))
+    except OverflowError:
+        return f"{milliseconds} ms"
 
 
 def log_position(ready: Ready, log_epoch: str) -> LogPosition:

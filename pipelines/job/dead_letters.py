@@ -14,6 +14,7 @@ from schemas.records import Limits
 
 REPLAY_HEADER = "radarstream-replay-of"
 ANY_SIZE = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
+DECODED = frozenset({ReasonClass.LATE, ReasonClass.MODEL_UNAVAILABLE})  # what a snapshot can meet
 Disposition = Literal["poison", "outage"]
 
 
@@ -120,6 +121,20 @@ def replay_key(letter: Letter) -> str:
         return decode_snapshot(letter.payload, limits=ANY_SIZE, now=None).query.id
     except InputError:
         return letter.content.source
+
+
+def query_of(letter: DeadLetter) -> str | None:
+    """Return the query's id of a record that was decoded before it came to nothing, else None.
+
+    Records that cannot be decoded may come in great numbers, and are not tried again.
+    """
+    if letter.reason not in DECODED:
+        return None
+    try:
+        payload = b64decode(letter.payload_base64, validate=True)
+        return decode_snapshot(payload, limits=ANY_SIZE, now=None).query.id
+    except (InputError, ValueError):
+        return None
 
 
 def replay_headers(letter: Letter) -> tuple[tuple[str, bytes], ...]:

@@ -27,8 +27,9 @@ EventDict = MutableMapping[str, Any]
 # fmt: off
 KEYS: Final = frozenset((
     "event", "level", "timestamp", "logger", "thread", "version", "signal",
-    "query_id", "step", "snapshot_id", "source", "position",
-    "topic", "partition", "partitions", "offset", "next_offset", "epoch", "lag",
+    "query_id", "step", "snapshot_id", "letter_id", "source", "position",
+    "topic", "partition", "partitions", "group", "offset", "next_offset", "epoch",
+    "lag",
     "error", "causes", "frames", "detail", "reason", "disposition", "failure",
     "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
     "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",

@@ -7,8 +7,10 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from pipelines.job.dead_letters import query_of
 from pipelines.job.health import Health
 from pipelines.job.metrics import JobMetrics
+from schemas.codec import envelope
 from schemas.errors import BrokerError
 from schemas.events import AnswerEvent, DeadLetter
 from schemas.records import RawRecord
@@ -70,7 +72,9 @@ class Observer:
                 self.answered(outcome)
             else:
                 self.log.warning(
-                    "parked",
+                    "dead_letter",
+                    letter_id=envelope(outcome).id,
+                    query_id=query_of(outcome),
                     reason=outcome.reason.value,
                     disposition=outcome.disposition,
                     source=outcome.source,

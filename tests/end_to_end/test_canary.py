@@ -133,7 +133,7 @@ def test_no_secret_and_no_document_text_comes_out(
         variables["RADARSTREAM_TELEMETRY__LOG_LEVEL"] = "debug"
         with running_job(options, tmp_path, **variables) as job:
             job.wait_for("answered", 3)
-            job.wait_for("parked", len(bad()))
+            job.wait_for("dead_letter", len(bad()))
             own_broker.save()
             own_broker.kill()
             job.wait_for("trying again")

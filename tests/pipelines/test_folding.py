@@ -16,9 +16,10 @@ from defenses.radar import Radar
 from defenses.registry import build_defense
 from pipelines.beam import folding
 from pipelines.beam.elements import Observed, Ready
-from pipelines.beam.folding import fold_queries
+from pipelines.beam.folding import fold_queries, time_of
 from pipelines.guard import Guard
 from schemas.codec import decode_dead_letter, decode_state, encode
+from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from schemas.events import AnswerEvent
 from schemas.records import OutboxRecord, RawRecord
@@ -185,6 +186,25 @@ def test_a_late_snapshot_alone_is_parked_without_touching_the_row(engine: Engine
     assert fold(engine, {"cup": [early]}, epoch="another input") == []
     assert letters(engine) == [(ReasonClass.LATE, "poison", 1)]
     assert row(engine) == before
+
+
+def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: Engine) -> None:
+    query = "a\u202e\n" + "x" * 100
+    early, *rest = story(query)
+    fold(engine, {query: rest})
+    for _ in range(2):
+        fold(engine, {query: [early]}, epoch="another input")
+    dead = [r for r in outbox(engine) if r.topic == "snapshots.deadletter"]
+    assert len({record.event_id for record in dead}) == 1
+    detail = decode_dead_letter(dead[0].data).detail
+    times = [wire_time(r.observed.snapshot.observed_at) for r in (early, rest[-1])]
+    assert detail == (
+        f"observed {times[0]}, but query a  {'x' * 61}… has answered up to {times[1]}"
+    )
+
+
+def test_the_time_of_a_damaged_row_ends_nothing() -> None:
+    assert time_of(2**62) == f"{2**62} ms"
 
 
 def test_an_outage_for_one_query_parks_only_that(engine: Engine, other_engine: Engine) -> None:

@@ -165,7 +165,7 @@ def test_an_exception_being_handled_is_found(lines: Lines) -> None:
 
 
 def test_a_refused_record_is_told_by_its_reason(lines: Lines) -> None:
-    structlog.get_logger().warning("parked", error=InputError(ReasonClass.LATE, PHRASE))
+    structlog.get_logger().warning("dead_letter", error=InputError(ReasonClass.LATE, PHRASE))
     assert lines()[0]["reason"] == "late"
 
 

@@ -1,6 +1,7 @@
 """What the job tells logs, metrics and health about itself."""
 
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,9 +12,11 @@ from structlog.testing import CapturingLogger
 from pipelines.job.health import Health
 from pipelines.job.metrics import JobMetrics
 from pipelines.job.observing import Observer
+from schemas.codec import encode, envelope
 from schemas.errors import BrokerError, ReasonClass
 from schemas.events import AnswerEvent, DeadLetter
 from schemas.records import LogPosition, RawRecord
+from tests.builders import make_snapshot
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT
 
 NOW = OBSERVED_AT + timedelta(seconds=90)
@@ -37,7 +40,13 @@ def observing(health: Health, log: CapturingLogger) -> Callable[..., Observer]:
 
 
 def checks(health: Health) -> object:
-    return health.readiness()["checks"]
+    return {name: passed for name, passed in made(health).items() if name != "partitions"}
+
+
+def made(health: Health) -> Mapping[str, bool]:
+    found = health.readiness()["checks"]
+    assert isinstance(found, dict)
+    return found
 
 
 def test_a_database_that_is_away_while_its_outbox_is_counted_ends_nothing(
@@ -55,11 +64,31 @@ def test_a_database_that_is_away_while_its_outbox_is_counted_ends_nothing(
     assert checks(health) == {"broker": False, "database": False, "models": False}
 
 
+def test_a_dead_letter_is_logged_with_its_id_and_the_query_if_it_is_known(
+    observing: Callable[..., Observer], log: CapturingLogger
+) -> None:
+    snapshot = make_snapshot(["Rex won."], query_id="cup")
+    late = replace(
+        DEAD_LETTER,
+        reason=ReasonClass.LATE,
+        payload_base64=b64encode(encode(snapshot)).decode(),
+    )
+    junk = replace(late, payload_base64="?")
+    observing().outcomes([late, DEAD_LETTER, junk], NOW)
+    logged = [(call.args[0], call.kwargs) for call in log.calls]
+    assert [event for event, _ in logged] == ["dead_letter"] * 3
+    assert [said["query_id"] for _, said in logged] == ["cup", None, None]
+    assert [said["letter_id"] for _, said in logged] == [
+        envelope(letter).id for letter in (late, DEAD_LETTER, junk)
+    ]
+
+
 def test_an_error_counts_against_what_failed(
     observing: Callable[..., Observer], health: Health
 ) -> None:
     observer = observing()
     observer.polled([RECORD], {0: 0})
+    observer.assigned(frozenset({0}))
     observer.published(1)
     observer.outcomes([ANSWER], NOW)
     assert health.ready
@@ -93,3 +122,30 @@ def test_a_defect_is_told_with_its_record_and_its_exception(
     [call] = log.calls
     assert call.method_name == "error"
     assert call.kwargs == {"source": "e/t/0", "position": 7, "error": defect}
+
+
+def test_a_worker_without_partitions_says_so_until_it_has_some(
+    observing: Callable[..., Observer], health: Health, log: CapturingLogger
+) -> None:
+    observer, seconds = observing(), [0.0]
+    observer.now, observer.group = lambda: seconds[0], "g"
+    observer.since = observer.told = 0.0
+    assigned = observer.metrics.registry.get_sample_value
+    for seconds[0] in range(26):
+        observer.polled([], {})
+        observer.assigned(frozenset())
+    assert (made(health)["broker"], made(health)["partitions"]) == (True, False)
+    assert assigned("radarstream_assigned_partitions") == 0
+    for seconds[0] in range(26, 50):
+        observer.assigned(frozenset({2, 0}))
+    observer.assigned(frozenset({2}))
+    assert made(health)["partitions"]
+    assert assigned("radarstream_assigned_partitions") == 1
+    said = [(call.args[0], call.kwargs) for call in log.calls]
+    assert said == [
+        ("waiting_for_partitions", {"group": "g", "seconds": 10}),
+        ("waiting_for_partitions", {"group": "g", "seconds": 20}),
+        ("running", {"state": "ready"}),
+        ("partitions_assigned", {"group": "g", "partitions": [0, 2]}),
+        ("partitions_assigned", {"group": "g", "partitions": [2]}),
+    ]
