@@ -64,7 +64,7 @@ class KafkaOptions(Section):
     poll_interval_s: Annotated[
         float,
         Field(ge=1.0, description="one of a group whose batch lasts longer loses its partitions"),
-    ] = 600.0
+    ] = 1_200.0
     partitions: Annotated[int, Field(ge=1, description="of a topic that we create")] = 8
     replication: Annotated[int, Field(ge=1, description="of a topic that we create")] = 1
     retention_hours: Annotated[int, Field(ge=1, description="of a topic that we create")] = 24 * 7
