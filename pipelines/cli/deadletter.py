@@ -1,5 +1,6 @@
 """`radarstream deadletter`: list, inspect and replay records that led to no answer."""
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from connectors.files.lines import read_lines
@@ -15,7 +17,7 @@ from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink, Message
 from connectors.kafka.topic_reader import Start, TopicReader
 from pipelines.cli.moments import moment
-from pipelines.cli.terminal import cell, print_json, print_path, printable, stderr, stdout
+from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
 from pipelines.job.dead_letters import (
     Disposition,
     Letter,
@@ -38,15 +40,24 @@ from schemas.snapshot import SearchSnapshot
 
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 DEAD_LETTERS = WIRE_SCHEMAS[DeadLetter].topic
-SHORT_ID = 12
+SHORT_ID = 8
+ID_HELP = "A dead letter's id, as `deadletter list` shows it; may be shortened."
+IDS_HELP = "Ids of dead letters, which may be shortened; default: all of an outage."
 SHOWN_CHARACTERS = 2_000
+EPOCH = re.compile(r"^[^/]*/(?=[^/]+/[0-9]+$)")
 SKEW = timedelta(minutes=10)  # clocks of those who write to the topics may differ this much
 
 app = typer.Typer(help="Records that led to no answer: list, show, replay.", no_args_is_help=True)
 
 Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
 File = Annotated[Path | None, typer.Option(help="Read a replay's deadletter.jsonl instead.")]
-Reason = Annotated[ReasonClass | None, typer.Option(help="Only with this reason.")]
+Reason = Annotated[
+    ReasonClass | None,
+    typer.Option(
+        metavar="REASON",
+        help="Only with this reason, one of: " + ", ".join(reason.value for reason in ReasonClass),
+    ),
+]
 Fault = Annotated[Disposition | None, typer.Option(help="Whose fault: the record's or a model's.")]
 Since = Annotated[str | None, typer.Option(help="Only since a time such as 2025-06-01 or 2d.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -75,7 +86,7 @@ def list_letters(
 
 @app.command()
 def show(
-    letter_id: Annotated[str, typer.Argument(metavar="ID", help="May be shortened.")],
+    letter_id: Annotated[str, typer.Argument(metavar="ID", help=ID_HELP)],
     config: Config = None,
     file: File = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write the original bytes, only.")] = False,
@@ -94,12 +105,13 @@ def show(
     for name, value in letter.plain().items():
         line = cell(f"{name}: {'' if value is None else value}", limit=500)
         stdout.print(line, soft_wrap=True, highlight=False)
+    stdout.print("\nrecord:", highlight=False)
     stdout.print(cell(start, "dim", SHOWN_CHARACTERS), soft_wrap=True, highlight=False)
 
 
 @app.command()
 def replay(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help=IDS_HELP)] = None,
     config: Config = None,
     reason: Reason = None,
     disposition: Fault = None,
@@ -117,19 +129,33 @@ def replay(
         disposition = "outage"
     kafka = load_settings(config).kafka
     selection = LetterSelection(tuple(ids or ()), reason, disposition, since_when(since))
-    letters = [x for x in distinct(letters_of_topic(kafka)) if selection.admits(x)]
+    everything = list(distinct(letters_of_topic(kafka)))
+    letters = [x for x in everything if selection.admits(x)]
     for letter_id in selection.ids:
         only_one([x for x in letters if x.id.startswith(letter_id)], letter_id)
     plan = plan_replay(letters, replayed_before(kafka, letters), max_attempts)
-    if plan.publish and not yes:
+    if plan.publish:
         reasons = Counter(letter.content.reason.value for letter in plan.publish)
         told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        typer.confirm(f"Publish {told} to {kafka.topic(SNAPSHOTS)} again?", abort=True, err=True)
+        deed = f"publish {told} to {kafka.topic(SNAPSHOTS)} again"
+        agree(f"P{deed[1:]}?", deed, yes=yes)
     with KafkaSink(kafka) as sink:
         sink.send(
             [Message(SNAPSHOTS, replay_key(x), x.payload, replay_headers(x)) for x in plan.publish]
         )
+    if not letters:
+        stderr.print(left_alone(everything), highlight=False, soft_wrap=True)
     print_plan(plan, as_json=as_json)
+
+
+def left_alone(letters: Iterable[Letter]) -> str:
+    """Say why a replay has nothing to do."""
+    faults = Counter(letter.content.disposition for letter in letters)
+    if not faults:
+        return "there are no dead letters"
+    told = ", ".join(f"{count} {printable(fault)}" for fault, count in faults.most_common())
+    name = printable(faults.most_common(1)[0][0])
+    return f"left alone: {told}; name an id or give --disposition {name}"
 
 
 def since_when(since: str | None) -> datetime | None:
@@ -197,20 +223,28 @@ def write_raw(letter: Letter, out: Path | None) -> None:
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print a table."""
-    names = ("id", "written", "reason", "fault", "source", "position", "tries", "detail")
-    table = Table(*names, title=f"{len(rows)} dead letters")
+    table = Table(title=f"{len(rows)} dead letters", box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("id", "written", "reason", "disposition", "record", "tries"):
+        table.add_column(name, no_wrap=name != "record", overflow="fold")
+    table.add_column("detail", min_width=10, overflow="fold")
     for row in rows:
         table.add_row(
             row["id"][:SHORT_ID],
-            cell((row["written_at"] or "")[:19].replace("T", " ")),
+            cell(
+                (row["written_at"] or "")[len("2025-") : len("2025-06-01T12:00")].replace("T", " ")
+            ),
             cell(row["reason"]),
             cell(row["disposition"]),
-            cell(row["source"]),
-            str(row["position"]),
+            cell(record_of(row), limit=100),
             str(row["attempts"]),
             cell(row["detail"], limit=200),
         )
     stdout.print(table)
+
+
+def record_of(row: dict[str, Any]) -> str:
+    """Name a record without the epoch of its log, which `deadletter show` has in full."""
+    return f"{EPOCH.sub('', row['source'])}@{row['position']}"
 
 
 def print_plan(plan: ReplayPlan, *, as_json: bool) -> None:

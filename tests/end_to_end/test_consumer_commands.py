@@ -17,6 +17,7 @@ from threading import Thread
 from unicodedata import category
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from connectors.kafka.options import KafkaOptions
@@ -24,6 +25,7 @@ from connectors.kafka.sink import KafkaSink, Message
 from connectors.kafka.topic_reader import TopicReader, TopicRecord
 from connectors.kafka.topics import ensure_topics
 from pipelines.cli.app import app, main
+from pipelines.cli.deadletter import print_rows
 from pipelines.cli.moments import moment
 from schemas.codec import encode, outbox_record, structured
 from schemas.errors import BrokerError, ConfigurationError, ReasonClass
@@ -435,11 +437,16 @@ def test_dead_letters_are_listed_and_shown(site: Site) -> None:
     ]:
         shown = run("deadletter", "list", *config, *options, "--json").stdout
         assert len(json.loads(shown)) == count, options
-    assert "2 dead letters" in run("deadletter", "list", *config).stdout
+    table = run("deadletter", "list", *config).stdout
+    assert "2 dead letters" in table
+    assert "search.snapshots/0@2" in table
+    assert "epoch" not in table
+    assert rows[1]["id"][:8] in table
     poison = rows[1]["id"]
     shown = run("deadletter", "show", poison[:8], *config).stdout
     assert poison in shown
     assert "because of 2" in shown
+    assert "\n\nrecord:\n" in shown
     assert "{[2J\ufffd rest" in shown
     assert "\x1b" not in shown
     raw = CliRunner().invoke(app, ["deadletter", "show", poison, *map(str, config), "--raw"])
@@ -487,7 +494,53 @@ def test_a_replay_that_broke_off_goes_on(site: Site) -> None:
     assert done["replayed_before"] == [rows[0]["id"]]
 
 
-def test_a_replay_asks_first(site: Site) -> None:
+def test_a_replay_of_nothing_says_what_it_left_alone(site: Site) -> None:
+    replay = ("deadletter", "replay", "--config", site.config)
+    assert "there are no dead letters" in run(*replay).stderr
+    site.publish(*[letter(position, POISON, b"{") for position in range(3)])
+    assert run(*replay).stderr == (
+        "left alone: 3 poison; name an id or give --disposition poison\n"
+    )
+    assert site.records("search.snapshots") == []
+
+
+def test_a_replay_without_a_terminal_needs_a_yes(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: False)
+    site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
+    assert refused(capsys, "deadletter", "replay", "--config", site.config) == (
+        2,
+        f"error: give --yes to publish 1 model_unavailable to {site.options.topic('search.snapshots')} again\n",
+    )
+
+
+@pytest.mark.parametrize("written", [None, "2025-06-01T12:00:30.5+00:00"])
+def test_a_narrow_table_of_dead_letters_cuts_no_id(
+    written: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = Console(width=80, record=True)
+    monkeypatch.setattr("pipelines.cli.deadletter.stdout", console)
+    row = {
+        "id": "0123456789abcdef",
+        "written_at": written,
+        "reason": "model_unavailable",
+        "disposition": "outage",
+        "source": "a-cluster-of-brokers/search.snapshots/0",
+        "position": 41,
+        "attempts": 1,
+        "detail": "the model did not answer in time, and not for the first time",
+    }
+    print_rows([row, row | {"source": "build/replay/history.jsonl", "reason": "late"}])
+    shown = console.export_text()
+    assert "01234567 " in shown
+    assert "model_unavailable " in shown
+    assert ("06-01 12:00" in shown) == (written is not None)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_replay_asks_first(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: True)
     site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
     arguments = ["deadletter", "replay", "--config", str(site.config)]
     answered_no = CliRunner().invoke(app, arguments, input="n\n")
