@@ -81,6 +81,7 @@ class Driver:
         records = self.retried("poll", self.poll)
         unread, partitions = self.log.lag(), self.log.partitions()
         self.observer.polled(records, unread)
+        self.observer.assigned(partitions)
         self.holding.keep_only(partitions)
         # A partition may have gone to another worker since its records were polled.
         ours = [record for record in records if place(record).partition in partitions]

@@ -6,8 +6,8 @@ from threading import Lock
 from time import monotonic
 from typing import Literal
 
-Check = Literal["broker", "database", "models"]
-CHECKS: tuple[Check, ...] = ("broker", "database", "models")
+Check = Literal["broker", "partitions", "database", "models"]
+CHECKS: tuple[Check, ...] = ("broker", "partitions", "database", "models")
 
 
 class Health:

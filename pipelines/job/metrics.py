@@ -62,6 +62,11 @@ class JobMetrics:
             ["partition"],
             registry=registry,
         )
+        self._assigned = Gauge(
+            "radarstream_assigned_partitions",
+            "Partitions that this worker reads",
+            registry=registry,
+        )
         self._polled = Counter(
             "radarstream_records_polled_total", "Snapshot records read", registry=registry
         )
@@ -120,6 +125,10 @@ class JobMetrics:
         for gone in self._partitions - lag.keys():
             self._lag.remove(str(gone))
         self._partitions = set(lag)
+
+    def assigned(self, count: int) -> None:
+        """Tell how many partitions are this worker's at present."""
+        self._assigned.set(count)
 
     def held_back(self, count: int) -> None:
         """Tell how many polled records wait at present."""

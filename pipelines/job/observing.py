@@ -1,8 +1,9 @@
 """Tells logs, metrics and health what the driver does."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from time import monotonic
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,23 +16,51 @@ from schemas.errors import BrokerError
 from schemas.events import AnswerEvent, DeadLetter
 from schemas.records import RawRecord
 
+WAITING_S = 10.0  # without partitions: say so this often
+
 
 @dataclass
 class Observer:
-    """Fits `JobObserver`. `outbox_depth` counts the unsent events; `log` is a structlog logger."""
+    """Fits `JobObserver`. `outbox_depth` counts the unsent events; `log` is a structlog logger.
+
+    `group` is the consumer group in the log's words about partitions.
+    """
 
     log: Any
     metrics: JobMetrics
     health: Health
     outbox_depth: Callable[[], int]
+    group: str = ""
+    now: Callable[[], float] = monotonic
     batch_records: int = 0
+    partitions: frozenset[int] = frozenset()
+    since: float = field(init=False)  # when the partitions were lost, or the start
+    told: float = field(init=False)  # when that was last logged
+
+    def __post_init__(self) -> None:
+        self.since = self.told = self.now()
 
     def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None:
         """Count what was read."""
         self.health.tick()
-        self.health.passed("broker", bool(lag))
+        self.health.passed("broker")
         self.batch_records = len(records)
         self.metrics.polled(records, lag)
+
+    def assigned(self, partitions: frozenset[int]) -> None:
+        """Log partitions that come and go, and waiting for them."""
+        self.metrics.assigned(len(partitions))
+        self.health.passed("partitions", bool(partitions))
+        now = self.now()
+        if partitions != self.partitions:
+            if not self.partitions:
+                self.log.info("running", state="ready")
+            self.log.info("partitions_assigned", group=self.group, partitions=sorted(partitions))
+            self.partitions, self.since, self.told = partitions, now, now
+        elif not partitions and now - self.told >= WAITING_S:
+            waited = round(now - self.since)
+            self.log.warning("waiting_for_partitions", group=self.group, seconds=waited)
+            self.told = now
 
     def held_back(self, count: int) -> None:
         """Show how much waits."""

@@ -58,6 +58,10 @@ class JobObserver(Protocol):
         """Tell that the log was read; also the loop's sign of life."""
         ...
 
+    def assigned(self, partitions: frozenset[int]) -> None:
+        """Tell which partitions are read at present, after every poll; maybe none."""
+        ...
+
     def held_back(self, count: int) -> None:
         """Tell how many records wait for older ones."""
         ...

@@ -72,7 +72,9 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
             kind_of=kind_of,
             holding=HoldBack(settings.job.allowed_lateness_s, event_time_of(settings)),
             clock=SystemClock(stop),
-            observer=Observer(log, metrics, health, outbox_depth=lambda: depth(engine)),
+            observer=Observer(
+                log, metrics, health, lambda: depth(engine), group=settings.kafka.group
+            ),
             settings=settings.job,
             stopping=stop,
         )
@@ -93,7 +95,6 @@ def run_job(settings: Settings, *, drain: bool = False) -> None:
     stop.install()
     try:
         with opened_job(settings, stop) as driver:
-            log.info("running", state="ready")
             driver.run(drain=drain)
     except Exception as error:
         log.error("failed", exc_info=True)

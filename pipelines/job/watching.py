@@ -18,7 +18,7 @@ from pipelines.build import shared_engine
 from pipelines.job.collecting import Collector
 from pipelines.job.collecting_metrics import CollectingMetrics
 from pipelines.job.endpoint import serving
-from pipelines.job.health import Health
+from pipelines.job.health import CHECKS, Health
 from pipelines.job.logs import configure_logging
 from pipelines.job.ports import Clock
 from pipelines.job.stopping import Stop, SystemClock
@@ -100,7 +100,7 @@ def opened_collector(
         opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
         ensure_topics(settings.kafka)
         sink = opened.enter_context(KafkaSink(settings.kafka))
-        for check in ("broker", "database", "models"):  # it has no models to wait for
+        for check in CHECKS:  # it has no models and no partitions to wait for
             health.passed(check)
 
         def turn() -> None:

@@ -65,6 +65,7 @@ def exported() -> Exported:
     record = RawRecord("e/t/0", 0, b"x", log=LogPosition("e", 0, 0))
     job.polled([record], {0: 1})
     job.held_back(1)
+    job.assigned(1)
     verdict = replace(ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED))
     dead = replace(DEAD_LETTER, reason=ReasonClass.LATE)
     job.outcomes([ANSWER, replace(ANSWER, verdict=verdict), dead], OBSERVED_AT + timedelta(60))
@@ -234,6 +235,7 @@ def test_every_rule_says_what_is_wrong_and_how_bad_it_is() -> None:
     assert {rule["alert"] for rule in rules()} == {
         "RadarstreamDown",
         "RadarstreamNoProgress",
+        "RadarstreamNoPartitions",
         "RadarstreamLagGrowing",
         "RadarstreamManyDeadLetters",
         "RadarstreamBreakerOpen",

@@ -104,7 +104,7 @@ def test_ready_once_every_check_has_passed(health: Health) -> None:
     health.passed("broker", False)
     assert health.readiness() == {
         "ready": False,
-        "checks": {"broker": False, "database": True, "models": True},
+        "checks": {"broker": False, "partitions": True, "database": True, "models": True},
     }
 
 
@@ -120,8 +120,10 @@ def test_healthz_follows_the_loop(port: int, health: Health, clock: Clock) -> No
 def test_readyz_names_each_check(port: int, health: Health) -> None:
     health.passed("database")
     status, body = ask_json(port, "/readyz")
-    assert (status, body["checks"]) == (503, {"broker": False, "database": True, "models": False})
+    checks = {"broker": False, "partitions": False, "database": True, "models": False}
+    assert (status, body["checks"]) == (503, checks)
     health.passed("broker")
+    health.passed("partitions")
     health.passed("models")
     assert ask_json(port, "/readyz")[0] == 200
 
