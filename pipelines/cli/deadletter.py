@@ -40,6 +40,7 @@ from schemas.snapshot import SearchSnapshot
 
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 DEAD_LETTERS = WIRE_SCHEMAS[DeadLetter].topic
+MINUTE = slice(len("2025-"), len("2025-06-01T12:00"))
 SHORT_ID = 8
 ID_HELP = "A dead letter's id, as `deadletter list` shows it; may be shortened."
 IDS_HELP = "Ids of dead letters, which may be shortened; default: all of an outage."
@@ -230,9 +231,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         table.add_row(
             row["id"][:SHORT_ID],
-            cell(
-                (row["written_at"] or "")[len("2025-") : len("2025-06-01T12:00")].replace("T", " ")
-            ),
+            cell((row["written_at"] or "")[MINUTE].replace("T", " ")),
             cell(row["reason"]),
             cell(row["disposition"]),
             cell(record_of(row), limit=100),

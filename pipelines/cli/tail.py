@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from time import sleep
 from typing import Annotated
@@ -13,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from connectors.kafka.topic_reader import Start, TopicReader
+from connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
 from pipelines.cli.moments import moment
 from pipelines.cli.terminal import cell, printable, stderr, stdout
 from pipelines.job.following import ANSWERS, ATTRIBUTIONS, Event, Following, Selection
@@ -54,13 +55,16 @@ def tail(
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Answers and attributions.")] = False,
     start: Annotated[
-        str, typer.Option("--from", help="beginning, latest, or a time such as 2025-06-01 or 2h.")
+        str,
+        typer.Option(
+            "--from", "--since", help="beginning, latest, or a time such as 2025-06-01 or 2h."
+        ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="CloudEvents, one a line.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
     follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
 ) -> None:
-    """Follow answers and attribution events, every event once.
+    """Follow answers and attribution events, every event once, and queries that are forgotten.
 
     Begins with the next event, or with the oldest if --no-follow is given. Belongs to no consumer
     group and commits nothing. Ctrl-C ends it.
@@ -73,9 +77,12 @@ def tail(
         Selection(frozenset(query or ()), frozenset(tag or ()), since, changed_only=changed)
     )
     show = show_json if as_json else show_line
+    forgotten = partial(show_forgotten, TOPICS[kind][0], frozenset(query or ()))
     try:
         with TopicReader(load_settings(config).kafka, TOPICS[kind], start=begin) as reader:
-            Tail(reader, following, show).run(limit, follow=follow)
+            Tail(reader, following, show, nothing if as_json or tag or changed else forgotten).run(
+                limit, follow=follow
+            )
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:  # whoever read has seen enough; nothing may be written at exit either
@@ -95,7 +102,7 @@ def beginning(start: str) -> tuple[Start, datetime | None]:
         return "beginning", None
     if start == "latest":
         return "latest", None
-    since = moment(start, "--from", datetime.now(UTC))
+    since = moment(start, "--from", datetime.now(UTC), also=("beginning", "latest"))
     return since - SKEW, since
 
 
@@ -103,11 +110,16 @@ class Tail:
     """Reads, shows, and tells on standard error what could not be read."""
 
     def __init__(
-        self, reader: TopicReader, following: Following, show: Callable[[Event], None]
+        self,
+        reader: TopicReader,
+        following: Following,
+        show: Callable[[Event], None],
+        forgotten: Callable[[str, str], None],
     ) -> None:
         self._reader = reader
         self._following = following
         self._show = show
+        self._forgotten = forgotten
         self._unreadable = 0
 
     def run(self, limit: int | None, *, follow: bool) -> None:
@@ -115,23 +127,32 @@ class Tail:
         shown = 0
         try:
             while follow or not self._reader.at_end():
-                for topic, partition, offset, value in self._polled(follow=follow):
-                    try:
-                        event = self._following.event(topic, value)
-                    except InputError as error:
-                        self._warn(f"{topic}/{partition} offset {offset}: {error}")
+                for record in self._polled(follow=follow):
+                    if not self._shown(record):
                         continue
-                    if event is not None:
-                        self._show(event)
-                        shown += 1
-                        if shown == limit:
-                            return
+                    shown += 1
+                    if shown == limit:
+                        return
         finally:
             if self._unreadable > WARNINGS:
                 note(f"warning: {self._unreadable} records could not be read")
 
-    def _polled(self, *, follow: bool) -> list[tuple[str, int, int, bytes]]:
-        """The next records; tombstones of forgotten queries are none. Waits out an outage."""
+    def _shown(self, record: TopicRecord) -> bool:
+        if record.value is None:
+            self._forgotten(record.topic, record.key.decode("utf-8", "replace"))
+            return False
+        try:
+            event = self._following.event(record.topic, record.value)
+        except InputError as error:
+            self._warn(f"{record.topic}/{record.partition} offset {record.offset}: {error}")
+            return False
+        if event is None:
+            return False
+        self._show(event)
+        return True
+
+    def _polled(self, *, follow: bool) -> list[TopicRecord]:
+        """The next records. Waits out an outage."""
         away = False
         while True:
             try:
@@ -146,9 +167,7 @@ class Tail:
                 continue
             if away:
                 note("the broker is back")
-            return [
-                (r.topic, r.partition, r.offset, r.value) for r in records if r.value is not None
-            ]
+            return records
 
     def _warn(self, what: str) -> None:
         self._unreadable += 1
@@ -174,6 +193,16 @@ def show_line(event: Event) -> None:
         stdout.print(line, soft_wrap=True, highlight=False)
     else:
         write(line.plain)
+
+
+def show_forgotten(told_by: str, queries: frozenset[str], topic: str, query: str) -> None:
+    """Print that a query was forgotten, as one of its topics tells."""
+    if topic == told_by and (not queries or query in queries):
+        write(f"forgotten {printable(query)}")
+
+
+def nothing(_topic: str, _query: str) -> None:
+    """Show no tombstones: they are no CloudEvents, have no tags and change no answer."""
 
 
 def write(line: str) -> None:

@@ -223,6 +223,7 @@ def test_tail_shows_every_event_once(site: Site) -> None:
         (["--all"], 7),
         (["--limit", 2], 2),
         (["--from", "2025-06-01T14:00:00"], 2),
+        (["--since", "2025-06-01T14:00:00"], 2),
         (["--from", "latest"], 0),
     ]:
         shown = run("tail", "--config", site.config, "--no-follow", *options).stdout
@@ -259,12 +260,16 @@ def test_tail_tells_what_it_cannot_read(site: Site) -> None:
     with KafkaSink(site.options) as sink:
         bad = [b"{\x1b[2J" + bytes([n]) for n in range(5)]
         sink.send([Message("answers.defended", f"{n}", value) for n, value in enumerate(bad)])
-        sink.retract("answers.defended", "forgotten")  # a tombstone is no error
+        sink.retract("answers.defended", "for\x1b[gotten")  # a tombstone is no error
     result = run("tail", "--config", site.config, "--no-follow")
-    assert result.stdout.count("\n") == 1
+    assert result.stdout.count("\n") == 2
+    assert "forgotten for[gotten\n" in result.stdout
     assert result.stderr.count("warning: cannot read answers.defended/") == 3
     assert "5 records could not be read" in result.stderr
     assert "\x1b" not in result.output
+    for options in (["--json"], ["--query", "a"], ["--attributions"], ["--tag", "sport"]):
+        shown = run("tail", "--config", site.config, "--no-follow", *options).stdout
+        assert "gotten" not in shown
 
 
 def test_tail_follows_until_interrupted(own_site: Site) -> None:
@@ -299,7 +304,7 @@ def test_a_closed_pipe_ends_tail_quietly(own_site: Site) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "named"),
     [
-        (["--from", "yesterday"], 2, "--from"),
+        (["--from", "yesterday"], 2, "--from must be beginning, latest, or a time such as"),
         (["--changed", "--all"], 2, "--changed"),
         (["--changed", "--attributions"], 2, "--changed"),
         ([], 1, "127.0.0.1:1"),
@@ -509,9 +514,10 @@ def test_a_replay_without_a_terminal_needs_a_yes(
 ) -> None:
     monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: False)
     site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
+    topic = site.options.topic("search.snapshots")
     assert refused(capsys, "deadletter", "replay", "--config", site.config) == (
         2,
-        f"error: give --yes to publish 1 model_unavailable to {site.options.topic('search.snapshots')} again\n",
+        f"error: give --yes to publish 1 model_unavailable to {topic} again\n",
     )
 
 
