@@ -48,6 +48,7 @@ chaos: $(STAMP) ## kill the job and its broker under load; figures in build/chao
 docs-check: $(STAMP) ## run the README's Python and check generated files
 	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules README.md schemas defenses pipelines connectors
 	$(BIN)/python -m schemas.json_schema --check
+	$(BIN)/python -m pipelines.settings.reference --check
 
 clean: ## remove what the targets made, except .venv
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

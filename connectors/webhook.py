@@ -34,15 +34,21 @@ log = structlog.get_logger(__name__)
 class WebhookOptions(Section):
     """Where alerts are sent. The signing secret comes from the environment."""
 
-    url: str
-    secret_variable: str = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+    url: Annotated[str, Field(description="where alerts are posted")]
+    secret_variable: Annotated[
+        str, Field(description="environment variable with the signing secret")
+    ] = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
     allow_http: Annotated[
         bool, Field(description="permit http:// to other hosts than this one")
     ] = False
     ca_file: Annotated[Path | None, Field(description="trust these certificates instead")] = None
     timeout_s: Annotated[float, Field(gt=0.0, description="to connect, send, and be answered")] = 10
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
+    first_pause_s: Annotated[float, Field(gt=0.0, description="before the second try; doubles")] = (
+        1.0
+    )
+    longest_pause_s: Annotated[float, Field(gt=0.0, description="longest pause between tries")] = (
+        60.0
+    )
 
     @model_validator(mode="after")
     def check_url(self) -> Self:

@@ -39,14 +39,29 @@ class KafkaOptions(Section):
     topic_prefix: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9._-]*$", description="put before every topic name")
     ] = ""
-    security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    ca_file: Path | None = None
-    certificate_file: Path | None = None
-    key_file: Path | None = None
-    check_hostname: bool = True
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    username: str = ""
-    password_variable: str = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
+    security: Annotated[
+        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
+        Field(description="how connections are protected"),
+    ] = "PLAINTEXT"
+    ca_file: Annotated[
+        Path | None,
+        Field(description="authority that signs the brokers' certificates; none = the system's"),
+    ] = None
+    certificate_file: Annotated[
+        Path | None, Field(description="our certificate, for mutual TLS")
+    ] = None
+    key_file: Annotated[Path | None, Field(description="its key")] = None
+    check_hostname: Annotated[
+        bool, Field(description="compare the broker's name with its certificate")
+    ] = True
+    sasl_mechanism: Annotated[
+        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"],
+        Field(description="how the password is proved"),
+    ] = "SCRAM-SHA-512"
+    username: Annotated[str, Field(description="SASL user")] = ""
+    password_variable: Annotated[
+        str, Field(description="environment variable with the SASL password")
+    ] = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
     group: Annotated[
         str, Field(min_length=1, description="consumer group; default: topic_prefix + radarstream")
     ] = Field(default_factory=lambda given: f"{given.get('topic_prefix', '')}radarstream")
@@ -68,12 +83,16 @@ class KafkaOptions(Section):
     partitions: Annotated[int, Field(ge=1, description="of a topic that we create")] = 8
     replication: Annotated[int, Field(ge=1, description="of a topic that we create")] = 1
     retention_hours: Annotated[int, Field(ge=1, description="of a topic that we create")] = 24 * 7
-    compression: Literal["none", "gzip", "zstd", "lz4"] = "gzip"
+    compression: Annotated[
+        Literal["none", "gzip", "zstd", "lz4"], Field(description="of what is written")
+    ] = "gzip"
     message_bytes: Annotated[int, Field(ge=2**20, description="largest snapshot record")] = (
         24 * 2**20
     )
-    request_timeout_s: Annotated[float, Field(ge=1.0)] = 30.0
-    delivery_timeout_s: Annotated[float, Field(ge=1.0)] = 60.0
+    request_timeout_s: Annotated[float, Field(ge=1.0, description="of one request")] = 30.0
+    delivery_timeout_s: Annotated[
+        float, Field(ge=1.0, description="of a publication, its tries included")
+    ] = 60.0
 
     @model_validator(mode="after")
     def _delivery_outlasts_a_request(self) -> Self:

@@ -26,7 +26,9 @@ def _checked(url: str) -> str:
 class SerpApiOptions(Section):
     """One SerpApi account. `api_key_variable` names the environment variable with its key."""
 
-    api_key_variable: str = "SERPAPI_KEY"
+    api_key_variable: Annotated[str, Field(description="environment variable with the key")] = (
+        "SERPAPI_KEY"
+    )
     base_url: Annotated[
         str, AfterValidator(_checked), Field(description="another address: tests, a proxy")
     ] = "https://serpapi.com"
@@ -36,8 +38,12 @@ class SerpApiOptions(Section):
     ] = 120.0
     answer_bytes: Annotated[int, Field(ge=2**10, description="largest page of results")] = 8 * 2**20
     attempts: Annotated[int, Field(ge=1, description="tries of one page")] = 4
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 30.0
+    first_pause_s: Annotated[float, Field(gt=0.0, description="before the second try; doubles")] = (
+        1.0
+    )
+    longest_pause_s: Annotated[float, Field(gt=0.0, description="longest pause between tries")] = (
+        30.0
+    )
     requests_per_hour: Annotated[
         int, Field(ge=1, description="of this process; the plan's hourly throughput")
     ] = 200

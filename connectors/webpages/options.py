@@ -15,6 +15,8 @@ class PageOptions(Section):
         int, Field(ge=2**10, description="of a page, as sent and as decompressed")
     ] = 2**20
     text_bytes: Annotated[int, Field(ge=2**8, description="of its text that is kept")] = 64 * 2**10
-    redirects: Annotated[int, Field(ge=0, le=20)] = 5
+    redirects: Annotated[int, Field(ge=0, le=20, description="followed for one page")] = 5
     parallel: Annotated[int, Field(ge=1, le=64, description="pages fetched at once")] = 8
-    user_agent: str = "radarstream (page reader)"
+    user_agent: Annotated[str, Field(description="how the reader names itself")] = (
+        "radarstream (page reader)"
+    )

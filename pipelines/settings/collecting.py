@@ -23,8 +23,10 @@ class WatchSettings(Section):
     first_pause_s: Annotated[
         float, Field(gt=0.0, description="after a query's first failure; doubles with each more")
     ] = 60.0
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 6 * HOUR
+    longest_pause_s: Annotated[
+        float, Field(gt=0.0, description="longest pause of a query that fails")
+    ] = 6 * HOUR
     exhausted_pause_s: Annotated[
         float, Field(gt=0.0, description="of all queries, when credits or searches are used up")
     ] = HOUR
-    publish_attempts: Annotated[int, Field(ge=1)] = 6
+    publish_attempts: Annotated[int, Field(ge=1, description="tries to publish one snapshot")] = 6

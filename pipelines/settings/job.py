@@ -10,13 +10,18 @@ from schemas.section import Section
 class JobSettings(Section):
     """How the continuous job reads, retries and gives up."""
 
-    membership: Literal["assign", "group"] = "assign"
+    membership: Annotated[
+        Literal["assign", "group"],
+        Field(
+            description="assign: all partitions or those named; group: the broker shares them out"
+        ),
+    ] = "assign"
     partitions: Annotated[
         tuple[Annotated[int, Field(ge=0)], ...],
         Field(description="with membership 'assign': read these only; empty means all"),
     ] = ()
-    batch_records: Annotated[int, Field(ge=1)] = 256
-    batch_bytes: Annotated[int, Field(ge=2**20)] = 32 * 2**20
+    batch_records: Annotated[int, Field(ge=1, description="most records of a batch")] = 256
+    batch_bytes: Annotated[int, Field(ge=2**20, description="most bytes of a batch")] = 32 * 2**20
     batch_seconds: Annotated[
         float, Field(gt=0.0, description="how long to wait for a batch to fill")
     ] = 0.25
@@ -27,8 +32,12 @@ class JobSettings(Section):
         float, Field(ge=0.0, description="how long a snapshot is held back for older ones")
     ] = 0.0
     attempts: Annotated[int, Field(ge=1, description="tries of one batch or publication")] = 30
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 0.5
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 5.0
+    first_pause_s: Annotated[float, Field(gt=0.0, description="before the second try; doubles")] = (
+        0.5
+    )
+    longest_pause_s: Annotated[float, Field(gt=0.0, description="longest pause between tries")] = (
+        5.0
+    )
     dead_share: Annotated[
         float, Field(gt=0.0, le=1.0, description="stop when more of the inputs are dead; 1 = never")
     ] = 0.5
@@ -63,8 +72,13 @@ def checked_listen(listen: str) -> str:
 class TelemetrySettings(Section):
     """Logs, metrics, health and traces."""
 
-    log_format: Literal["json", "console"] = "json"
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Annotated[
+        Literal["json", "console"], Field(description="json: one object a line")
+    ] = "json"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Field(description="least important that is logged"),
+    ] = "info"
     listen: Annotated[
         str,
         AfterValidator(checked_listen),

@@ -15,7 +15,9 @@ class LlamaCpp(Section):
     """Embedded generation with llama.cpp; without `model_path`, the weights of the extra."""
 
     kind: Literal["llama_cpp"] = "llama_cpp"
-    model_path: Path | None = None
+    model_path: Annotated[
+        Path | None, Field(description="GGUF file; none = the weights of the extra")
+    ] = None
     slots: Annotated[int, Field(ge=1, le=64, description="prompts decoded at once")] = 2
     threads: Annotated[int | None, Field(ge=1, description="None = physical cores")] = None
 
@@ -24,7 +26,7 @@ class TransformersGenerator(Section):
     """Generation with transformers; CUDA when present. `model` as in `CrossEncoder`."""
 
     kind: Literal["transformers"] = "transformers"
-    model: str
+    model: Annotated[str, Field(description="name in the model cache, or a directory")]
     batch_size: Annotated[int, Field(ge=1, description="prompts decoded at once")] = 16
 
 
@@ -50,8 +52,10 @@ class CrossEncoder(Section):
     """A transformers NLI cross-encoder; labels are read from the model and checked at start."""
 
     kind: Literal["cross_encoder"] = "cross_encoder"
-    model: str
-    canary: bool = True
+    model: Annotated[str, Field(description="name in the model cache, or a directory")]
+    canary: Annotated[
+        bool, Field(description="check at start that the model's labels mean what they say")
+    ] = True
 
 
 class ScriptedRelations(Section):
@@ -64,7 +68,7 @@ class SentenceEmbedder(Section):
     """Sentence embeddings; without `model`, the MiniLM weights of the extra."""
 
     kind: Literal["sentence_transformers"] = "sentence_transformers"
-    model: str | None = None
+    model: Annotated[str | None, Field(description="as above; none = the extra's weights")] = None
 
 
 class ScriptedEmbedder(Section):

@@ -22,24 +22,30 @@ from schemas.section import Section
 class DefenseSettings(Section):
     """Which defence answers, with its options by name; the baseline "" means no comparison."""
 
-    name: str = "radar"
-    options: dict[str, Any] = {}
-    compare_with: str = "vanilla"
+    name: Annotated[str, Field(description="which defence answers")] = "radar"
+    options: Annotated[dict[str, Any], Field(description="of the defence, by name")] = {}
+    compare_with: Annotated[
+        str, Field(description="defence shown beside it in replays; empty = none")
+    ] = "vanilla"
 
 
 class CacheSettings(Section):
     """The response cache in the state database."""
 
-    max_entries: Annotated[int, Field(ge=1)] = 1_000_000
+    max_entries: Annotated[
+        int, Field(ge=1, description="responses that are kept; the oldest go")
+    ] = 1_000_000
     chunk: Annotated[int, Field(ge=1, description="model requests per durable write")] = 64
 
 
 class LimitSettings(Section):
     """What a record may weigh; more is a dead letter."""
 
-    record_bytes: Annotated[int, Field(ge=1_024)] = 16 * 2**20
-    document_bytes: Annotated[int, Field(ge=256)] = 2**20
-    documents: Annotated[int, Field(ge=1)] = 200
+    record_bytes: Annotated[int, Field(ge=1_024, description="largest record")] = 16 * 2**20
+    document_bytes: Annotated[int, Field(ge=256, description="largest document of a snapshot")] = (
+        2**20
+    )
+    documents: Annotated[int, Field(ge=1, description="most documents of a snapshot")] = 200
 
     def as_limits(self) -> Limits:
         """Return the value that the decoder takes."""
@@ -64,11 +70,13 @@ def in_own_group(alerts: AlertSettings, others: ValidationInfo) -> AlertSettings
 class Settings(Section):
     """Everything a run can be told."""
 
-    profile: Profile = "embedded"
+    profile: Annotated[Profile, Field(description="which models answer by default")] = "embedded"
     generator: GeneratorSettings
     relations: RelationSettings
     embedder: EmbedderSettings
-    database: str = "sqlite:///build/radarstream.sqlite"
+    database: Annotated[
+        str, Field(description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name")
+    ] = "sqlite:///build/radarstream.sqlite"
     defense: DefenseSettings = DefenseSettings()
     cache: CacheSettings = CacheSettings()
     limits: LimitSettings = LimitSettings()

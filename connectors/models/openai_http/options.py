@@ -21,29 +21,40 @@ class OpenAiOptions(Section):
     base_url: Annotated[str, Field(description="up to and including the version, as …/v1")] = (
         "https://api.openai.com/v1"
     )
-    model: str
-    api_key_variable: str = "OPENAI_API_KEY"
+    model: Annotated[str, Field(description="the service's name for the model")]
+    api_key_variable: Annotated[str, Field(description="environment variable with the key")] = (
+        "OPENAI_API_KEY"
+    )
     service: Annotated[
         str, Field(description="name of the service in model ids; empty = from the URL")
     ] = ""
     temperature: Annotated[
         float | None, Field(ge=0.0, le=2.0, description="None: not sent, where it is refused")
     ] = 0.0
-    seed: int | None = None
+    seed: Annotated[int | None, Field(description="sent along when given")] = None
     extra_body: Annotated[
         dict[str, JsonValue], Field(description="sent along with every request; no secrets")
     ] = {}
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    max_tokens_field: Annotated[
+        Literal["max_tokens", "max_completion_tokens"],
+        Field(description="which of the two the service knows"),
+    ] = "max_tokens"
     extra_tokens: Annotated[
         int, Field(ge=0, description="room for a model that thinks before it answers")
     ] = 0
     concurrency: Annotated[int, Field(ge=1, le=512, description="requests in flight")] = 16
-    requests_per_minute: Annotated[float | None, Field(gt=0.0)] = None
+    requests_per_minute: Annotated[
+        float | None, Field(gt=0.0, description="pace of this process; none = unpaced")
+    ] = None
     deadline_s: Annotated[float, Field(gt=0.0, description="total, per snapshot")] = 60.0
     call_timeout_s: Annotated[float, Field(gt=0.0, description="of one attempt")] = 20.0
     attempts: Annotated[int, Field(ge=1, description="tries of one request")] = 4
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 0.5
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 8.0
+    first_pause_s: Annotated[
+        float, Field(gt=0.0, description="before the second attempt; doubles")
+    ] = 0.5
+    longest_pause_s: Annotated[
+        float, Field(gt=0.0, description="longest pause between attempts")
+    ] = 8.0
     failures_to_open: Annotated[
         int, Field(ge=1, description="failed requests in a row that open the circuit")
     ] = 5

@@ -1,0 +1,27 @@
+"""docs/settings.md tells every setting."""
+
+from pathlib import Path
+
+from pipelines.settings import reference
+
+
+def test_the_file_is_as_generated_and_a_stale_one_is_noticed(tmp_path: Path) -> None:
+    assert reference.main(["--check"]) == 0
+    stale = tmp_path / "settings.md"
+    assert reference.main(["--check", "--file", str(stale)]) == 1
+    assert reference.main(["--file", str(stale)]) == 0
+    assert reference.main(["--check", "--file", str(stale)]) == 0
+    stale.write_text(stale.read_text().replace("radarstream", "stream"))
+    assert reference.main(["--check", "--file", str(stale)]) == 1
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert reference.without_meaning() == []
+
+
+def test_sections_inside_sections_and_alternatives_are_listed() -> None:
+    text = reference.rendered()
+    for key in ("kafka.group", "alerts.webhook.url", "watch.pages.redirects", "job.partitions"):
+        assert f"| `{key}` |" in text
+    assert "## `[generator]`, kind `openai`" in text
+    assert '| `job.membership` | `assign`, `group` | `"assign"` |' in text
