@@ -1,6 +1,7 @@
 """Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults."""
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from tomllib import TOMLDecodeError, load
 from typing import Any
@@ -14,6 +15,7 @@ from pydantic_settings import (
 )
 
 from pipelines.settings.models import PROFILES
+from pipelines.settings.problems import ENVIRONMENT, PREFIX, closest, problems
 from pipelines.settings.root import Settings
 from schemas.errors import ConfigurationError
 
@@ -23,7 +25,7 @@ NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data set
 class EnvironmentSettings(Settings, BaseSettings):
     """The same fields, as environment variables name them: RADARSTREAM_GENERATOR__SLOTS=8."""
 
-    model_config = SettingsConfigDict(env_prefix="RADARSTREAM_", env_nested_delimiter="__")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__")
 
 
 def load_settings(file: Path | None = None, **flags: Any) -> Settings:
@@ -35,35 +37,45 @@ def load_settings(file: Path | None = None, **flags: Any) -> Settings:
     'scripted'
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    layers = [read_toml(file) if file else {}, read_environment(), given]
-    named = [layer["profile"] for layer in layers if "profile" in layer]
+    layers = {
+        str(file): read_toml(file) if file else {},
+        ENVIRONMENT: read_environment(),
+        "flags": given,
+    }
+    named = [layer["profile"] for layer in layers.values() if "profile" in layer]
     profile = named[-1] if named else "embedded"
     if profile not in list(PROFILES):  # a TOML file may hold anything here, also a list
         raise ConfigurationError(
             f"settings: no profile {profile!r}; there are {', '.join(PROFILES)}"
         )
     values: dict[str, Any] = dict(PROFILES[profile])
-    for layer in layers:
+    for layer in layers.values():
         values = overlaid(values, layer)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise ConfigurationError(f"settings: {problems}") from None
+        raise ConfigurationError(problems(error, Settings, values, layers)) from None
 
 
 def read_environment() -> dict[str, Any]:
     """Read RADARSTREAM_… variables; ConfigurationError for one that names no setting."""
-    prefix = EnvironmentSettings.model_config["env_prefix"]
-    names = {name.upper() for name in os.environ if name.upper().startswith(prefix)}
-    known = {prefix + field.upper() for field in Settings.model_fields} | NOT_SETTINGS
+    names = {name.upper() for name in os.environ if name.upper().startswith(PREFIX)}
+    known = {PREFIX + field.upper() for field in Settings.model_fields} | NOT_SETTINGS
     unknown = sorted(name for name in names if name.split("__")[0] not in known)
     if unknown:
-        raise ConfigurationError(f"settings: unknown environment variables {', '.join(unknown)}")
+        raise ConfigurationError("; ".join(unknown_variable(name, known) for name in unknown))
     try:
         return EnvSettingsSource(EnvironmentSettings)()
     except SettingsError as error:
         raise ConfigurationError(f"settings: {error}") from None
+
+
+def unknown_variable(name: str, known: Collection[str]) -> str:
+    """Say that a variable names no setting, and which it may have meant."""
+    section, *rest = name.split("__")
+    alike = closest(section, sorted(known))
+    meant = f"; did you mean {'__'.join([alike, *rest])}?" if alike else ""
+    return f"{name} is not a setting{meant}"
 
 
 def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,48 @@ def test_wrong_variables_are_named(
         load_settings()
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[kafka]\nbootstap = 'a:1'",
+            "kafka.bootstap is not a setting; did you mean kafka.bootstrap?",
+        ),
+        (
+            "[generator]\nslotz = 3",
+            "generator.slotz is not a setting; did you mean generator.slots?",
+        ),
+        ("[alerts.webhook]\nurll = 'x'", "alerts.webhook.url is not given"),
+        ("[batch]\nzzz = 3", "batch.zzz is not a setting"),
+        ("[batch]\nsnapshots = 0", "batch.snapshots must be greater than or equal to 1"),
+        ("[alerts.webhook]\nurl = 'ftp://x'", "alerts.webhook is refused: the webhook's url must"),
+    ],
+)
+def test_a_refusal_names_file_and_setting_in_plain_words(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = toml(tmp_path, text)
+    with pytest.raises(ConfigurationError) as refusal:
+        load_settings(file)
+    message = str(refusal.value)
+    assert message.startswith(f"{file}: {said}")
+    assert not any(phrase in message for phrase in ("Value error", "Input", "Extra inputs"))
+
+
+def test_a_refusal_names_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = toml(tmp_path, "[kafka]\nbootstrap = 'a:1'")
+    monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTAP", "b:1")
+    with pytest.raises(ConfigurationError) as refusal:
+        load_settings(file)
+    assert str(refusal.value) == (
+        "RADARSTREAM_KAFKA__BOOTSTAP: kafka.bootstap is not a setting; "
+        "did you mean kafka.bootstrap?"
+    )
+    monkeypatch.setenv("RADARSTREAM_KAFKAA__BOOTSTRAP", "b:1")
+    with pytest.raises(ConfigurationError, match="did you mean RADARSTREAM_KAFKA__BOOTSTRAP"):
+        load_settings(file)
+
+
 def test_the_variable_of_the_data_sets_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RADARSTREAM_DATA", "/data")
     load_settings()
