@@ -7,6 +7,7 @@ import typer
 from pydantic import ValidationError
 
 from pipelines.settings import JobSettings, Profile, Settings, load_settings
+from pipelines.settings.problems import reason
 
 
 def run(
@@ -19,7 +20,10 @@ def run(
         bool, typer.Option("--group", help="Share the partitions with other workers of the group.")
     ] = False,
     drain: Annotated[
-        bool, typer.Option("--drain", help="Stop when everything in the topic is answered.")
+        bool,
+        typer.Option(
+            "--drain", "--until-end", help="Stop when everything in the topic is answered."
+        ),
     ] = False,
 ) -> None:
     """Defend every snapshot of the topic, for as long as it runs.
@@ -49,5 +53,5 @@ def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
     try:
         job = JobSettings.model_validate(settings.job.model_dump() | changes)
     except ValidationError as error:
-        raise typer.BadParameter(f"--partitions: {error.errors()[0]['msg']}") from None
+        raise typer.BadParameter(f"--partitions {reason(error.errors()[0])}") from None
     return settings.model_copy(update={"job": job})

@@ -8,8 +8,9 @@ from pydantic import ValidationError
 from rich.table import Table
 from sqlalchemy import make_url
 
-from pipelines.cli.terminal import cell, print_json, stderr, stdout
+from pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
 from pipelines.settings import Profile, Settings, load_settings
+from pipelines.settings.problems import reason
 from schemas.errors import ConfigurationError
 
 INTERRUPTED = 130  # what shells report for Ctrl-C
@@ -23,7 +24,7 @@ def submit(
         typer.Option(help="flink: start a job server here. portable: use one that runs."),
     ] = "flink",
     flink_master: Annotated[
-        str, typer.Option(help="host:port of the job manager, or [local] for one in the server.")
+        str, typer.Option(help=r"host:port of the job manager, or \[local] for one in the server.")
     ] = "[local]",
     flink_version: Annotated[str, typer.Option(help="Version of the Flink cluster.")] = "1.20",
     job_server_jar: Annotated[
@@ -87,7 +88,14 @@ def submit(
         "savepoint": savepoint,
     }
     submission = checked(given)
-    check_reach(settings, submission, detach=detach)
+    try:
+        check_reach(settings, submission, detach=detach)
+    except ConfigurationError as error:
+        if not print_options:
+            raise
+        stderr.print(
+            printable(f"warning: {error}", 500), markup=False, highlight=False, soft_wrap=True
+        )
     if submission.job_endpoint == "embed" and not until_end:
         raise ConfigurationError(
             "the runner in this process has no working event time, so nothing would come out: "
@@ -112,7 +120,7 @@ def checked(given: dict[str, Any]) -> Any:
         return Submission.model_validate(given)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, e['loc'])).replace('_', '-') or 'submit'}: {e['msg']}"
+            f"{'.'.join(map(str, e['loc'])).replace('_', '-') or 'submit'} {reason(e)}"
             for e in error.errors()
         )
         raise ConfigurationError(problems) from None

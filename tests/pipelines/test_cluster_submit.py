@@ -38,6 +38,21 @@ def refused(*flags: str) -> str:
     return str(result.exception)
 
 
+def test_options_are_shown_with_a_warning_where_a_job_would_be_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RADARSTREAM_DATABASE", "sqlite:///state.sqlite")
+    result = CliRunner().invoke(app, ["submit", "--print-options", "--json"])
+    assert result.exit_code == 0, result.output
+    assert "options" in json.loads(result.stdout)
+    assert result.stderr.startswith("warning: workers on several machines cannot share an SQLite")
+
+
+def test_help_names_the_local_cluster_in_its_brackets() -> None:
+    words = " ".join(CliRunner().invoke(app, ["submit", "--help"]).stdout.split())
+    assert "[local] for" in words.replace("│ ", "")
+
+
 def test_a_job_on_a_flink_cluster() -> None:
     flags = ["--flink-master", "flink:8081", "--parallelism", "4", "--checkpoint-seconds", "10"]
     options = printed(*flags, "--savepoint", "file:///s/1")["options"]
