@@ -1,6 +1,7 @@
 """Open the state database: SQLite by default, PostgreSQL through psycopg 3."""
 
 from collections.abc import Callable
+from pathlib import Path
 from sqlite3 import SQLITE_BUSY
 from sqlite3 import Error as SqliteError
 from typing import Any, Literal, TypeVar
@@ -9,6 +10,7 @@ from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 
 from connectors.state_table.migration import bring_to_head
+from connectors.state_table.same_file import insist_on_file
 from schemas.errors import ConfigurationError
 
 Durability = Literal["normal", "full"]
@@ -44,6 +46,7 @@ def open_engine(
         engine = create_engine(parsed, hide_parameters=True, pool_pre_ping=not is_sqlite)
         if is_sqlite:
             event.listen(engine, "connect", _sqlite_setup(durability, wait_ms))
+            insist_on_file(engine, Path(parsed.database or ""))
         else:
             event.listen(engine, "connect", _postgresql_setup(wait_ms))
     except ImportError:
