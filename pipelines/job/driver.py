@@ -58,10 +58,17 @@ class Driver:
     def run(self, *, drain: bool = False) -> None:
         """Run until asked to stop; what is in hand then is finished and committed.
 
-        With `drain`, stop also when the log holds nothing more.
+        Asked during an outage, it stops without: the next start finishes it. With `drain`, stop
+        also when the log holds nothing more.
         """
         while not self.stopping():
-            idle = not self.step()
+            try:
+                idle = not self.step()
+            except Exception as error:
+                if self.stopping() and self.kind_of(error) == "transient":
+                    self.observer.retried("stop", error)
+                    return
+                raise
             if drain and idle and self.drained:
                 break
 
@@ -121,7 +128,7 @@ class Driver:
         """Run the graph; a record that breaks it even alone becomes a dead letter."""
         started = self.clock.monotonic()
         try:
-            outcomes = self.timed("batch", lambda: self.batch(records))
+            outcomes = self.timed("batch", lambda: self.batch(records), len(records))
         except Exception as error:
             if self.kind_of(error) != "defect":
                 raise
@@ -162,13 +169,13 @@ class Driver:
         self.observer.took("commit", perf_counter() - started)
         self.observer.committed(moved)
 
-    def timed(self, stage: str, work: Callable[[], ResultT]) -> ResultT:
+    def timed(self, stage: str, work: Callable[[], ResultT], records: int = 0) -> ResultT:
         """Run one stage with retries and tell the observer how long the good try took."""
 
         def once() -> ResultT:
             started = perf_counter()
             result = work()
-            self.observer.took(stage, perf_counter() - started)
+            self.observer.took(stage, perf_counter() - started, records)
             return result
 
         return self.retried(stage, once)

@@ -32,7 +32,6 @@ class Observer:
     outbox_depth: Callable[[], int]
     group: str = ""
     now: Callable[[], float] = monotonic
-    batch_records: int = 0
     partitions: frozenset[int] = frozenset()
     since: float = field(init=False)  # when the partitions were lost, or the start
     told: float = field(init=False)  # when that was last logged
@@ -44,7 +43,6 @@ class Observer:
         """Count what was read."""
         self.health.tick()
         self.health.passed("broker")
-        self.batch_records = len(records)
         self.metrics.polled(records, lag)
 
     def assigned(self, partitions: frozenset[int]) -> None:
@@ -66,11 +64,11 @@ class Observer:
         """Show how much waits."""
         self.metrics.held_back(count)
 
-    def took(self, stage: str, seconds: float) -> None:
+    def took(self, stage: str, seconds: float, records: int = 0) -> None:
         """Time a stage."""
         self.health.tick()
         if stage == "batch":
-            self.metrics.batch_seconds(seconds, self.batch_records)
+            self.metrics.batch_seconds(seconds, records)
         else:
             self.metrics.stage_seconds(stage, seconds)
 

@@ -66,8 +66,8 @@ class JobObserver(Protocol):
         """Tell how many records wait for older ones."""
         ...
 
-    def took(self, stage: str, seconds: float) -> None:
-        """Tell how long a good try of "batch", "publish" or "commit" took."""
+    def took(self, stage: str, seconds: float, records: int = 0) -> None:
+        """Tell how long a good try of "batch" (with its records), "publish" or "commit" took."""
         ...
 
     def published(self, count: int) -> None:

@@ -307,3 +307,21 @@ def answered_snapshots(life: Life, story: list[Name], random: Random) -> dict[st
             (event.observed_at - OBSERVED_AT) // timedelta(seconds=10) for event in events
         ]
     return answered
+
+
+def test_asked_to_stop_during_an_outage_it_stops_and_the_next_start_goes_on(life: Life) -> None:
+    append(life, payload(0, 0))
+    driver = life.worker.driver
+    asked: list[bool] = []
+    publish, stopping = driver.publish, driver.stopping
+
+    def down(lanes: frozenset[int]) -> int:
+        asked.append(True)
+        raise BrokerError("gone")
+
+    driver.publish, driver.stopping = down, lambda: bool(asked)
+    driver.run()
+    assert life.world.topic.committed == {}
+    driver.publish, driver.stopping = publish, stopping
+    driver.step()
+    assert published(life) == ["cup-0/0"]
