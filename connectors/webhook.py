@@ -27,6 +27,7 @@ SIGNATURE_HEADER = "X-Radarstream-Signature"
 ID_HEADER = "Idempotency-Key"
 TRY_AGAIN = frozenset({408, 425, 429})  # and everything from 500 on
 LONGEST_RETRY_AFTER_S = 3_600.0
+SECRET_BYTES = 16  # fewer can be found by trying
 
 log = structlog.get_logger(__name__)
 
@@ -92,6 +93,8 @@ class Webhook:
         """Read the secret; ConfigurationError if it is not set. `stop` ends waiting early."""
         self._options = options
         self._secret = read_secret(options.secret_variable).encode()
+        if len(self._secret) < SECRET_BYTES:
+            log.warning("the webhook's secret is too short to be safe", limit=SECRET_BYTES)
         self._stop = stop or Event()
         self._pause = wait_random_exponential(
             multiplier=options.first_pause_s, max=options.longest_pause_s
@@ -123,6 +126,10 @@ class Webhook:
         )
         attempt: Attempt = retrying(self._post, event_id, body)
         return attempt
+
+    def try_once(self, event_id: str, body: bytes) -> Attempt:
+        """Send once, whatever the receiver answers."""
+        return self._post(event_id, body)
 
     def close(self) -> None:
         """Close the connections."""

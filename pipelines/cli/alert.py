@@ -1,14 +1,15 @@
 """`radarstream alert`: a webhook call for every answer that changed."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from connectors.kafka.topic_reader import TopicReader
-from connectors.webhook import Webhook
-from pipelines.cli.terminal import stderr
-from pipelines.job.alerting import Alerting
+from connectors.webhook import Webhook, WebhookOptions
+from pipelines.cli.terminal import stderr, stdout
+from pipelines.job.alerting import Alerting, sample
 from pipelines.job.following import ANSWERS
 from pipelines.job.logs import configure_logging
 from pipelines.job.stopping import Stop, SystemClock
@@ -19,6 +20,9 @@ from schemas.errors import ConfigurationError
 def alert(
     config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
     follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+    test: Annotated[
+        bool, typer.Option("--test", help="Send one sample alert, tell the answer, and stop.")
+    ] = False,
 ) -> None:
     """Call the webhook of section `alerts` for every answer that changed.
 
@@ -30,6 +34,9 @@ def alert(
     if alerts.webhook is None:
         raise ConfigurationError("settings: alerts.webhook.url is not given")
     configure_logging(settings.telemetry)
+    if test:
+        try_out(alerts.webhook)
+        return
     stop = Stop()
     with (
         Webhook(alerts.webhook, stop.event) as webhook,
@@ -47,3 +54,15 @@ def alert(
         highlight=False,
         soft_wrap=True,
     )
+
+
+def try_out(options: WebhookOptions) -> None:
+    """Send a sample alert once and print the receiver's answer; exit code 1 unless it accepts."""
+    with Webhook(options) as webhook:
+        attempt = webhook.try_once(*sample(datetime.now(UTC)))
+    answer = f"status {attempt.status}" if attempt.status is not None else attempt.failure
+    what = "accepted" if attempt.accepted else "not accepted"
+    text = f"the sample alert was {what}: {answer}"
+    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
+    if not attempt.accepted:
+        raise typer.Exit(1)

@@ -9,6 +9,7 @@ the topic's retention ends.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 import structlog
@@ -20,8 +21,9 @@ from pipelines.settings.alerts import AlertSettings, Occasion
 from schemas.codec import envelope
 from schemas.codec.wire import compact_json, wire_time
 from schemas.errors import BrokerError, InputError
-from schemas.events import AnswerEvent
-from schemas.verdict import MemoryDecision
+from schemas.events import AnswerEvent, Source
+from schemas.snapshot import Provenance
+from schemas.verdict import DocumentVerdict, MemoryDecision, MemoryVerdict, Reason, Verdict
 
 SCHEMA = "alert.answer/1"
 TITLE_CHARACTERS = 300
@@ -201,3 +203,28 @@ def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
         "attributions": len(event.verdict.documents) - len(kept),
     }
     return compact_json(told).encode()
+
+
+def sample(now: datetime) -> tuple[str, bytes]:
+    """Return id and body of an alert that is about no query, to try a receiver out."""
+    source = Source(rank=1, title="A page that never was", url="https://example.org/")
+    event = AnswerEvent(
+        query_id="radarstream-test",
+        question="Does the receiver get alerts?",
+        step=1,
+        snapshot_id=f"radarstream-test@{int(now.timestamp() * 1000)}",
+        observed_at=now,
+        provenance=Provenance.SIMULATED,
+        defense="radar",
+        answer="yes",
+        abstention=None,
+        changed=True,
+        verdict=Verdict(
+            answer="yes",
+            documents=(DocumentVerdict(source.rank, kept=True, reason=Reason.SUPPORTED),),
+            memory=MemoryVerdict(previous_answer="no"),
+        ),
+        sources=(source,),
+        tags=("test",),
+    )
+    return f"{envelope(event).id}/{wire_time(now)}", alert(event, ["changed"])

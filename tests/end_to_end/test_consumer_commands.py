@@ -398,6 +398,41 @@ def test_alerts_go_out_from_the_beginning_once(own_site: Site) -> None:
         assert len(receiver.received) == 2
 
 
+@pytest.mark.parametrize(("status", "code", "said"), [(204, 0, "accepted"), (403, 1, "not acc")])
+def test_a_sample_alert_tries_the_receiver_out(
+    tmp_path: Path, status: int, code: int, said: str
+) -> None:
+    config = tmp_path / "alerts.toml"
+    with receiving(last=Reply(status)) as receiver:
+        config.write_text(f'profile = "scripted"\n[alerts.webhook]\nurl = "{receiver.url}"\n')
+        with radarstream("alert", "--test", "--config", config) as command:
+            line = command.line(command.out, "the sample alert was")
+            warning = command.line(command.err, "too short to be safe")
+            assert command.process.wait(20) == code
+    assert f"was {said}" in line
+    assert f"status {status}" in line
+    assert "canary-secret" not in line + warning
+    (request,) = receiver.received
+    body = json.loads(request.body)
+    assert (body["schema"], body["query_id"]) == ("alert.answer/1", "radarstream-test")
+    document = json.loads(code_block(DOCUMENT, "json", "alert.answer/1"))
+    assert set(document["required"]) <= body.keys()
+
+
+def test_a_receiver_that_is_away_fails_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WEBHOOK_SECRET", "a secret of sixteen bytes and more")
+    config = tmp_path / "alerts.toml"
+    config.write_text('profile = "scripted"\n[alerts.webhook]\nurl = "http://127.0.0.1:1/x"\n')
+    result = CliRunner().invoke(app, ["alert", "--test", "--config", str(config)])
+    assert (result.exit_code, result.stdout) == (
+        1,
+        "the sample alert was not accepted: ConnectError\n",
+    )
+    assert "too short" not in result.stderr
+
+
 def test_alert_names_what_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
