@@ -3,15 +3,19 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
+from connectors.state_table.migration import stored_version
 from pipelines.build import build_models, probe_service, shared_engine
+from pipelines.cli.doctor_job import Check, answers, broker_answers, job_checks
 from pipelines.cli.terminal import cell, print_json, stdout
 from pipelines.settings import OpenAiGenerator, Profile, Settings, load_settings
 from pipelines.signals.prompts import build_prompt
@@ -20,6 +24,7 @@ from schemas.prompt import AnswerPair, Task
 
 GIB = 2**30
 ENOUGH_DISK = 2 * GIB
+POSTGRESQL_PORT = 5432
 LIBRARIES = {
     "embedded": ("apache-beam", "ortools", "sqlalchemy", "xllamacpp", "sentence-transformers"),
     "api": ("apache-beam", "ortools", "sqlalchemy", "httpx", "sentence-transformers"),
@@ -28,24 +33,19 @@ LIBRARIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding; `remedy` says how to mend what is missing."""
-
-    name: str
-    ok: bool
-    found: str
-    remedy: str = ""
-
-
 def doctor(
     config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
     profile: Annotated[Profile | None, typer.Option(help="Models to check.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what works on this machine, what is missing and how to get it."""
+    """Say what works on this machine, what is missing and how to get it.
+
+    With --config, or when a broker answers, also what the continuous job needs.
+    """
     settings = load_settings(config, profile=profile)
     checks = list(examine(settings))
+    if config or broker_answers(settings.kafka):
+        checks += job_checks(settings)
     if as_json:
         print_json([asdict(check) for check in checks])
     else:
@@ -92,9 +92,14 @@ def disk() -> Check:
 
 
 def database(settings: Settings) -> str:
-    """Open the state database, which creates it."""
-    url = shared_engine(settings).url
-    return url.render_as_string(hide_password=True)
+    """Open the state database, which creates it, and name its schema."""
+    given = make_url(settings.database)
+    if given.host and not answers(given.host, given.port or POSTGRESQL_PORT):
+        raise ConfigurationError(f"nobody listens at {given.host}:{given.port or POSTGRESQL_PORT}")
+    engine = shared_engine(settings)
+    with engine.connect() as connection:
+        schema = stored_version(connection)
+    return f"{engine.url.render_as_string(hide_password=True)}, schema {schema}"
 
 
 def models(settings: Settings) -> Iterator[Check]:
@@ -142,6 +147,8 @@ def attempt(name: str, try_out: Callable[[], str], remedy: str) -> Check:
         return Check(name, True, try_out())
     except (ConfigurationError, ModelError) as error:
         return Check(name, False, str(error), remedy)
+    except ArgumentError:  # its words repeat the URL
+        return Check(name, False, "the state database URL cannot be read", remedy)
 
 
 def print_checks(checks: list[Check]) -> None:
