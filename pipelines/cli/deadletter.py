@@ -112,7 +112,7 @@ def show(
 
 @app.command()
 def replay(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help=IDS_HELP)] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help=IDS_HELP)] = None,
     config: Config = None,
     reason: Reason = None,
     disposition: Fault = None,
@@ -224,9 +224,15 @@ def write_raw(letter: Letter, out: Path | None) -> None:
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print a table."""
-    table = Table(title=f"{len(rows)} dead letters", box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("id", "written", "reason", "disposition", "record", "tries"):
-        table.add_column(name, no_wrap=name != "record", overflow="fold")
+    table = Table(
+        title=f"{len(rows)} dead letters",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("id", "written", "reason", "disposition"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("record", min_width=12, overflow="fold")
     table.add_column("detail", min_width=10, overflow="fold")
     for row in rows:
         table.add_row(
@@ -235,7 +241,6 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
             cell(row["reason"]),
             cell(row["disposition"]),
             cell(record_of(row), limit=100),
-            str(row["attempts"]),
             cell(row["detail"], limit=200),
         )
     stdout.print(table)

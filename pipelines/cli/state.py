@@ -219,12 +219,12 @@ def print_row(row: MemoryRow) -> None:
 
 def print_rows(rows: list[MemoryRow], total: int) -> None:
     """Print rows as a table."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("query", no_wrap=True)
-    table.add_column("answer", min_width=8, overflow="fold")
+    table.add_column("answer", min_width=5, overflow="fold")
     for name in ("support", "conflict", "snapshots"):
         table.add_column(name, no_wrap=True, justify="right")
-    table.add_column("as of", min_width=len("12:00:00.000Z"))
+    table.add_column("as of", min_width=len("2025-06-01"), overflow="fold")
     for row in rows:
         values = described(row)
         answer = values["answer"] if "damaged" not in values else f"({values['damaged']})"

@@ -576,6 +576,8 @@ def test_a_narrow_table_of_dead_letters_cuts_no_id(
     shown = console.export_text()
     assert "01234567 " in shown
     assert "model_unavailable " in shown
+    assert "detail" in shown
+    assert shown.count("first") == 2  # the detail is there to its end
     assert ("06-01 12:00" in shown) == (written is not None)
     assert max(map(len, shown.splitlines())) <= 80
 

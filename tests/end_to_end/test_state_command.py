@@ -126,6 +126,8 @@ def test_show_cuts_no_id_where_the_terminal_is_narrow(
     shown = run("show").stdout
     assert query in shown
     assert "snapshots" in shown
+    assert "as of" in shown
+    assert "2023-11" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
