@@ -28,7 +28,14 @@ from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
 from schemas.codec import dead_letter, decode_record, outbox_record
-from schemas.errors import InputError, JobFailedError, ModelError, RadarstreamError
+from schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    InputError,
+    JobFailedError,
+    ModelError,
+    RadarstreamError,
+)
 from schemas.events import DeadLetter
 from schemas.prompt import AnswerPair, Task
 from schemas.records import RawRecord
@@ -96,13 +103,23 @@ def run_job(settings: Settings, *, drain: bool = False) -> None:
     try:
         with opened_job(settings, stop) as driver:
             driver.run(drain=drain)
-    except Exception as error:
-        log.error("failed", exc_info=True)
+    except Exception as error:  # noqa: BLE001 raised again below, without foreign words
+        tell(error)
         own = [cause for cause in behind(error) if isinstance(cause, RadarstreamError)]
         if own:
             raise own[0] from None
         raise JobFailedError(f"{named(error)}; the log says where") from None
     log.info("stopped", state="asked to" if stop() else "drained")
+
+
+def tell(error: BaseException) -> None:
+    """Log why the job ends: in a word where somebody else must act, with frames for a defect."""
+    if isinstance(error, ConfigurationError):
+        log.error("failed", failure="ConfigurationError", detail=str(error))
+    elif isinstance(error, BrokerError):
+        log.error("failed", failure="BrokerError", detail="the broker failed or does not answer")
+    else:
+        log.error("failed", error=error)
 
 
 def warm_up(models: Models, health: Health) -> None:
