@@ -7,6 +7,7 @@ RadarstreamError
 │   └── PartialModelError some requests of a batch failed; carries every outcome
 ├── EvidenceError         a caller handed a defence arrays of the wrong shape, range or with NaN
 ├── StateConflictError    another writer moved the state row first: re-read, then retry or stop
+├── DatabaseUnavailableError  the server of the state database does not answer: try again later
 ├── BrokerError           the message broker did not do what it was asked: try again later
 ├── JobFailedError        a job ended, or was not taken, by an error of another library
 ├── SearchError           the search service did not give results; `retryable` tells whether it may
@@ -93,6 +94,10 @@ class EvidenceError(RadarstreamError, ValueError):
 
 class StateConflictError(RadarstreamError):
     """The compare-and-set on a state row lost: another worker holds the query now."""
+
+
+class DatabaseUnavailableError(RadarstreamError):
+    """The server of the state database does not answer; the message says where."""
 
 
 class BrokerError(RadarstreamError):

@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 
 from connectors.state_table.migration import bring_to_head
 from connectors.state_table.same_file import insist_on_file
-from schemas.errors import ConfigurationError
+from schemas.errors import ConfigurationError, DatabaseUnavailableError
 
 Durability = Literal["normal", "full"]
 ResultT = TypeVar("ResultT")
@@ -36,7 +36,8 @@ def open_engine(
     the process, "full" also a power cut, at one disk flush per transaction. `busy_timeout_s` is
     how long a transaction waits for another writer's lock. Without `migrate` nothing is read or
     written yet. Raises ConfigurationError when the URL is unknown, the database cannot be written
-    or a later release has migrated it; no message repeats a password.
+    or a later release has migrated it, DatabaseUnavailableError when its server does not answer;
+    no message repeats a password.
     """
     parsed = _parse(url)
     is_sqlite = parsed.drivername == "sqlite"
@@ -66,9 +67,16 @@ def _migrate(engine: Engine, url: URL) -> None:
         raise
     except DBAPIError as error:
         engine.dispose()
-        raise ConfigurationError(
-            f"cannot write the state database {_location(url)}: {_cause(url, error)}"
-        ) from None
+        told = f"the state database {_location(url)}: {_cause(url, error)}"
+        if _out_of_reach(error):
+            raise DatabaseUnavailableError(f"cannot reach {told}") from None
+        raise ConfigurationError(f"cannot write {told}") from None
+
+
+def _out_of_reach(error: DBAPIError) -> bool:
+    """Whether the server did not answer; a refused password comes without a code as well."""
+    refused = "authentication" in str(error.orig) or "does not exist" in str(error.orig)
+    return not isinstance(error.orig, SqliteError) and is_transient(error) and not refused
 
 
 def retry_contended(work: Callable[[], ResultT]) -> ResultT:

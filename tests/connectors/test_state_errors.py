@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from connectors.state_table.engine import database_code, is_transient, open_engine
 from connectors.state_table.memory import MemoryRow, commit_fold, load
 from connectors.state_table.outbox import append, depth
-from schemas.errors import ConfigurationError
+from schemas.errors import ConfigurationError, DatabaseUnavailableError
 from schemas.records import Envelope, OutboxRecord
 
 ROW = MemoryRow("q-1", "radar", 1, 1_700_000_000_000, "log", 0, 0, b"{}")
@@ -154,3 +154,8 @@ def test_text_that_the_driver_cannot_decode_does_not_pass(sqlite_engine: Engine)
     error = failure(lambda: load(sqlite_engine, ["q-1"]))
     assert isinstance(error.orig, sqlite3.OperationalError)
     assert not is_transient(error)
+
+
+def test_a_server_that_does_not_answer_is_no_mistake_in_the_settings() -> None:
+    with pytest.raises(DatabaseUnavailableError, match="cannot reach the state database state"):
+        open_engine("postgresql://user:s3cret@127.0.0.1:1/state")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apache_beam.utils import shared
 from sqlalchemy.exc import OperationalError
 
 from connectors.models.scripted import ScriptedGenerator
@@ -164,3 +165,11 @@ def test_no_record_leads_to_nothing(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     assert MicroBatch(settings)([]) == []
     assert outbox.depth(shared_engine(settings)) == 0
+
+
+def test_running_again_and_again_leaves_nothing_behind_in_beam(tmp_path: Path) -> None:
+    """Without care every run would leave two entries in Beam's register of shared objects."""
+    batch = MicroBatch(settings_in(tmp_path))
+    for offset in range(3):
+        batch(records()[offset : offset + 1])
+    assert shared._shared_map._cache_map == {}  # noqa: SLF001
