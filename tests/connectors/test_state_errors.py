@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from connectors.state_table.engine import database_code, is_transient, open_engine
 from connectors.state_table.memory import MemoryRow, commit_fold, load
 from connectors.state_table.outbox import append, depth
-from schemas.errors import ConfigurationError, DatabaseUnavailableError
+from schemas.errors import DatabaseUnavailableError
 from schemas.records import Envelope, OutboxRecord
 
 ROW = MemoryRow("q-1", "radar", 1, 1_700_000_000_000, "log", 0, 0, b"{}")
@@ -69,11 +69,9 @@ def test_a_connection_that_an_administrator_ended_passes(server_engine: Engine) 
         assert is_transient(failure(lambda: connection.execute(text("SELECT 1"))))
 
 
-def test_a_server_that_does_not_answer_at_start_is_a_configuration_error(
-    postgresql_server: Any,
-) -> None:
+def test_a_server_that_stopped_is_unavailable(postgresql_server: Any) -> None:
     postgresql_server.stop()
-    with pytest.raises(ConfigurationError, match="cannot write the state database"):
+    with pytest.raises(DatabaseUnavailableError, match="cannot reach the state database"):
         open_engine(f"postgresql://postgres@/postgres?host={postgresql_server.socket}")
 
 
