@@ -6,6 +6,7 @@ Both are named pipes, so that neither side ever sleeps.
 """
 
 import sys
+from itertools import count
 from pathlib import Path
 
 from connectors.models.scripted import ScriptedGenerator
@@ -13,10 +14,11 @@ from pipelines.cli import app
 
 call, reached, gate = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
 complete = ScriptedGenerator.complete
+calls = count(1)
 
 
 def blocking(self: ScriptedGenerator, prompts):
-    if len(self.log) + 1 == call:
+    if next(calls) == call:
         reached.write_text("here")
         gate.read_text()
     return complete(self, prompts)
