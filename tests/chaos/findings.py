@@ -106,8 +106,16 @@ def repeated_calls(file: Path) -> tuple[int, int]:
     for line in file.read_text(encoding="ascii").splitlines():
         process, digests = json.loads(line)
         lives[process].append(digests)
-    asked = Counter(digest for calls in lives.values() for call in calls for digest in call)
-    in_flight = Counter(digest for calls in lives.values() for digest in calls[-1])
-    repeated = {digest: times - 1 for digest, times in asked.items() if times > 1}
-    beyond = sum(max(0, times - in_flight[digest]) for digest, times in repeated.items())
-    return beyond, sum(repeated.values()) - beyond
+    asked: set[str] = set()
+    in_flight: Counter[str] = Counter()  # at the deaths so far, less what was asked again since
+    beyond = again = 0
+    for calls in lives.values():
+        for digest in (digest for call in calls for digest in call):
+            if digest in asked and in_flight[digest] > 0:
+                in_flight[digest] -= 1
+                again += 1
+            elif digest in asked:
+                beyond += 1
+            asked.add(digest)
+        in_flight.update(calls[-1])
+    return beyond, again
