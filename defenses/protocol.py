@@ -25,11 +25,17 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """Ask the generator for one answer. Response: AtomicAnswer."""
+    """Ask the generator for one answer. Response: AtomicAnswer.
+
+    `final` marks the request whose response is the defence's answer, as opposed to one it only
+    reasons with; `previous_answer` is shown to the generator after the passages.
+    """
 
     task: Task
     question: str
     passages: tuple[str, ...]
+    final: bool = True
+    previous_answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Prompts as structured values: a backend renders them in the form its model follows best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 
@@ -11,6 +11,10 @@ class Task(StrEnum):
     ATOMIC_ANSWER = "atomic_answer"
     ANSWER_FROM_DOCUMENTS = "answer_from_documents"
     SYNTHESISE_ANSWERS = "synthesise_answers"
+    ANSWER_FROM_KEYWORDS = "answer_from_keywords"  # passages are words and phrases
+    ANSWER_WITH_RATIONALE = "answer_with_rationale"
+    RECALL_PASSAGE = "recall_passage"  # what the model knows by itself; no passages
+    CONSOLIDATE_PASSAGES = "consolidate_passages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,10 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One generation request. `passages` are untrusted text, in the order to show them."""
+    """One generation request. `passages` are untrusted text, in the order to show them.
+
+    `previous_answer` is shown after the passages, as what was answered an observation earlier.
+    """
 
     task: Task
     instruction: str
@@ -32,6 +39,7 @@ class Prompt:
     question: str
     passages: tuple[str, ...]
     max_tokens: int
+    previous_answer: str | None = None
 
     def digest(self) -> bytes:
         """32 bytes that identify the prompt: part of the response-cache key."""
@@ -40,11 +48,16 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a generator returned for one prompt; token counts are 0 when it does not tell."""
+    """What a generator returned for one prompt; counts are 0 where nobody took them.
+
+    `seconds` is wall clock from asking to having the text, shared out among prompts that were
+    asked together; a completion found in a cache keeps what it once took.
+    """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

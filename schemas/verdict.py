@@ -21,6 +21,10 @@ class Reason(StrEnum):
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # kept by the cut, dropped by the similarity check
     UNINFORMATIVE = "uninformative"  # the document does not answer the question
+    CONTRADICTED = "contradicted"  # outside the largest set without contradictions
+    NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept
+    TIGHT_CLUSTER = "tight_cluster"  # in the cluster of documents that are too much alike
+    NEAR_DUPLICATE = "near_duplicate"  # nearly the words of a better ranked document
 
 
 class Abstention(StrEnum):

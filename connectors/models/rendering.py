@@ -7,7 +7,6 @@ impossible for a passage to forge the delimiters around it or a model's control 
 import re
 from collections import Counter
 from dataclasses import replace
-from hashlib import sha256
 from typing import Final
 
 from schemas.prompt import Prompt, Task
@@ -21,6 +20,10 @@ _LABELS: Final[dict[Task, tuple[str, str, str]]] = {
     Task.ATOMIC_ANSWER: ("Passage", "Question", "Short answer from the passage"),
     Task.ANSWER_FROM_DOCUMENTS: ("Passage", "Question", "Short answer"),
     Task.SYNTHESISE_ANSWERS: ("Answer", "Question", "Answer"),
+    Task.ANSWER_FROM_KEYWORDS: ("Word", "Question", "Short answer"),
+    Task.ANSWER_WITH_RATIONALE: ("Passage", "Question", "Reasoning and answer"),
+    Task.RECALL_PASSAGE: ("Passage", "Question", "Passage"),
+    Task.CONSOLIDATE_PASSAGES: ("Passage", "Question", "Consolidation"),
 }
 _MAJORITY_LINES: Final = 3
 _SHARED_PASSAGE_CHARACTERS: Final = 160  # of each passage, where several share a completion
@@ -29,7 +32,8 @@ _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE
 )
 _CONTROL_TOKEN: Final = re.compile(r"<(?=[^\s\d=<])|\[(?=/?(?:INST|multimodal)\])", re.IGNORECASE)
-RENDERING_VERSION: Final = sha256(repr((6, _LABELS, _CHAT_REQUEST)).encode()).hexdigest()[:8]
+# Part of every model id. Raise it when a task's text changes; a new task changes no other's.
+RENDERING_VERSION: Final = "r7"
 
 
 def completion_text(prompt: Prompt) -> str:
@@ -42,7 +46,9 @@ def completion_text(prompt: Prompt) -> str:
         f"{_completion_block(prompt.task, shot.passages, shot.question)} {neutral(shot.answer)}"
         for shot in prompt.shots
     ]
-    blocks.append(_completion_block(prompt.task, prompt.passages, prompt.question))
+    blocks.append(
+        _completion_block(prompt.task, prompt.passages, prompt.question, prompt.previous_answer)
+    )
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -52,7 +58,8 @@ def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
     for shot in prompt.shots:
         messages.append({"role": "user", "content": _chat_request(shot.question, shot.passages)})
         messages.append({"role": "assistant", "content": neutral(shot.answer)})
-    messages.append({"role": "user", "content": _chat_request(prompt.question, prompt.passages)})
+    asked = _chat_request(prompt.question, prompt.passages, prompt.previous_answer)
+    messages.append({"role": "user", "content": asked})
     return messages
 
 
@@ -72,17 +79,21 @@ def with_passages(prompt: Prompt, characters: int) -> Prompt:
     return replace(prompt, passages=tuple(text[:characters] for text in prompt.passages))
 
 
-def _completion_block(task: Task, passages: tuple[str, ...], question: str) -> str:
+def _completion_block(
+    task: Task, passages: tuple[str, ...], question: str, previous_answer: str | None = None
+) -> str:
     shown = [neutral(passage) for passage in passages]
     passage_label, question_label, answer_label = _LABELS[task]
     asked = f"{question_label}: {neutral(question)}"
+    previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
     if task is Task.SYNTHESISE_ANSWERS:
-        lines = [asked, *(f"{passage_label}: {answer}" for answer in _majority_last(shown))]
+        listed = [f"{passage_label}: {answer}" for answer in _majority_last(shown)]
+        lines = [asked, *previous, *listed]
     elif task is Task.ANSWER_FROM_DOCUMENTS:
         best_last = [text[:_SHARED_PASSAGE_CHARACTERS] for text in reversed(shown)]
-        lines = [asked, *(f"{passage_label}: {text}" for text in best_last), asked]
+        lines = [asked, *(f"{passage_label}: {text}" for text in best_last), *previous, asked]
     else:
-        lines = [f"{passage_label}: {text}" for text in shown] + [asked]
+        lines = [*(f"{passage_label}: {text}" for text in shown), *previous, asked]
     return "\n".join([*lines, f"{answer_label}:"])
 
 
@@ -101,9 +112,12 @@ def _majority_last(answers: list[str]) -> list[str]:
     return ordered + ordered[-1:] * max(0, missing)
 
 
-def _chat_request(question: str, passages: tuple[str, ...]) -> str:
+def _chat_request(
+    question: str, passages: tuple[str, ...], previous_answer: str | None = None
+) -> str:
     documents = [
         f'<document number="{number}">{neutral(passage)}</document>'
         for number, passage in enumerate(passages, start=1)
     ]
-    return "\n".join([f"Question: {neutral(question)}", *documents, _CHAT_REQUEST])
+    previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
+    return "\n".join([f"Question: {neutral(question)}", *documents, *previous, _CHAT_REQUEST])

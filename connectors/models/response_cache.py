@@ -9,9 +9,10 @@ them agree exactly.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from itertools import islice
+from time import perf_counter
 from typing import ClassVar, Generic, Protocol, TypeVar
 from zlib import crc32
 
@@ -262,9 +263,12 @@ class CachedGenerator(_WriteThrough[_Generator, Prompt, Completion]):
         keys = list(missing)
         left = set(keys)
         self.calls += len(keys)
+        asked = perf_counter()
         for index, outcome in self._model.complete_each(list(missing.values())):
             left.discard(keys[index])
-            yield {keys[index]: outcome}
+            arrived = perf_counter()
+            yield {keys[index]: _timed(outcome, arrived - asked)}
+            asked = perf_counter()
         if left:
             raise ModelError(f"{self.model_id} left {len(left)} of {len(keys)} prompts unanswered")
 
@@ -275,13 +279,20 @@ class CachedGenerator(_WriteThrough[_Generator, Prompt, Completion]):
         return question_subject(request.question)
 
     def _ask(self, requests: Sequence[Prompt]) -> Sequence[Completion]:
-        return self._model.complete(requests)
+        asked = perf_counter()
+        completions = self._model.complete(requests)
+        share = (perf_counter() - asked) / len(requests)
+        return [replace(completion, seconds=share) for completion in completions]
 
     def _encode(self, answer: Completion) -> bytes:
         return json.dumps(asdict(answer), separators=(",", ":")).encode("ascii")
 
     def _decode(self, value: bytes) -> Completion:
         return Completion(**json.loads(value))
+
+
+def _timed(outcome: Completion | ModelError, seconds: float) -> Completion | ModelError:
+    return outcome if isinstance(outcome, ModelError) else replace(outcome, seconds=seconds)
 
 
 class CachedRelations(_WriteThrough[_RelationScorer, AnswerPair, FloatArray]):

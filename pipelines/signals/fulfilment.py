@@ -74,7 +74,7 @@ def asking(
 
 def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
     """Complete every prompt in one call; a prompt that failed on its own is its ModelError."""
-    prompts = [build_prompt(r.task, r.question, r.passages) for r in requests]
+    prompts = [build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in requests]
     texts = completion_texts(models.generator, prompts)
     return [text if isinstance(text, ModelError) else parse_answer(text) for text in texts]
 

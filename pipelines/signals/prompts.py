@@ -13,6 +13,7 @@ from unicodedata import category
 from schemas.prompt import Prompt, Shot, Task
 
 MAX_QUESTION_CHARACTERS: Final = 600
+MAX_PREVIOUS_CHARACTERS: Final = 300
 ABSTENTION: Final = "I don't know"
 
 
@@ -127,15 +128,125 @@ _SYNTHESIS: Final = Template(
     max_tokens=48,
 )
 
+_KEYWORDS: Final = Template(
+    instruction=(
+        "Answer each question in a few words, using only the listed words and phrases. "
+        f"If they do not contain the answer, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=("the capital of Australia", "capital", "Canberra"),
+            answer="Canberra",
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=("71% of the surface", "surface", "water", "71%"),
+            answer="71%",
+        ),
+    ),
+    passage_characters=200,
+    total_characters=4_000,
+    max_tokens=24,
+)
+
+_RATIONALE: Final = Template(
+    instruction=(
+        "Work out the answer to each question from its passages: say which passages help, how they "
+        "lead to the answer, and end with the answer. Where no passage helps, use what you know."
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Sydney is the largest city of Australia and known for its harbour ...",
+                "Canberra, the capital city of Australia, was founded in 1913 ...",
+            ),
+            answer=(
+                "The first passage is about the largest city, not the capital. The second says "
+                "that Canberra is the capital city of Australia. The answer is Canberra"
+            ),
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=(
+                "Ocean facts. About 71% of the Earth's surface is covered by water.",
+                "How deep is the sea? The deepest trench reaches almost 11 km ...",
+            ),
+            answer=(
+                "The first passage says that about 71% of the surface is covered by water; the "
+                "second is about depth. The answer is 71%"
+            ),
+        ),
+    ),
+    passage_characters=2_000,
+    total_characters=24_000,
+    max_tokens=96,
+)
+
+_RECALL: Final = Template(
+    instruction=(
+        "Write one or two sentences that answer each question from your own knowledge. "
+        f"If you are not sure, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(),
+            answer="The capital of Australia is Canberra, which was founded in 1913.",
+        ),
+        Shot(
+            question="What did the mayor of Springfield say yesterday?",
+            passages=(),
+            answer=ABSTENTION,
+        ),
+    ),
+    passage_characters=1,
+    total_characters=1,
+    max_tokens=64,
+)
+
+_CONSOLIDATION: Final = Template(
+    instruction=(
+        "For each question, group the passages that agree, keep conflicting groups apart and drop "
+        "irrelevant passages; propose one answer with a confidence for each group, naming the "
+        "passages and whether they were retrieved or remembered; then give the final answer "
+        "between <ANSWER> and </ANSWER>."
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Retrieved: Sydney is the largest city of Australia and known for its harbour ...",
+                "Retrieved: Canberra, the capital city of Australia, was founded in 1913 ...",
+                "Remembered: The capital of Australia is Canberra.",
+            ),
+            answer=(
+                "Passages 2 and 3 agree on Canberra (high confidence); passage 1 is irrelevant. "
+                "<ANSWER>Canberra</ANSWER>"
+            ),
+        ),
+    ),
+    passage_characters=2_000,
+    total_characters=24_000,
+    max_tokens=96,
+)
+
 TEMPLATES: Final[dict[Task, Template]] = {
     Task.ATOMIC_ANSWER: _ATOMIC,
     Task.ANSWER_FROM_DOCUMENTS: _DOCUMENTS,
     Task.SYNTHESISE_ANSWERS: _SYNTHESIS,
+    Task.ANSWER_FROM_KEYWORDS: _KEYWORDS,
+    Task.ANSWER_WITH_RATIONALE: _RATIONALE,
+    Task.RECALL_PASSAGE: _RECALL,
+    Task.CONSOLIDATE_PASSAGES: _CONSOLIDATION,
 }
 PROMPTS_VERSION: Final = sha256(repr(TEMPLATES).encode()).hexdigest()[:12]
 
 
-def build_prompt(task: Task, question: str, passages: Sequence[str]) -> Prompt:
+def build_prompt(
+    task: Task, question: str, passages: Sequence[str], previous_answer: str | None = None
+) -> Prompt:
     """The prompt of `task` over untrusted `passages`, in the order to show them.
 
     Control characters go, white space collapses and each passage is cut so that all together
@@ -152,6 +263,9 @@ def build_prompt(task: Task, question: str, passages: Sequence[str]) -> Prompt:
         question=plain(question, MAX_QUESTION_CHARACTERS),
         passages=tuple(plain(passage, limit) for passage in passages),
         max_tokens=template.max_tokens,
+        previous_answer=plain(previous_answer, MAX_PREVIOUS_CHARACTERS)
+        if previous_answer
+        else None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from pipelines.evaluation.metrics import contains, is_attacked
 from pipelines.evaluation.report.outcome import Outcome, judge
@@ -224,22 +225,26 @@ def _published(document: Document | None) -> str:
     return format_time(document.published_at) if document and document.published_at else ""
 
 
+_REASONS: Final = {
+    Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
+    Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
+    Reason.UNINFORMATIVE: "does not answer the question",
+    Reason.NOT_JUDGED: "this defence does not select documents",
+    Reason.CONTRADICTED: "outside the largest set of documents that do not contradict each other",
+    Reason.NOT_SAMPLED: "in no round of samples that was kept",
+    Reason.TIGHT_CLUSTER: "in a group of documents that are too much alike",
+    Reason.NEAR_DUPLICATE: "nearly the words of a better ranked document",
+}
+
+
 def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
     """Why this document was kept or cut, as a sentence fragment for a reader."""
-    match document.reason:
-        case Reason.SUPPORTED:
-            friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
-            return f"agrees with {friends}" if friends else "its support outweighs the conflict"
-        case Reason.CUT:
-            return _why_cut(document, verdict)
-        case Reason.BEST_OF_NONE:
-            return "the cut kept nothing; this is the fallback"
-        case Reason.ISOLATED:
-            return "survived the cut, but its answer is unlike the other kept answers"
-        case Reason.UNINFORMATIVE:
-            return "does not answer the question"
-        case Reason.NOT_JUDGED:
-            return "this defence does not select documents"
+    if document.reason is Reason.CUT:
+        return _why_cut(document, verdict)
+    if document.reason is Reason.SUPPORTED:
+        friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
+        return f"agrees with {friends}" if friends else "its support outweighs the conflict"
+    return _REASONS[document.reason]
 
 
 def _why_cut(document: DocumentVerdict, verdict: Verdict) -> str:

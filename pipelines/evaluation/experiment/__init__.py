@@ -1,0 +1,1 @@
+"""Every defence on the same evidence: conditions, contenders, rows, tables."""

@@ -1,0 +1,155 @@
+"""What an experiment is made of and what it writes down.
+
+A *condition* is what the attacker does, a *contender* is a defence with its options and its
+adaptation to time, a *row* is one contender's answer to one snapshot under one condition. Rows
+are appended as they are computed; everything else is worked out from them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from schemas.snapshot import Document, Labels
+from schemas.verdict import Verdict
+
+BENIGN = "benign"
+
+
+class Adaptation(StrEnum):
+    """How a defence meets a history (RADAR, section 5.1): what it may carry to the next step."""
+
+    OWN = "own"  # the defence's own state: RADAR's memory; nothing for static defences
+    NONE = "none"  # every snapshot alone: static RADAR in time (Table 17)
+    CUMULATIVE = "cumulative"  # a pool of all documents so far, newest first
+    LIGHTWEIGHT = "lightweight"  # the previous answer, one line in the final prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What the attacker does: one attack at fixed ranks, on the steps that `schedule` says.
+
+    `positions` are 1-based ranks, attacked together. An empty schedule attacks every step.
+    """
+
+    attack: str = BENIGN
+    positions: tuple[int, ...] = ()
+    schedule: str = ""
+
+    @property
+    def name(self) -> str:
+        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@1:late-3`.
+
+        >>> Condition("poison", (9, 10)).name
+        'poison@9+10'
+        """
+        if self.attack == BENIGN:
+            return BENIGN
+        place = "+".join(map(str, self.positions))
+        return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One defence as it is compared. `name` is its heading in every table, unique in a run.
+
+    `relations` names another relation scorer than the run's, or a perturbation of it; empty for
+    the run's own.
+    """
+
+    name: str
+    defense: str
+    options: tuple[tuple[str, Any], ...] = ()
+    adaptation: Adaptation = Adaptation.OWN
+    relations: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one answer asked of the models, counted whether or not a cache knew the reply.
+
+    Calls are generator prompts and pairs are relation pairs, repetitions within one answer counted
+    once. Seconds are per stage, as in Table 8 of the RADAR paper; a completion found in the cache
+    counts with what it took when it was made. The signals that contenders share (atomic answers
+    and their relations) are included for every contender that needs them.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    pairs: int = 0
+    embeddings: int = 0
+    atomic_seconds: float = 0.0
+    relation_seconds: float = 0.0
+    selection_seconds: float = 0.0
+    generation_seconds: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """All stages together."""
+        stages = (self.atomic_seconds, self.relation_seconds)
+        return sum(stages) + self.selection_seconds + self.generation_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One contender's answer to one snapshot. With `error`, there is no verdict and no score."""
+
+    contender: str
+    condition: str
+    query_id: str
+    step: int
+    observed_at: datetime
+    labels: Labels
+    verdict: Verdict | None
+    error: str | None = None
+    cost: Cost = Cost()
+    state_bytes: int = 0
+
+    @property
+    def response(self) -> str | None:
+        """The answer's text; None for an abstention or an error."""
+        if self.verdict is None or self.verdict.abstained:
+            return None
+        return self.verdict.answer
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """What every contender saw of one snapshot under one condition, for whoever re-checks a cell.
+
+    `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
+    are (n, n) over the informative ones, rounded to four decimals.
+    """
+
+    condition: str
+    query_id: str
+    question: str
+    step: int
+    observed_at: datetime
+    documents: tuple[Document, ...]
+    labels: Labels
+    answers: tuple[str | None, ...] = ()
+    entailment: tuple[tuple[float, ...], ...] = ()
+    contradiction: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRecord:
+    """Provenance of a run: enough to repeat it, stored beside its rows."""
+
+    dataset: str
+    dataset_digest: str
+    questions: int
+    snapshots: int
+    k: int
+    conditions: tuple[Condition, ...]
+    contenders: tuple[Contender, ...]
+    reference: str
+    seed: int
+    settings: dict[str, Any]
+    models: dict[str, str]
+    revision: str
+    command: str
+    statistics: dict[str, Any]
+    seconds: float = 0.0
