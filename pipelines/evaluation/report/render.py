@@ -1,24 +1,22 @@
 """The report page: one HTML file that asks the network for nothing and trusts no text."""
 
 import json
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 from itertools import chain
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from pipelines.evaluation.report import charts_svg
 from pipelines.evaluation.report.graph_svg import cut_graph
-from pipelines.evaluation.report.safe_text import shorten, visible, without_secrets
+from pipelines.evaluation.report.page import asset, page_environment, script_hash
+from pipelines.evaluation.report.safe_text import without_secrets
 from pipelines.evaluation.report.view import MAX_LISTED, MAX_UNFOLDED, ReportView, build_view
 from pipelines.evaluation.run_record import RunRecord
 from schemas.events import AnswerEvent
 from schemas.snapshot import SearchSnapshot
 
+PACKAGE = "pipelines.evaluation.report"
 OPEN_QUERIES = 12  # up to this many sections start unfolded
 
 
@@ -43,7 +41,7 @@ def render_report(
         Heading of the page.
     """
     view = build_view(answers, snapshots, run)
-    script = _asset("report.js")
+    script = asset(PACKAGE, "report.js")
     return (
         _environment()
         .get_template("report.html.j2")
@@ -59,9 +57,9 @@ def render_report(
                 ensure_ascii=False,
                 default=str,
             ),
-            style=_asset("report.css"),
+            style=asset(PACKAGE, "report.css"),
             script=script,
-            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+            script_hash=script_hash(script),
         )
     )
 
@@ -76,15 +74,7 @@ def _first_open(view: ReportView) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Templates that escape everything, fail on unknown names and show hidden characters."""
-    environment = Environment(
-        loader=PackageLoader("pipelines.evaluation.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment(PACKAGE)
     environment.globals |= {
         "cut_graph": cut_graph,
         "history": charts_svg.history,
@@ -94,20 +84,4 @@ def _environment() -> Environment:
         "max_listed": MAX_LISTED,
         "max_unfolded": MAX_UNFOLDED,
     }
-    environment.filters["shorten"] = shorten
-    environment.filters["decimal"] = _decimal
     return environment
-
-
-def _decimal(value: float | None, places: int = 2, signed: bool = False) -> str:
-    """A number with a fixed number of decimals, an en dash where there is none."""
-    if value is None:
-        return "–"
-    return f"{value:{'+' if signed else ''}.{places}f}".replace("-", "−")
-
-
-@cache
-def _asset(name: str) -> Markup:
-    """A style or script file of this package, trusted as it is ours."""
-    text = (files("pipelines.evaluation.report") / "templates" / name).read_text("utf-8")
-    return Markup(text)  # noqa: S704  (shipped with the package)

@@ -234,6 +234,7 @@ _REASONS: Final = {
     Reason.NOT_SAMPLED: "in no round of samples that was kept",
     Reason.TIGHT_CLUSTER: "in a group of documents that are too much alike",
     Reason.NEAR_DUPLICATE: "nearly the words of a better ranked document",
+    Reason.OUTVOTED: "too few other answers share any of its words",
 }
 
 
