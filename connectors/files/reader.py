@@ -4,7 +4,7 @@
 |---|---|
 | `*.jsonl` | search snapshots in the wire format, one a line |
 | `*_gcs.jsonl` with `*_qa.jsonl` beside it | a RealTimeQA week |
-| `*.json` | yearly histories |
+| `*.json` | yearly histories, questions with results, or attack targets: see `json_files` |
 
 Each may end in `.gz`. A directory stands for its files, in the order of their names.
 """
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from connectors.files.json_files import read_json
 from connectors.files.snapshots_jsonl import read_snapshots_jsonl
 from connectors.files.weekly_realtimeqa import QUESTIONS_MARK, RESULTS_MARK, read_weekly
-from connectors.files.yearly_history import read_yearly
 from schemas.errors import ConfigurationError
 from schemas.records import Limits, RawRecord
 
@@ -51,7 +51,7 @@ def _read_file(path: Path, limits: Limits) -> Iterator[RawRecord]:
     if name.endswith(".jsonl"):
         return read_snapshots_jsonl(path, limits)
     if name.endswith(".json"):
-        return read_yearly(path, limits)
+        return read_json(path, limits)
     raise ConfigurationError(f"{path} is neither .json nor .jsonl, plain or .gz")
 
 

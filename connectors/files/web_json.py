@@ -1,7 +1,7 @@
 """JSON that others wrote about the web, parsed leniently into a model of the fields we read."""
 
 import json
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -29,3 +29,12 @@ def checked(model: type[ModelT], value: object) -> ModelT:
         return model.model_validate(value)
     except ValidationError as error:
         raise input_error(error) from None
+
+
+def refused(part: Any, error: InputError) -> RawRecord:
+    """A part of a file that cannot be used, as JSON, with the reason."""
+    try:
+        payload = json.dumps(part).encode()
+    except RecursionError:
+        payload = b""
+    return RawRecord("", 0, payload, error.reason, error.detail)

@@ -9,21 +9,17 @@ are read.
 A year is observed at its last second, because its documents may date from any day of it.
 """
 
-import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import TextIOWrapper
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator
 
-from connectors.files.json_items import JsonItems, JsonObject
-from connectors.files.lines import BROKEN_GZIP, EXCERPT_BYTES, broken_gzip, open_bytes
+from connectors.files.json_items import JsonObject
 from connectors.files.page_text import PageText, PageTexts, capped
-from connectors.files.web_json import checked
+from connectors.files.web_json import checked, refused
 from schemas.codec import encode
 from schemas.errors import InputError, ReasonClass
 from schemas.records import Limits, RawRecord
@@ -70,43 +66,25 @@ class _Block:
     content: Any
 
 
-def read_yearly(path: Path, limits: Limits) -> Iterator[RawRecord]:
-    """Yield one snapshot per question and year, the years of a question in order.
+def yearly_records(item: Any, limits: Limits) -> Iterator[RawRecord]:
+    """Yield one snapshot per year of a question, the years in order.
 
-    Positions count records from 1. What cannot be used comes as JSON with the reason: a year, or
-    a whole item when it has no readable question or years. Broken syntax ends the file with one
-    record that keeps 64 KiB from there. Page text is the content, or the snippet if there is none;
-    a document may also be its text alone.
+    A year that cannot be used comes as JSON with the reason, as does the whole item when it has
+    no readable question or years. Page text is the content, or the snippet if there is none; a
+    document may also be its text alone.
     """
-    source = path.as_posix()
-    position = 0
-    with TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="replace") as stream:
-        items = JsonItems(stream)
-        try:
-            for item in items:
-                for record in _item_records(item, limits):
-                    position += 1
-                    yield replace(record, source=source, position=position)
-        except InputError as error:
-            rest = items.rest[:EXCERPT_BYTES].encode()[:EXCERPT_BYTES]
-            yield RawRecord(source, position + 1, rest, error.reason, error.detail)
-        except BROKEN_GZIP as error:
-            yield broken_gzip(source, position + 1, error)
-
-
-def _item_records(item: Any, limits: Limits) -> Iterator[RawRecord]:
     try:
         question = checked(_Question, item)
         blocks = _blocks(item)
     except InputError as error:
-        yield _refused(item, error)
+        yield refused(item, error)
         return
     for block in blocks:
         try:
             yield RawRecord("", 0, encode(_snapshot(question, block, limits)))
         except InputError as error:
             part = {"question": item["question"], CONTEXTS: {block.key: block.content}}
-            yield _refused(part, error)
+            yield refused(part, error)
 
 
 def _blocks(item: JsonObject) -> list[_Block]:
@@ -151,11 +129,3 @@ def _snapshot(question: _Question, block: _Block, limits: Limits) -> SearchSnaps
             false_passages=year.incorrect_context,
         ),
     )
-
-
-def _refused(part: Any, error: InputError) -> RawRecord:
-    try:
-        payload = json.dumps(part).encode()
-    except RecursionError:
-        payload = b""
-    return RawRecord("", 0, payload, error.reason, error.detail)

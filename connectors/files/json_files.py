@@ -1,0 +1,53 @@
+"""Files of JSON items: which format an item has is told by what it holds, not by its file's name.
+
+| an item has | format |
+|---|---|
+| `yearly_contexts` | a yearly history |
+| `context` | a question with its search results (the RobustRAG family) |
+| `adv_texts`, itself or its members | attack targets without documents (PoisonedRAG) |
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from connectors.files.json_items import JsonItems
+from connectors.files.lines import BROKEN_GZIP, EXCERPT_BYTES, broken_gzip, open_bytes
+from connectors.files.poisoned_rag import is_targets, target_records
+from connectors.files.robust_rag import CONTEXT, question_records
+from connectors.files.yearly_history import CONTEXTS, yearly_records
+from schemas.errors import InputError
+from schemas.records import Limits, RawRecord
+
+
+def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
+    """Yield the snapshots of every item, in file order; a file holds one item or a list of them.
+
+    Positions count records from 1. What cannot be used comes as JSON with the reason. Broken
+    syntax ends the file with one record that keeps 64 KiB from there.
+    """
+    source = path.as_posix()
+    position = 0
+    with TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="replace") as stream:
+        items = JsonItems(stream)
+        try:
+            for item in items:
+                for record in _records(item, limits):
+                    position += 1
+                    yield replace(record, source=source, position=position)
+        except InputError as error:
+            rest = items.rest[:EXCERPT_BYTES].encode()[:EXCERPT_BYTES]
+            yield RawRecord(source, position + 1, rest, error.reason, error.detail)
+        except BROKEN_GZIP as error:
+            yield broken_gzip(source, position + 1, error)
+
+
+def _records(item: Any, limits: Limits) -> Iterator[RawRecord]:
+    if isinstance(item, dict) and CONTEXTS not in item:
+        if CONTEXT in item:
+            return question_records(item, limits)
+        if is_targets(item):
+            return target_records(item)
+    return yearly_records(item, limits)
