@@ -1,10 +1,10 @@
-"""A step's cut graph as inline SVG: keep side left, cut side right, severed edges red.
+"""A verdict's cut graph as inline SVG: keep side left, cut side right, severed edges red.
 
 The layout is a function of the verdict alone: nodes in rank order, the memory last.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pipelines.evaluation.report.safe_text import shorten
 from pipelines.evaluation.report.step_view import StepView, source_side
 from pipelines.evaluation.report.svg import element, group, number
-from schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason
+from schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason, Verdict
 
 WIDTH = 780
 LEFT, MIDDLE, RIGHT = 270, 390, 510
@@ -53,18 +53,28 @@ class Node:
 
 def cut_graph(step: StepView) -> Markup | None:
     """Drawing of the step's cut, or None where the defence cut no graph."""
-    if step.energy is None or not any(row.keep_evidence is not None for row in step.documents):
+    planted = {row.rank for row in step.poisoned}
+    return draw_cut(step.event.verdict, planted, f"step {step.step}")
+
+
+def draw_cut(verdict: Verdict, planted: Collection[int], name: str) -> Markup | None:
+    """Drawing of a verdict's cut, or None where the defence cut no graph.
+
+    `planted` are the ranks to ring; `name` says in the description which cut this is.
+    """
+    judged = any(document.keep_evidence is not None for document in verdict.documents)
+    if verdict.energy is None or not judged:
         return None
-    members = list(_members(step))
+    members = list(_members(verdict, planted))
     if _rows(members) > MAX_ROWS:
         members = _merged(members)
     dense = _rows(members) > MAX_ROWS
     pitch = 17.0 if dense else 36.0
     height = TOP + _rows(members) * pitch + 30
     nodes = list(_placed(members, pitch))
-    edges, skipped = _choose_edges(step.event.verdict.edges, nodes)
+    edges, skipped = _choose_edges(verdict.edges, nodes)
     parts = [
-        *_frame(height, step, skipped),
+        *_frame(height, verdict, skipped),
         *([] if dense else _bar_heads(nodes)),
         *_lines(edges),
         *(_node(node, dense) for node in nodes),
@@ -74,28 +84,27 @@ def cut_graph(step: StepView) -> Markup | None:
         *parts,
         class_="cut-graph",
         role="img",
-        aria_label=_description(step, nodes),
+        aria_label=_description(verdict, name, nodes),
         viewBox=f"0 0 {WIDTH} {number(height)}",
         width=WIDTH,
         height=number(height),
     )
 
 
-def _members(step: StepView) -> Iterator[Node]:
-    left = source_side(step.event.verdict)
-    reasons = {document.rank: document.reason for document in step.event.verdict.documents}
-    for row in step.documents:
-        if reasons[row.rank] is not Reason.UNINFORMATIVE:
+def _members(verdict: Verdict, planted: Collection[int]) -> Iterator[Node]:
+    left = source_side(verdict)
+    for document in sorted(verdict.documents, key=lambda held: held.rank):
+        if document.reason is not Reason.UNINFORMATIVE:
             yield Node(
-                ranks=(row.rank,),
-                text=row.atomic_answer or "",
-                keep_evidence=row.keep_evidence,
-                reject_evidence=row.reject_evidence,
-                kept=row.kept,
-                planted=bool(row.attack),
-                on_left=row.rank in left,
+                ranks=(document.rank,),
+                text=document.atomic_answer or "",
+                keep_evidence=document.keep_evidence,
+                reject_evidence=document.reject_evidence,
+                kept=document.kept,
+                planted=document.rank in planted,
+                on_left=document.rank in left,
             )
-    memory = step.memory
+    memory = verdict.memory
     if memory.decision is not MemoryDecision.NONE:
         retained = memory.decision is MemoryDecision.RETAINED
         yield Node(
@@ -239,14 +248,14 @@ def _bar_heads(nodes: Iterable[Node]) -> Iterator[Markup]:
             yield element("text", "F", x=x, y=first.y - 17, class_="side reject-ink")
 
 
-def _frame(height: float, step: StepView, skipped: int) -> Iterator[Markup]:
+def _frame(height: float, verdict: Verdict, skipped: int) -> Iterator[Markup]:
     yield element("line", x1=MIDDLE, x2=MIDDLE, y1=22, y2=height - 26, class_="cut-line")
     yield element("text", "keep side", x=LEFT, y=18, class_="side kept")
     yield element("text", "cut", x=MIDDLE, y=18, class_="side")
     yield element("text", "reject side", x=RIGHT, y=18, class_="side cut")
     silent = [
         str(document.rank)
-        for document in step.event.verdict.documents
+        for document in verdict.documents
         if document.reason is Reason.UNINFORMATIVE
     ]
     notes = []
@@ -259,11 +268,12 @@ def _frame(height: float, step: StepView, skipped: int) -> Iterator[Markup]:
         yield element("text", line, x=MIDDLE, y=height - 6, class_="note")
 
 
-def _description(step: StepView, nodes: Iterable[Node]) -> str:
+def _description(verdict: Verdict, name: str, nodes: Iterable[Node]) -> str:
     kept = [str(rank) for n in nodes if n.on_left and not n.memory for rank in n.ranks]
     cut = [str(rank) for n in nodes if not n.on_left and not n.memory for rank in n.ranks]
-    memory = f"; memory {step.memory_label}" if step.memory_label else ""
+    decision = verdict.memory.decision
+    memory = "" if decision is MemoryDecision.NONE else f"; memory {decision}"
     return (
-        f"Cut graph of step {step.step}: keep side documents {', '.join(kept) or 'none'}; "
+        f"Cut graph of {name}: keep side documents {', '.join(kept) or 'none'}; "
         f"reject side documents {', '.join(cut) or 'none'}{memory}."
     )
