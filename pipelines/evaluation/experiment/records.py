@@ -5,7 +5,7 @@ adaptation to time, a *row* is one contender's answer to one snapshot under one 
 are appended as they are computed; everything else is worked out from them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -27,25 +27,28 @@ class Adaptation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What the attacker does: one attack at fixed ranks, on the steps that `schedule` says.
+    """What the attacker does: one attack at some places, on the steps that `schedule` says.
 
-    `positions` are 1-based ranks, attacked together. An empty schedule attacks every step.
+    `positions` are 1-based ranks, attacked together; without any, `place` says where the texts go:
+    `top` or `random` ranks, or into the corpus that is searched, `m5` five of them. An empty
+    schedule attacks every step. `benign` in the place `corpus` is a search of the clean corpus.
     """
 
     attack: str = BENIGN
     positions: tuple[int, ...] = ()
     schedule: str = ""
+    place: str = ""
 
     @property
     def name(self) -> str:
-        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@1:late-3`.
+        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:ramp-4`, `poisonedrag@m5`.
 
         >>> Condition("poison", (9, 10)).name
         'poison@9+10'
         """
         if self.attack == BENIGN:
             return BENIGN
-        place = "+".join(map(str, self.positions))
+        place = "+".join(map(str, self.positions)) or self.place
         return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
 
 
@@ -119,7 +122,8 @@ class EvidenceRow:
     """What every contender saw of one snapshot under one condition, for whoever re-checks a cell.
 
     `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
-    are (n, n) over the informative ones, rounded to four decimals.
+    are (n, n) over the informative ones, rounded to four decimals. `relation_seconds` is what
+    relating them took when it was first done.
     """
 
     condition: str
@@ -132,11 +136,16 @@ class EvidenceRow:
     answers: tuple[str | None, ...] = ()
     entailment: tuple[tuple[float, ...], ...] = ()
     contradiction: tuple[tuple[float, ...], ...] = ()
+    relation_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRecord:
-    """Provenance of a run: enough to repeat it, stored beside its rows."""
+    """Provenance of a run: enough to repeat it, stored beside its rows.
+
+    `surface` says where attacks put their texts: into result lists, or into the corpus that is
+    searched. `prompts` has one digest per task, `versions` one version per package that counts.
+    """
 
     dataset: str
     dataset_digest: str
@@ -153,3 +162,6 @@ class ExperimentRecord:
     command: str
     statistics: dict[str, Any]
     seconds: float = 0.0
+    surface: str = "list"
+    prompts: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
