@@ -8,7 +8,7 @@ queries in one model batch. State is a small frozen value; stateless defences us
 from collections.abc import Generator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.memory import StateT
@@ -39,6 +39,16 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True)
+class CompleteAll:
+    """Ask the generator for several answers at once. Response: a tuple of AtomicAnswer, in order.
+
+    One failed request fails them all.
+    """
+
+    requests: tuple[Complete, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Relate:
     """Relate answers to the question, pair by pair. Response: (m, 3) probabilities in the
     columns entailment, neutral, contradiction.
@@ -56,8 +66,8 @@ class Embed:
     texts: tuple[str, ...]
 
 
-Request = Complete | Relate | Embed
-Response = AtomicAnswer | FloatArray
+Request = Complete | CompleteAll | Relate | Embed
+Response = AtomicAnswer | tuple[AtomicAnswer, ...] | FloatArray
 
 # What a defence's body really is; the response's type follows from the request's, which the
 # type system cannot say about `yield`, hence Any.
@@ -67,7 +77,10 @@ Defending = Generator[Request, Any, tuple[Verdict, StateT]]
 class Defense(Protocol[StateT]):
     """Selects what to trust in one snapshot and answers from it."""
 
-    needs: ClassVar[frozenset[Signal]]
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """Signals that the evidence must hold; a class attribute, unless options decide."""
+        ...
 
     def initial_state(self) -> StateT:
         """The state before the first snapshot."""

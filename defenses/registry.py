@@ -7,10 +7,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from defenses.protocol import Defense
 from defenses.radar import Radar
+from defenses.reliability_rag import ReliabilityRag
+from defenses.robust_rag import RobustRag
 from defenses.vanilla import Vanilla
 from schemas.errors import ConfigurationError
 
-DEFENSES: dict[str, type[Defense[Any]]] = {"radar": Radar, "vanilla": Vanilla}
+DEFENSES: dict[str, type[Defense[Any]]] = {
+    "radar": Radar,
+    "reliability_rag": ReliabilityRag,
+    "robust_rag": RobustRag,
+    "vanilla": Vanilla,
+}
 
 
 def build_defense(name: str, options: Mapping[str, Any] | None = None) -> Defense[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from defenses.protocol import Complete, Defending, Embed, Relate, Request
+from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request
 from schemas.evidence import AtomicAnswer
 from schemas.verdict import Verdict
 
@@ -60,6 +60,8 @@ class Script:
         match request:
             case Complete():
                 return self.answer(request)
+            case CompleteAll(requests=requests):
+                return tuple(self.answer(single) for single in requests)
             case Relate(premises=premises, hypotheses=hypotheses):
                 pairs = zip(premises, hypotheses, strict=True)
                 both = [self.relation(p, h) for p, h in pairs]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from defenses.protocol import Complete, Defending, Embed, Relate, Request
+from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request
 from pipelines.signals.isolation import isolating
 from pipelines.signals.parsing import parse_answer
 from pipelines.signals.ports import Models
@@ -50,6 +50,29 @@ def drive(
 
 def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
     """Answer every request; a request that fails on its own is answered by its ModelError."""
+    singles = [(i, single) for i, request in requests.items() for single in singles_of(request)]
+    outcomes = fulfil_singles([single for _, single in singles], models)
+    parts: dict[int, list[Any]] = {index: [] for index in requests}
+    for (index, _), outcome in zip(singles, outcomes, strict=True):
+        parts[index].append(outcome)
+    return {index: response_to(requests[index], part) for index, part in parts.items()}
+
+
+def singles_of(request: Request) -> tuple[Request, ...]:
+    """What a request asks for, one by one."""
+    return request.requests if isinstance(request, CompleteAll) else (request,)
+
+
+def response_to(request: Request, parts: Sequence[Any]) -> Any:
+    """Join what the request's parts were answered; the first failure among them stands for it."""
+    if not isinstance(request, CompleteAll):
+        return parts[0]
+    failures = (part for part in parts if isinstance(part, ModelError))
+    return next(failures, tuple(parts))
+
+
+def fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
+    """Answer requests in one call per kind, order preserved."""
     responses: dict[int, Any] = {}
     kinds: tuple[tuple[type, Callable[[Any, Models], list[Any]]], ...] = (
         (Complete, complete_all),
@@ -57,12 +80,12 @@ def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
         (Embed, embed_all),
     )
     for kind, answer_all in kinds:
-        indices = [index for index, request in requests.items() if isinstance(request, kind)]
+        indices = [index for index, request in enumerate(requests) if isinstance(request, kind)]
         if indices:
             batch = [requests[index] for index in indices]
             outcomes = isolating(asking(answer_all, models), batch)
             responses.update(zip(indices, outcomes, strict=True))
-    return responses
+    return [responses[index] for index in range(len(requests))]
 
 
 def asking(

@@ -1,0 +1,276 @@
+"""ReliabilityRAG: the largest set of documents that do not contradict each other.
+
+Read `ReliabilityRag.choose`: exact selection among the documents' own answers; or
+`ReliabilityRag.defend_by_samples`: the same selection among answers from random samples.
+"""
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.kernels.degree_graph import uncontradicted
+from defenses.kernels.independent_set import independent_set
+from defenses.kernels.rank_sampling import rank_samples, rank_weights
+from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request, Signal
+from defenses.responses import embedding_rows, relation_rows
+from schemas.errors import EvidenceError, InputError, ReasonClass
+from schemas.evidence import AtomicAnswer, Evidence, Relations
+from schemas.prompt import Task
+from schemas.snapshot import STRICT
+from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+
+BoolArray = NDArray[np.bool_]
+
+MOST_DOCUMENTS = 20  # for the exact method, as its authors limit it; above, documents are sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """An answer from some of the documents: their indices, ascending, and how often drawn."""
+
+    members: tuple[int, ...]
+    drawn: int
+    answer: AtomicAnswer
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class ReliabilityRag:
+    """Rank-aware maximum independent set of the contradiction graph, or of a graph of samples.
+
+    From "ReliabilityRAG: Effective and Provably Robust Defense for RAG-based Web-Search"
+    (arXiv:2509.23519, Algorithm 1 and the sampling framework of its section on scaling); where
+    the paper is silent, as in its published code.
+
+    Two documents are joined when the answer of the better ranked one contradicts the other's at
+    least `contradiction_threshold` probably, in this direction alone. Of the largest sets without
+    a joined pair, the one whose ranks come first in lexicographic order answers. When no document
+    answers the question by itself, all are passed on.
+
+    Parameters
+    ----------
+    method
+        "exact": the set above, for at most 20 documents. "sampling": `rounds` answers from
+        `sample_size` documents each are selected among in place of documents, and the documents
+        behind those selected answer; better ranks are drawn more often. "auto": exact up to 20
+        documents, sampling above. "degree_graph": deletes what contradicts most instead of
+        searching. "sample_centroid": of the sampled answers, the one closest to their mean
+        embedding is the answer.
+
+        The sampling methods need no signals. "auto" declares those of "exact", because how many
+        documents come is not known beforehand: who always has more than 20 saves an atomic answer
+        per document by saying "sampling".
+    contradiction_threshold
+        beta, in [0, 1].
+    rounds, sample_size
+        T and m.
+    gamma
+        Weight of a rank relative to the one before, in [0, 1]; 0 stands for linear weights.
+    replacement
+        Whether a round may draw a document twice; it is shown once.
+    edge_flip
+        Probability that an edge decision is turned round, for ablation.
+    seed
+        Draws depend on it, on the query's id and on the time of the observation alone.
+    """
+
+    method: Literal["auto", "exact", "sampling", "degree_graph", "sample_centroid"] = "auto"
+    contradiction_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    rounds: Annotated[int, Field(ge=1, le=50)] = 20
+    sample_size: Annotated[int, Field(ge=1)] = 2
+    gamma: Annotated[float, Field(ge=0.0, le=1.0)] = 0.9
+    replacement: bool = True
+    edge_flip: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """None for the sampling methods."""
+        if self.method in ("sampling", "sample_centroid"):
+            return frozenset()
+        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
+
+    def initial_state(self) -> None:
+        """Nothing is remembered."""
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Judge one snapshot.
+
+        Raises EvidenceError when a needed signal is missing or a response is malformed, and
+        InputError when "exact" is asked to judge more than 20 documents.
+        """
+        if not evidence.documents:
+            return Verdict("", (), abstention=Abstention.NO_DOCUMENTS), state
+        many = len(evidence.documents) > MOST_DOCUMENTS
+        if many and self.method == "exact":
+            raise InputError(
+                ReasonClass.TOO_MANY_DOCUMENTS,
+                f"the exact method takes {MOST_DOCUMENTS} documents, got {len(evidence.documents)}",
+            )
+        if not self.needs or (many and self.method == "auto"):
+            return (yield from self.defend_by_samples(evidence)), state
+        documents = self.judge_documents(evidence)
+        return (yield from answered(evidence, documents)), state
+
+    def judge_documents(self, evidence: Evidence) -> tuple[DocumentVerdict, ...]:
+        """One verdict per document, from what each says alone."""
+        if evidence.answers is None or evidence.relations is None:
+            raise EvidenceError("ReliabilityRAG needs atomic answers and relations between them")
+        if not evidence.informative:
+            return tuple(
+                DocumentVerdict(d.rank, True, Reason.NOT_JUDGED) for d in evidence.documents
+            )
+        chosen = self.choose(evidence.relations, self.generator_for(evidence))
+        kept = dict(zip(evidence.informative, chosen.tolist(), strict=True))
+        return tuple(
+            DocumentVerdict(document.rank, False, Reason.UNINFORMATIVE)
+            if answer.abstained
+            else DocumentVerdict(
+                document.rank,
+                kept[index],
+                Reason.SUPPORTED if kept[index] else Reason.CONTRADICTED,
+                atomic_answer=answer.text,
+            )
+            for index, (document, answer) in enumerate(
+                zip(evidence.documents, evidence.answers, strict=True)
+            )
+        )
+
+    def choose(self, relations: Relations, rng: np.random.Generator) -> BoolArray:
+        """(n,) mask of the informative documents to trust."""
+        contradicts = self.edges(relations.contradiction, rng)
+        if self.method == "degree_graph":
+            return uncontradicted(contradicts)
+        return independent_set(contradicts | contradicts.T)
+
+    def edges(self, contradiction: NDArray[np.float64], rng: np.random.Generator) -> BoolArray:
+        """(n, n) upper triangle: the better answer, as premise, contradicts the worse."""
+        decided = contradiction >= self.contradiction_threshold
+        if self.edge_flip:
+            decided ^= rng.random(decided.shape) < self.edge_flip
+        return np.triu(decided, 1)
+
+    def defend_by_samples(self, evidence: Evidence) -> Generator[Request, Any, Verdict]:
+        """Answer from the samples whose answers agree; abstains when no sample gives one."""
+        rng = self.generator_for(evidence)
+        rounds = yield from self.ask_samples(evidence, rng)
+        told = [r for r in rounds if not r.answer.abstained]
+        # An abstaining round would be a vertex without edges: in every largest set, to no effect.
+        if not told:
+            documents = judge_samples(evidence, rounds, chosen=())
+            return Verdict("", documents, abstention=Abstention.NO_EVIDENCE)
+        if self.method == "sample_centroid":
+            central = yield from most_central(told)
+            documents = judge_samples(evidence, rounds, chosen=(central,))
+            return Verdict(central.answer.text, documents)
+        contradiction = yield from contradictions(evidence.query.text, told)
+        joined = self.edges(contradiction, rng)
+        mask = independent_set(joined | joined.T, [r.drawn for r in told])
+        chosen = [r for r, taken in zip(told, mask, strict=True) if taken]
+        return (yield from answered(evidence, judge_samples(evidence, rounds, chosen)))
+
+    def ask_samples(
+        self, evidence: Evidence, rng: np.random.Generator
+    ) -> Generator[Request, Any, list[Round]]:
+        """Draw and answer the rounds, in the order of their ranks; equal ones are asked once.
+
+        A round's best document comes last in the prompt, nearest to the question.
+        """
+        samples = rank_samples(
+            rng,
+            rank_weights(len(evidence.documents), self.gamma),
+            rounds=self.rounds,
+            size=self.sample_size,
+            replacement=self.replacement,
+        )
+        drawn = sorted(Counter(samples).items())
+        answers = yield CompleteAll(
+            tuple(
+                Complete(
+                    Task.ANSWER_FROM_DOCUMENTS,
+                    evidence.query.text,
+                    tuple(evidence.documents[i].passage for i in reversed(members)),
+                    final=False,
+                )
+                for members, _ in drawn
+            )
+        )
+        return [
+            Round(members, times, answer)
+            for (members, times), answer in zip(drawn, answers, strict=True)
+        ]
+
+    def generator_for(self, evidence: Evidence) -> np.random.Generator:
+        """Random numbers of this snapshot alone, whatever was judged before."""
+        moment = f"{evidence.query.id}@{evidence.observed_at.timestamp()!r}"
+        digest = sha256(moment.encode("utf-8", "surrogatepass")).digest()
+        return np.random.default_rng((self.seed, int.from_bytes(digest)))
+
+
+def contradictions(
+    question: str, rounds: Sequence[Round]
+) -> Generator[Request, Any, NDArray[np.float64]]:
+    """(n, n) P(answer i contradicts answer j) for i < j, else 0; equal pairs are related once."""
+    rows, columns = np.triu_indices(len(rounds), 1)
+    texts = [r.answer.text for r in rounds]
+    pairs = [(texts[i], texts[j]) for i, j in zip(rows, columns, strict=True)]
+    matrix = np.zeros((len(rounds), len(rounds)))
+    if pairs:
+        distinct = list(dict.fromkeys(pairs))
+        premises, hypotheses = zip(*distinct, strict=True)
+        response = yield Relate(question, premises, hypotheses)
+        related = relation_rows(response, len(distinct))[:, 2].tolist()
+        found = dict(zip(distinct, related, strict=True))
+        matrix[rows, columns] = [found[pair] for pair in pairs]
+    return matrix
+
+
+def most_central(rounds: Sequence[Round]) -> Generator[Request, Any, Round]:
+    """The round whose answer is closest to the mean embedding of all draws; the first of equals."""
+    response = yield Embed(tuple(r.answer.text for r in rounds))
+    vectors = embedding_rows(response, len(rounds))
+    mean = np.average(vectors, axis=0, weights=[r.drawn for r in rounds])
+    closeness = vectors @ mean / np.linalg.norm(vectors, axis=1)
+    return rounds[int(np.argmax(closeness))]
+
+
+def judge_samples(
+    evidence: Evidence, rounds: Sequence[Round], chosen: Sequence[Round]
+) -> tuple[DocumentVerdict, ...]:
+    """One verdict per document: kept if it was in a chosen round."""
+    kept = {i for r in chosen for i in r.members}
+    told = {i for r in rounds if not r.answer.abstained for i in r.members}
+    drawn = {i for r in rounds for i in r.members}
+
+    def reason(index: int) -> Reason:
+        if index in kept:
+            return Reason.SUPPORTED
+        if index in told:
+            return Reason.CONTRADICTED
+        return Reason.UNINFORMATIVE if index in drawn else Reason.NOT_SAMPLED
+
+    return tuple(
+        DocumentVerdict(document.rank, index in kept, reason(index))
+        for index, document in enumerate(evidence.documents)
+    )
+
+
+def answered(
+    evidence: Evidence, documents: tuple[DocumentVerdict, ...]
+) -> Generator[Request, Any, Verdict]:
+    """Answer from the kept documents, in rank order."""
+    passages = tuple(
+        document.passage
+        for document, verdict in zip(evidence.documents, documents, strict=True)
+        if verdict.kept
+    )
+    answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages)
+    if answer.abstained:
+        return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED)
+    return Verdict(answer.text, documents)
