@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attacks.schedule import Clause, Schedule
+from pipelines.evaluation.attacks.schedule import Schedule
+from pipelines.evaluation.attacks.timing import Moment, Timing
+from pipelines.evaluation.experiment.records import Condition
 from schemas.errors import ConfigurationError
 from schemas.snapshot import Labels, Query, SearchSnapshot
 from tests.builders import make_documents
@@ -35,9 +37,9 @@ def attacked_years(schedule, *histories):
 
 def test_grammar():
     assert Schedule.parse("pia@1:2016,2020;poison@9+10:every-3; pia@2").clauses == (
-        Clause("pia", (1,), years=frozenset({2016, 2020})),
-        Clause("poison", (9, 10), every=3),
-        Clause("pia", (2,)),
+        Condition("pia", (1,), "2016,2020"),
+        Condition("poison", (9, 10), "every-3"),
+        Condition("pia", (2,)),
     )
     assert Schedule.parse("pia@1:all") == Schedule.parse("pia@1")
     assert Schedule.parse(" ") == Schedule()
@@ -74,8 +76,9 @@ def test_interleaving_questions_changes_nothing():
 
 @given(st.integers(1, 7), st.integers(0, 30))
 def test_each_question_is_hit_once_in_any_n_steps(n, question):
-    clause = Clause("pia", (1,), every=n)
-    hits = [clause.applies(question, step, 2020) for step in range(3 * n)]
+    timing = Timing.parse(f"every-{n}")
+    moments = [Moment("q", question, step, 3 * n, 2020) for step in range(3 * n)]
+    hits = [timing.count(moment, peak=1) for moment in moments]
     assert all(sum(hits[i : i + n]) == 1 for i in range(2 * n))
 
 

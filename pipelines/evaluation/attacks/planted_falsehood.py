@@ -1,26 +1,20 @@
-"""Corpus poisoning ("Poison"): a fluent passage that claims the target as a fact."""
+"""Corpus poisoning ("Poison"): a fluent passage that claims the target as a fact.
 
-from collections.abc import Sequence
-from typing import ClassVar
+The question itself is nowhere in the text, so that a retriever finds it badly: the published
+evaluations put it into the result list (RobustRAG, ReliabilityRAG, RADAR section 5.1).
+"""
 
-from pipelines.evaluation.attacks.protocol import attackable_labels, plant
-from schemas.errors import ConfigurationError
-from schemas.snapshot import SearchSnapshot
+from pipelines.evaluation.attacks.protocol import Aim, false_passage
 
-REPETITIONS = 10  # as in the published evaluations of RobustRAG, ReliabilityRAG and RADAR
+REPETITIONS = 10  # as in the published evaluations
+LONG_FORM_REPETITIONS = 3
 
 
-class PlantedFalsehood:
-    """The first false passage of the labels, repeated ten times, one a line."""
+def planted_falsehood(aim: Aim, count: int) -> tuple[str, ...]:
+    """The first false passage of the data ten times, one a line; every text is the same."""
+    return ("\n".join([false_passage(aim, 0)] * REPETITIONS),) * count
 
-    name: ClassVar[str] = "poison"
 
-    def poison(
-        self, snapshot: SearchSnapshot, *, positions: Sequence[int], k: int | None = None
-    ) -> SearchSnapshot:
-        """See `Attack.poison`; also refuses labels without a false passage."""
-        labels = attackable_labels(snapshot)
-        if not labels.false_passages:
-            raise ConfigurationError(f"{snapshot.id} has no false passage to plant")
-        text = "\n".join([labels.false_passages[0]] * REPETITIONS)
-        return plant(snapshot, text, attack=self.name, positions=positions, k=k)
+def long_planted_falsehood(aim: Aim, count: int) -> tuple[str, ...]:
+    """The same for long answers: three times."""
+    return ("\n".join([false_passage(aim, 0)] * LONG_FORM_REPETITIONS),) * count

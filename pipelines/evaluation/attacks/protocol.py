@@ -1,72 +1,177 @@
 """What an attack is, and the list injection that all of them share.
 
-List injection replaces documents of a fixed result list: the list keeps its length, and nothing
-but the named ranks changes (RobustRAG, ReliabilityRAG, RADAR section 5.1).
+An attack is a pure function from what the attacker knows, an `Aim`, to texts. Where those texts go
+is one of two surfaces, which are never compared with each other. List injection puts them in the
+place of documents of a fixed result list: the list keeps its length, and nothing but the named
+ranks changes (RobustRAG, ReliabilityRAG, RADAR section 5.1). Corpus injection adds them to the
+documents that a retriever searches (PoisonedRAG, RAGOrigin): see `corpus`.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
 
 from pipelines.evaluation.metrics import is_correct, normalised
 from schemas.errors import ConfigurationError
 from schemas.snapshot import Document, Labels, SearchSnapshot
 
 
-class Attack(Protocol):
-    """Plants documents in a snapshot. Knows the evaluator's target, never a defence."""
+class Surface(StrEnum):
+    """Where an attack's texts go."""
 
-    name: ClassVar[str]
+    LIST = "list"
+    CORPUS = "corpus"
+
+
+class UnattackableError(ConfigurationError):
+    """An attack means nothing for this question, or the data lack what it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What an attacker knows and wants about one question at one moment; never a defence.
+
+    `relevant` are benign passages about the question, best first; `former` are answers that were
+    right at earlier moments and no longer are, newest first; `elsewhere` is another question that
+    the same attacker, or a second one, is after.
+    """
+
+    question: str
+    target: str
+    answers: tuple[str, ...] = ()
+    false_passages: tuple[str, ...] = ()
+    observed_at: datetime | None = None
+    relevant: tuple[str, ...] = ()
+    former: tuple[str, ...] = ()
+    elsewhere: "Aim | None" = None
+
+
+Texts = Callable[[Aim, int], tuple[str, ...]]
+
+
+def wanted(aim: Aim) -> str:
+    """The target that the evaluator's labels name."""
+    return aim.target
+
+
+def always(_: Aim) -> bool:
+    """Most attacks can start at once."""
+    return True
+
+
+def as_asked(question: str) -> str:
+    """The user asks what the attacker expects."""
+    return question
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack by its name in schedules and reports.
+
+    `texts(aim, count)` makes `count` texts, the same ones every time; `target` is the answer it
+    works towards; `ready` tells whether it has anything to plant at this moment; `asked` is what
+    the user asks instead of the question the attacker expects; `removes_answers` deletes the texts
+    that hold a right answer from a corpus; `several` is how many texts one attack on a corpus
+    plants, M in the papers.
+    """
+
+    name: str
+    texts: Texts
+    surface: Surface = Surface.LIST
+    target: Callable[[Aim], str] = wanted
+    ready: Callable[[Aim], bool] = always
+    asked: Callable[[str], str] = as_asked
+    removes_answers: bool = False
+    several: int = 5
 
     def poison(
-        self, snapshot: SearchSnapshot, *, positions: Sequence[int], k: int | None = None
+        self,
+        snapshot: SearchSnapshot,
+        *,
+        positions: Sequence[int],
+        k: int | None = None,
+        aim: Aim | None = None,
     ) -> SearchSnapshot:
         """A copy of the snapshot with planted documents at the 1-based ranks `positions`.
 
-        A position after the last document appends. The labels of the copy name the attack and
-        the ranks the planted documents really got. Raises ConfigurationError for a position below
-        1 or above the retrieval depth `k`, for a snapshot without a target or attacked before,
-        and for a target that would count as a right answer.
+        A position after the last document appends. The labels of the copy name the attack, its
+        target and the ranks the planted documents really got. `aim` defaults to what the snapshot
+        alone tells. Raises ConfigurationError for a position below 1 or above the retrieval depth
+        `k`, UnattackableError for a snapshot without a target or attacked before, for a target
+        that would count as a right answer, and where the attack lacks what it plants.
         """
-        ...
+        if self.removes_answers:
+            raise ConfigurationError(f"{self.name} removes texts: it needs a corpus")
+        check_positions(positions, k)
+        labels, aim = self.prepared(snapshot, aim)
+        texts = self.texts(aim, len(positions))
+        documents = {document.rank: document for document in snapshot.documents}
+        planted: list[int] = []
+        for number, (position, text) in enumerate(zip(sorted(positions), texts, strict=True), 1):
+            rank = min(position, max(documents, default=0) + 1)
+            documents[rank] = self.page(number, text, rank, snapshot)
+            planted.append(rank)
+        return replace(
+            snapshot,
+            query=replace(snapshot.query, text=self.asked(snapshot.query.text)),
+            documents=tuple(documents[rank] for rank in sorted(documents)),
+            labels=replace(labels, poisoned_ranks=tuple(planted)),
+        )
+
+    def prepared(self, snapshot: SearchSnapshot, aim: Aim | None) -> tuple[Labels, Aim]:
+        """Labels that name attack and target, and the aim. Raises UnattackableError."""
+        labels = snapshot.labels or Labels()
+        if labels.attack is not None:
+            raise UnattackableError(f"{snapshot.id} is already attacked ({labels.attack})")
+        aim = aim or aim_of(snapshot)
+        target = self.target(aim)
+        if not normalised(target):
+            raise UnattackableError(f"{snapshot.id} has no target answer to attack with")
+        if is_correct(target, labels):
+            raise UnattackableError(f"the target of {snapshot.id} contains the right answer")
+        return replace(labels, attack=self.name, target=target), aim
+
+    def page(self, number: int, text: str, rank: int, snapshot: SearchSnapshot) -> Document:
+        """A planted page. Each has a site of its own, as an attacker would see to, and where the
+        other pages carry dates it claims to be as new as can be.
+        """
+        dated = any(document.published_at for document in snapshot.documents)
+        return Document(
+            rank=rank,
+            text=text,
+            url=f"https://planted-{self.name}-{number}.example/",
+            published_at=snapshot.observed_at if dated else None,
+        )
 
 
-def plant(
-    snapshot: SearchSnapshot, text: str, *, attack: str, positions: Sequence[int], k: int | None
-) -> SearchSnapshot:
-    """List injection of one text; see `Attack.poison` for positions, labels and errors."""
-    labels = attackable_labels(snapshot)
+def aim_of(
+    snapshot: SearchSnapshot, *, former: tuple[str, ...] = (), elsewhere: Aim | None = None
+) -> Aim:
+    """What the snapshot and its labels tell an attacker; without a target, the target is blank."""
+    labels = snapshot.labels or Labels()
+    return Aim(
+        question=snapshot.query.text,
+        target=labels.target or "",
+        answers=labels.answers,
+        false_passages=labels.false_passages,
+        observed_at=snapshot.observed_at,
+        relevant=tuple(document.passage for document in snapshot.documents),
+        former=former,
+        elsewhere=elsewhere,
+    )
+
+
+def check_positions(positions: Sequence[int], k: int | None) -> None:
+    """Raise ConfigurationError unless `positions` are distinct ranks from 1 to `k`."""
     if not positions or len(set(positions)) < len(positions):
         raise ConfigurationError(f"positions must be distinct and at least one: {positions}")
     if min(positions) < 1 or (k is not None and max(positions) > k):
         raise ConfigurationError(f"positions {list(positions)} are outside ranks 1 to {k or 'k'}")
-    documents = {document.rank: document for document in snapshot.documents}
-    planted: list[int] = []
-    for position in sorted(positions):
-        rank = min(position, max(documents, default=0) + 1)
-        documents[rank] = Document(rank=rank, text=text, url=f"https://{attack}.planted.example/")
-        planted.append(rank)
-    return replace(
-        snapshot,
-        documents=tuple(documents[rank] for rank in sorted(documents)),
-        labels=replace(labels, attack=attack, poisoned_ranks=tuple(planted)),
-    )
 
 
-def attackable_labels(snapshot: SearchSnapshot) -> Labels:
-    """The snapshot's labels; raises ConfigurationError when an attack would mean nothing."""
-    labels = snapshot.labels
-    if labels is None or labels.target is None or not normalised(labels.target):
-        raise ConfigurationError(f"{snapshot.id} has no target answer to attack with")
-    if labels.attack is not None:
-        raise ConfigurationError(f"{snapshot.id} is already attacked ({labels.attack})")
-    if is_correct(labels.target, labels):
-        raise ConfigurationError(f"the target of {snapshot.id} contains the right answer")
-    return labels
-
-
-def target_of(snapshot: SearchSnapshot) -> str:
-    """The answer the attacker wants. Raises ConfigurationError like `attackable_labels`."""
-    target = attackable_labels(snapshot).target
-    assert target is not None
-    return target
+def false_passage(aim: Aim, number: int) -> str:
+    """False passage `number` (from 0) of the data, starting over when there are fewer."""
+    if not aim.false_passages:
+        raise UnattackableError(f"no false passage to plant for {aim.question!r}")
+    return aim.false_passages[number % len(aim.false_passages)]
