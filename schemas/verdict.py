@@ -25,6 +25,7 @@ class Reason(StrEnum):
     NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept
     TIGHT_CLUSTER = "tight_cluster"  # in the cluster of documents that are too much alike
     NEAR_DUPLICATE = "near_duplicate"  # nearly the words of a better ranked document
+    OUTVOTED = "outvoted"  # too few other answers share any of its words
 
 
 class Abstention(StrEnum):

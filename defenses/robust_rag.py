@@ -1,0 +1,183 @@
+"""RobustRAG with keyword aggregation: only words that enough isolated answers share are heard."""
+
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Sequence
+from itertools import combinations
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.keywords import phrases
+from defenses.protocol import Complete, Defending, Signal
+from schemas.errors import EvidenceError
+from schemas.evidence import AtomicAnswer, Evidence
+from schemas.prompt import Task
+from schemas.snapshot import STRICT
+from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+
+Voice = frozenset[str]  # the phrases of one document's answer; empty if it is not heard
+MOST_OPTIONAL = 14  # certificates with more optional phrases, hence over 2**14 prompts, are refused
+_SLACK: Final = 1e-9  # of a count that should equal the threshold but for rounding
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class RobustRag:
+    """Answers from words and phrases that enough isolated answers have in common.
+
+    From "Certifiably Robust RAG against Retrieval Corruption" (RobustRAG, Algorithm 1: secure
+    keyword aggregation). Each document is answered alone; an answer that abstains or contains
+    "I don't" is not heard, as in the authors' code, although that also silences "I don't think
+    it is Paris". Each phrase counts once per answer, and those with at least
+    mu = min(beta, alpha n) of n answers are shown to the generator, longest first. Since mu never
+    exceeds beta, beta poisoned documents are always heard, however many are retrieved.
+
+    Phrases are found by `defenses.keywords`, without the tagger and lemmatiser of the paper, and
+    compared without case.
+
+    Parameters
+    ----------
+    alpha, beta
+        Relative and absolute threshold. The authors use .4 and 4 for long answers.
+    gamma
+        Weighs the document at place i (0 = first) by gamma**i, rescaled so that the heard answers
+        weigh 1 on average: the rank-aware variant of ReliabilityRAG. None counts all alike.
+    long_form
+        Drops single words, as the authors do where the answer is a paragraph.
+    """
+
+    alpha: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
+    beta: Annotated[float, Field(gt=0.0)] = 3.0
+    gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    long_form: bool = False
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS})
+
+    def initial_state(self) -> None:
+        """Nothing is remembered."""
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Judge one snapshot: a document is kept if its answer holds a phrase that is heard.
+
+        Raises EvidenceError when the answers are missing.
+        """
+        if evidence.answers is None:
+            raise EvidenceError("RobustRAG needs atomic answers, the evidence has none")
+        voices = [self.voice(answer) for answer in evidence.answers]
+        heard = self.heard(voices)
+        documents = document_verdicts(evidence, voices, frozenset(heard))
+        if not heard:
+            return Verdict("", documents, abstention=why_nothing(voices)), state
+        answer = yield Complete(Task.ANSWER_FROM_KEYWORDS, evidence.query.text, heard)
+        if answer.abstained:
+            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
+        return Verdict(answer.text, documents), state
+
+    def voice(self, answer: AtomicAnswer) -> Voice:
+        """The phrases of an answer; none if it is not heard."""
+        if answer.abstained or "I don't" in answer.text.replace("’", "'"):
+            return frozenset()
+        return phrases(answer.text)
+
+    def heard(self, voices: Sequence[Voice]) -> tuple[str, ...]:
+        """Phrases that reach the threshold, in the order to show them."""
+        counts = self.counts(voices)
+        least = self.threshold(sum(map(bool, voices))) - _SLACK
+        return longest_first(phrase for phrase, count in counts.items() if count >= least)
+
+    def counts(self, voices: Sequence[Voice]) -> dict[str, float]:
+        """How many answers hold each phrase that may be shown, weighted as `gamma` says."""
+        counts = tally(voices, self.gamma)
+        return {p: count for p, count in counts.items() if not self.long_form or " " in p}
+
+    def threshold(self, answers: int) -> float:
+        """How many of n answers must share a phrase: mu = min(beta, alpha n).
+
+        >>> [RobustRag().threshold(n) for n in (5, 10, 50)]
+        [1.5, 3.0, 3.0]
+        """
+        return min(self.beta, self.alpha * answers)
+
+
+def tally(voices: Sequence[Voice], gamma: float | None = None) -> dict[str, float]:
+    """How many answers hold each phrase, each answer weighing as `increments` says."""
+    counts: dict[str, float] = defaultdict(float)
+    for voice, weight in zip(voices, increments(voices, gamma), strict=True):
+        for phrase in voice:
+            counts[phrase] += weight
+    return dict(counts)
+
+
+def increments(voices: Sequence[Voice], gamma: float | None) -> list[float]:
+    """What each answer adds to the count of its phrases; 0 for one that is not heard.
+
+    gamma**i n / (sum of the weights of the n heard answers), places i counting every document.
+    """
+    if gamma is None:
+        return [float(bool(voice)) for voice in voices]
+    weights = [gamma**place if voice else 0.0 for place, voice in enumerate(voices)]
+    total = sum(weights)
+    if total == 0.0:  # nobody is heard, or only places whose weight underflows
+        return [float(bool(voice)) for voice in voices]
+    return [weight * sum(map(bool, voices)) / total for weight in weights]
+
+
+def longest_first(found: Iterable[str]) -> tuple[str, ...]:
+    """Phrases by length, then by text, both descending."""
+    return tuple(sorted(found, key=lambda phrase: (len(phrase), phrase), reverse=True))
+
+
+def document_verdicts(
+    evidence: Evidence, voices: Sequence[Voice], heard: frozenset[str]
+) -> tuple[DocumentVerdict, ...]:
+    """One verdict per document, in rank order."""
+    verdicts = []
+    for document, answer, voice in zip(
+        evidence.documents, evidence.answers or (), voices, strict=True
+    ):
+        kept = bool(voice & heard)
+        reason = Reason.SUPPORTED if kept else Reason.OUTVOTED if voice else Reason.UNINFORMATIVE
+        text = None if answer.abstained else answer.text
+        verdicts.append(DocumentVerdict(document.rank, kept, reason, atomic_answer=text))
+    return tuple(verdicts)
+
+
+def why_nothing(voices: Sequence[Voice]) -> Abstention:
+    """Why no phrase is heard."""
+    if not voices:
+        return Abstention.NO_DOCUMENTS
+    return Abstention.NO_CONSENSUS if any(voices) else Abstention.NO_EVIDENCE
+
+
+def certify(
+    defense: RobustRag, question: str, answers: Sequence[AtomicAnswer], injected: int
+) -> Generator[Complete, bool, bool]:
+    """Whether no `injected` documents, whatever they say, can make the answer wrong.
+
+    `answers` are the clean snapshot's, in rank order; the injected documents push the last ones
+    out of it. Yields the request for each keyword list that an attacker can bring about, is sent
+    whether its answer is correct, and stops at the first that is not. An empty list is an
+    abstention and not correct. Raises ValueError for weighted counts, which have no such bound.
+
+    The generator returns False as well where nothing can be proved: the attacker alone reaches
+    the threshold, or more than MOST_OPTIONAL phrases are within reach.
+    """
+    if defense.gamma is not None:
+        raise ValueError("keyword counts weighted by rank have no certificate")
+    if injected < 0:
+        raise ValueError(f"cannot inject {injected} documents")
+    voices = [defense.voice(answer) for answer in answers[: max(0, len(answers) - injected)]]
+    least = defense.threshold(sum(map(bool, voices)) + injected) - _SLACK
+    if least <= injected:
+        return False
+    counts = defense.counts(voices)
+    certain = [p for p, count in counts.items() if count >= least]
+    optional = [p for p, count in counts.items() if least - injected <= count < least]
+    if len(optional) > MOST_OPTIONAL:
+        return False
+    for size in range(len(optional) + 1):
+        for added in combinations(optional, size):
+            heard = longest_first((*certain, *added))
+            if not heard or not (yield Complete(Task.ANSWER_FROM_KEYWORDS, question, heard)):
+                return False
+    return True

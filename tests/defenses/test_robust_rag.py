@@ -1,0 +1,270 @@
+"""Keyword aggregation: golden numbers, edge cases, the certificate, and known weaknesses."""
+
+from collections.abc import Generator, Sequence
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from defenses.keywords import phrases
+from defenses.protocol import Complete
+from defenses.robust_rag import MOST_OPTIONAL, RobustRag, certify, increments, tally
+from schemas.errors import EvidenceError
+from schemas.evidence import AtomicAnswer, Evidence
+from schemas.prompt import Task
+from schemas.verdict import Abstention, Reason, Verdict
+from tests.builders import QUESTION, claims_evidence
+from tests.driving import Script, run, saying
+
+
+def judge(claims: Sequence[str | None], defense: RobustRag | None = None, **script) -> Verdict:
+    script.setdefault("answer", saying("final"))
+    evidence = claims_evidence(claims)
+    return run((defense or RobustRag()).defend(evidence, None), Script(**script))[0]
+
+
+def keywords(claims: Sequence[str | None], defense: RobustRag | None = None) -> tuple[str, ...]:
+    """What is shown to the generator; nothing when it is not asked."""
+    script = Script(answer=saying("final"))
+    run((defense or RobustRag()).defend(claims_evidence(claims), None), script)
+    return script.requests[0].passages if script.requests else ()  # type: ignore[union-attr]
+
+
+class TestGolden:
+    @pytest.mark.parametrize(
+        ("answers", "mu"),
+        [(1, 0.3), (2, 0.6), (3, 0.9), (5, 1.5), (9, 2.7), (10, 3), (50, 3)],
+    )
+    def test_thresholds(self, answers: int, mu: float):
+        assert RobustRag().threshold(answers) == pytest.approx(mu, abs=1e-6)
+
+    @pytest.mark.parametrize(
+        ("answers", "enough"), [(1, 1), (2, 1), (3, 1), (5, 2), (9, 3), (10, 3), (50, 3)]
+    )
+    def test_how_many_must_agree(self, answers: int, enough: int):
+        others = [f"other{i}" for i in range(answers)]
+        for agreeing in range(1, answers + 1):
+            claims = ["Paris"] * agreeing + others[agreeing:]
+            assert ("paris" in keywords(claims)) == (agreeing >= enough)
+
+    def test_counts_fold_case(self):
+        counts = tally([phrases(answer) for answer in ("Paris", "paris is the capital", "Lyon")])
+        assert counts == {"paris": 2, "paris is the capital": 1, "capital": 1, "lyon": 1}
+
+    def test_long_answers_need_more(self):
+        defense = RobustRag(alpha=0.4, beta=4.0)
+        assert [defense.threshold(n) for n in (5, 10, 50)] == pytest.approx([2, 4, 4])
+
+    def test_weighted_increments(self):
+        voices = [phrases("Paris"), frozenset(), phrases("Paris")]
+        assert increments(voices, 0.9) == pytest.approx([1.104972, 0, 0.895028], abs=1e-6)
+        assert tally(voices, 0.9) == pytest.approx({"paris": 2})
+        assert increments(voices, None) == [1, 0, 1]
+
+
+class TestInference:
+    def test_the_generator_sees_the_question_and_the_shared_phrases(self):
+        script = Script(answer=saying("Rome"))
+        claims = ["Rome in Italy", "Rome, Italy", "Rome", "Oslo", "Oslo"]
+        verdict, state = run(RobustRag().defend(claims_evidence(claims), None), script)
+        assert script.requests == [
+            Complete(Task.ANSWER_FROM_KEYWORDS, QUESTION, ("italy", "rome", "oslo"))
+        ]
+        assert (verdict.answer, state) == ("Rome", None)
+
+    def test_phrases_come_longest_first_then_by_text_descending(self):
+        assert keywords(["Lee of Oslo"] * 2) == ("lee of oslo", "oslo", "lee")
+        assert keywords(["c", "b", "dd"]) == ("dd", "c", "b")
+
+    def test_a_phrase_counts_once_per_answer(self):
+        claims = ["Rome Rome Rome", "Oslo", "Oslo", "Bern", "Bern"]
+        assert keywords(claims) == ("oslo", "bern")
+
+    def test_documents_are_kept_for_a_phrase_that_is_heard(self):
+        verdict = judge(["Rome", None, "Rome", "Oslo", "Rome", "Rome"])
+        assert [(d.kept, d.reason) for d in verdict.documents] == [
+            (True, Reason.SUPPORTED),
+            (False, Reason.UNINFORMATIVE),
+            (True, Reason.SUPPORTED),
+            (False, Reason.OUTVOTED),
+            (True, Reason.SUPPORTED),
+            (True, Reason.SUPPORTED),
+        ]
+        assert verdict.documents[3].atomic_answer == "Oslo"
+        assert verdict.documents[1].atomic_answer is None
+
+    def test_long_form_drops_single_words(self):
+        claims = ["Marie Curie", "Marie Curie", "Marie"]
+        assert keywords(claims, RobustRag(long_form=True)) == ("marie curie",)
+
+    def test_weights_favour_the_best_ranks(self):
+        claims = ["Rome", "Rome", "Oslo", "Oslo", "Bern", "Bern"]  # mu = 1.8
+        assert keywords(claims, RobustRag(gamma=0.5)) == ("rome",)
+
+    def test_thresholds_survive_rounding(self):
+        """0.29 * 100 is 28.999999999999996 and 0.28 * 100 is 28.000000000000004 in binary."""
+        for alpha, needed in ((0.29, 29), (0.28, 28)):
+            claims = ["Rome"] * needed + [f"other{i}" for i in range(100 - needed)]
+            assert keywords(claims, RobustRag(alpha=alpha, beta=100)) == ("rome",)
+
+
+class TestEdges:
+    def test_no_documents(self):
+        assert judge([]).abstention is Abstention.NO_DOCUMENTS
+
+    def test_one_answer_is_repeated_whole_and_in_parts(self):
+        assert keywords(["Rome in Italy"]) == ("rome in italy", "italy", "rome")
+
+    def test_two_answers_that_differ_are_both_heard(self):
+        assert keywords(["Rome", "Oslo"]) == ("rome", "oslo")
+
+    def test_all_abstain(self):
+        script = Script()
+        verdict, _ = run(RobustRag().defend(claims_evidence([None] * 3), None), script)
+        assert verdict.abstention is Abstention.NO_EVIDENCE
+        assert script.requests == []
+
+    def test_nothing_in_common(self):
+        verdict = judge([f"other{i}" for i in range(50)])
+        assert verdict.abstention is Abstention.NO_CONSENSUS
+        assert {d.reason for d in verdict.documents} == {Reason.OUTVOTED}
+
+    def test_the_generator_abstains(self):
+        verdict = judge(["Rome"], answer=saying(None))
+        assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)
+
+    def test_missing_answers(self):
+        whole = claims_evidence(["Rome"])
+        bare = Evidence(whole.query, whole.observed_at, whole.documents)
+        with pytest.raises(EvidenceError, match="atomic answers"):
+            run(RobustRag().defend(bare, None), Script())
+
+    @pytest.mark.parametrize(
+        "options", [{"alpha": 0.0}, {"alpha": 1.1}, {"beta": 0.0}, {"gamma": 0.0}, {"gamma": 1.1}]
+    )
+    def test_options_out_of_range(self, options: dict):
+        with pytest.raises(ValidationError):
+            RobustRag(**options)
+
+    def test_weights_that_underflow_count_alike(self):
+        claims = [None, *["Rome"] * 3]
+        assert keywords(claims, RobustRag(gamma=5e-324)) == ("rome",)
+
+    @given(st.lists(st.one_of(st.none(), st.text(min_size=1, max_size=30)), max_size=12))
+    def test_hostile_text_never_raises_and_order_matters_not(self, claims: list[str | None]):
+        assert set(keywords(claims)) == set(keywords(claims[::-1]))
+
+
+class TestKnownWeaknesses:
+    def test_three_equal_poisons_among_fifty_are_heard(self):
+        """The absolute threshold does not grow with the number of retrieved documents."""
+        claims = [f"page{i}" for i in range(47)] + ["Atlantis"] * 3
+        assert keywords(claims) == ("atlantis",)
+        claims = ["Rome"] * 47 + ["Atlantis"] * 3
+        assert keywords(claims) == ("atlantis", "rome")
+        assert keywords(["Rome"] * 48 + ["Atlantis"] * 2) == ("rome",)
+
+    @pytest.mark.parametrize("apostrophe", ["'", "’"])
+    def test_a_true_answer_that_says_i_dont_is_silenced(self, apostrophe: str):
+        said = f"I don{apostrophe}t think it is Lyon, it is Paris"
+        verdict = judge([said, said, said, "Lyon"])
+        assert [d.kept for d in verdict.documents] == [False, False, False, True]
+
+    def test_hawaii_dont_is_not_i_dont(self):
+        assert "hawaii" in keywords(["In Hawaii don't ask"])
+
+
+def answered(*texts: str | None) -> tuple[AtomicAnswer, ...]:
+    return tuple(AtomicAnswer(t or "I don't know", abstained=t is None) for t in texts)
+
+
+def certified(
+    judging: Generator[Complete, bool, bool], wrong: str = "\0"
+) -> tuple[bool, list[tuple[str, ...]]]:
+    """Drive a certificate with a generator that errs when shown the phrase `wrong`."""
+    asked: list[tuple[str, ...]] = []
+    try:
+        request = next(judging)
+        while True:
+            asked.append(request.passages)
+            request = judging.send(wrong not in request.passages)
+    except StopIteration as stop:
+        return stop.value, asked
+
+
+class TestCertificate:
+    def test_a_clear_majority_is_certified_by_one_request_per_subset(self):
+        answers = answered(*["Rome"] * 6, "Oslo", "Oslo", None, None)
+        # n' = 7 of the first 9 answers after one push-out is 8 heard: mu' = min(3, .3 * 9) = 2.7.
+        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1))
+        assert holds
+        assert asked == [("rome",), ("rome", "oslo")]
+
+    def test_one_wrong_subset_is_enough_to_refuse(self):
+        answers = answered(*["Rome"] * 6, "Oslo", "Oslo", None, None)
+        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1), wrong="oslo")
+        assert not holds
+        assert asked == [("rome",), ("rome", "oslo")]
+
+    def test_the_last_answers_are_pushed_out(self):
+        """Three of ten say it at the end, and three are injected there: nothing is left."""
+        answers = answered(*[None] * 8, "Rome", "Rome")
+        holds, asked = certified(certify(RobustRag(alpha=1.0), QUESTION, answers, 2))
+        assert (holds, asked) == (False, [])
+
+    @pytest.mark.parametrize(("injected", "provable"), [(1, True), (2, True), (3, False)])
+    def test_an_attacker_who_reaches_the_threshold_cannot_be_refuted(
+        self, injected: int, provable: bool
+    ):
+        """mu' = min(3, .3 * 50): three poisons speak for themselves."""
+        judging = certify(RobustRag(), QUESTION, answered(*["Rome"] * 50), injected)
+        assert certified(judging)[0] == provable
+
+    def test_a_possible_abstention_is_no_correct_answer(self):
+        answers = answered("Rome", "Rome", "Oslo", "Bern", "Kyiv", "Lima", "Doha", "Bonn", "Nice")
+        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1))
+        assert (holds, asked) == (False, [])
+
+    @pytest.mark.parametrize("optional", [MOST_OPTIONAL - 12, MOST_OPTIONAL + 1])
+    def test_too_many_subsets_are_refused_unasked(self, optional: int):
+        common = [" and ".join(f"w{i}" for i in range(optional))]
+        answers = answered(*["Rome"] * 8, *common * 2, "x")
+        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1))
+        assert holds == (optional < MOST_OPTIONAL)
+        # The words, and the whole answer that both gave.
+        assert len(asked) == (2 ** (optional + 1) if holds else 0)
+
+    def test_without_injection_the_answer_itself_is_checked(self):
+        holds, asked = certified(certify(RobustRag(), QUESTION, answered("Rome", None), 0))
+        assert (holds, asked) == (True, [("rome",)])
+        assert certified(certify(RobustRag(), QUESTION, answered(None), 0)) == (False, [])
+        assert certified(certify(RobustRag(), QUESTION, (), 2)) == (False, [])
+
+    def test_weighted_counts_and_negative_numbers_are_refused(self):
+        with pytest.raises(ValueError, match="no certificate"):
+            next(certify(RobustRag(gamma=0.9), QUESTION, answered("Rome"), 1))
+        with pytest.raises(ValueError, match="-1"):
+            next(certify(RobustRag(), QUESTION, answered("Rome"), -1))
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        st.lists(st.sampled_from(["A", "B", "C", None]), min_size=3, max_size=9),
+        st.integers(1, 2),
+        st.sampled_from([(0.3, 3.0), (0.6, 4.0)]),
+    )
+    def test_no_attack_shows_a_list_that_the_certificate_did_not_ask_about(
+        self, claims: list[str | None], injected: int, thresholds: tuple[float, float]
+    ):
+        """Brute force: every content and every set of places of the injected documents."""
+        defense = RobustRag(alpha=thresholds[0], beta=thresholds[1])
+        provable, asked = certified(certify(defense, QUESTION, answered(*claims), injected))
+        if not provable:
+            return
+        kept = claims[: len(claims) - injected]
+        for said in product(["A", "B", "D", None, "A and B"], repeat=injected):
+            for places in combinations(range(len(claims)), injected):
+                honest, hostile = iter(kept), iter(said)
+                page = [next(hostile if i in places else honest) for i in range(len(claims))]
+                assert keywords(page, defense) in asked
