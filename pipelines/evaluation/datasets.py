@@ -1,0 +1,141 @@
+"""Data sets for evaluation: every question's snapshots in time order, whatever the format."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from connectors.files.reader import DEFAULT_LIMITS, read_records
+from connectors.files.robust_rag import LONG_FORM, UNDATED
+from schemas.codec import decode_record, encode
+from schemas.errors import ConfigurationError, InputError
+from schemas.records import Limits, RawRecord
+from schemas.snapshot import Labels, SearchSnapshot
+
+History = tuple[SearchSnapshot, ...]
+REPEATED = "repeated"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An item of a file that cannot be used, and why."""
+
+    source: str
+    position: int
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.source} item {self.position}: {self.detail} ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Questions in the order of their first snapshot, each a history in time order.
+
+    Nothing is cut to a retrieval depth. `digest` identifies the histories: equal histories from
+    other files have the same.
+    """
+
+    name: str
+    histories: tuple[History, ...]
+    digest: str
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def snapshots(self) -> int:
+        """How many snapshots there are in all."""
+        return sum(len(history) for history in self.histories)
+
+    @property
+    def static(self) -> bool:
+        """Whether every question has one snapshot only."""
+        return all(len(history) == 1 for history in self.histories)
+
+    @property
+    def complaint(self) -> str | None:
+        """How many items were skipped and why, in a line; None if none were."""
+        if not self.skipped:
+            return None
+        reasons = Counter(item.reason for item in self.skipped)
+        counted = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        return f"{len(self.skipped)} items skipped: {counted}; the first: {self.skipped[0]}"
+
+
+def load_dataset(paths: Path | Sequence[Path], limits: Limits = DEFAULT_LIMITS) -> Dataset:
+    """Read files or directories of any replay format as one data set.
+
+    Snapshots of one question form one history, wherever they stand. Of two at the same moment the
+    first counts. Attack targets without documents lend their labels to the dated snapshots of the
+    same question that lack a target, and are questions of their own only where there are none.
+    Raises ConfigurationError when a path holds no known format, or all of them nothing usable.
+    """
+    places = [paths] if isinstance(paths, Path) else list(paths)
+    skipped: list[Skipped] = []
+    grouped: dict[str, dict[int, SearchSnapshot]] = {}
+    for record, snapshot in _decoded(places, limits, skipped):
+        moments = grouped.setdefault(snapshot.query.id, {})
+        if moments.setdefault(snapshot.observed_at_ms, snapshot) is not snapshot:
+            detail = "the same question at the same moment as an earlier item"
+            skipped.append(Skipped(record.source, record.position, REPEATED, detail))
+    if not grouped:
+        first = f", the first: {skipped[0]}" if skipped else ""
+        names = ", ".join(str(place) for place in places)
+        raise ConfigurationError(f"{names} holds no usable item{first}")
+    histories = tuple(_history(moments.values()) for moments in grouped.values())
+    name = "+".join(_stem(place) for place in places)
+    return Dataset(name, histories, digest_of(histories), tuple(skipped))
+
+
+def digest_of(histories: Iterable[Iterable[SearchSnapshot]]) -> str:
+    """SHA-256 of the snapshots in order, as hexadecimal digits."""
+    digest = sha256()
+    for history in histories:
+        for snapshot in history:
+            digest.update(sha256(encode(snapshot)).digest())
+    return digest.hexdigest()
+
+
+def is_long_form(snapshot: SearchSnapshot) -> bool:
+    """Whether the answer is a text to be judged, which no containment can score."""
+    return LONG_FORM in snapshot.query.tags
+
+
+def _decoded(
+    places: Sequence[Path], limits: Limits, skipped: list[Skipped]
+) -> Iterator[tuple[RawRecord, SearchSnapshot]]:
+    """Usable records with their snapshots; what is not usable goes to `skipped`."""
+    for path in places:
+        for record in read_records(path, limits):
+            try:
+                snapshot = decode_record(record, limits=limits, now=None)
+            except InputError as error:
+                skipped.append(Skipped(record.source, record.position, error.reason, error.detail))
+            else:
+                yield record, snapshot
+
+
+def _history(snapshots: Iterable[SearchSnapshot]) -> History:
+    """One question's snapshots in time order, labelled by its attack targets if it has some."""
+    ordered = sorted(snapshots, key=lambda snapshot: snapshot.observed_at)
+    first, *rest = ordered
+    if not rest or first.labels is None or first.documents or first.observed_at != UNDATED:
+        return tuple(ordered)
+    targets = first.labels
+    return tuple(replace(s, labels=_completed(s.labels or Labels(), targets)) for s in rest)
+
+
+def _completed(labels: Labels, targets: Labels) -> Labels:
+    if labels.target is not None:
+        return labels
+    return replace(
+        labels,
+        answers=labels.answers or targets.answers,
+        target=targets.target,
+        false_passages=targets.false_passages,
+    )
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
