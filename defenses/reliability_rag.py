@@ -20,7 +20,7 @@ from defenses.kernels.independent_set import independent_set
 from defenses.kernels.rank_sampling import rank_samples, rank_weights
 from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request, Signal
 from defenses.responses import embedding_rows, relation_rows
-from schemas.errors import EvidenceError, InputError, ReasonClass
+from schemas.errors import EvidenceError
 from schemas.evidence import AtomicAnswer, Evidence, Relations
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -102,16 +102,16 @@ class ReliabilityRag:
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Judge one snapshot.
 
-        Raises EvidenceError when a needed signal is missing or a response is malformed, and
-        InputError when "exact" is asked to judge more than 20 documents.
+        Raises EvidenceError when a needed signal is missing, a response is malformed or "exact"
+        is asked to judge more than 20 documents.
         """
         if not evidence.documents:
             return Verdict("", (), abstention=Abstention.NO_DOCUMENTS), state
         many = len(evidence.documents) > MOST_DOCUMENTS
         if many and self.method == "exact":
-            raise InputError(
-                ReasonClass.TOO_MANY_DOCUMENTS,
-                f"the exact method takes {MOST_DOCUMENTS} documents, got {len(evidence.documents)}",
+            raise EvidenceError(
+                f"too many documents: the exact method of ReliabilityRAG takes {MOST_DOCUMENTS}, "
+                f"got {len(evidence.documents)}"
             )
         if not self.needs or (many and self.method == "auto"):
             return (yield from self.defend_by_samples(evidence)), state

@@ -34,6 +34,7 @@ def rank_samples(
     a round is in it once; without `replacement` a round holds `size` indices, or as many as there
     are.
     """
-    size = size if replacement else min(size, np.count_nonzero(weights))
+    if not replacement:
+        size = min(size, int(np.count_nonzero(weights)))
     drawn = [rng.choice(len(weights), size, replacement, weights) for _ in range(rounds)]
     return [tuple(np.unique(sample).tolist()) for sample in drawn]

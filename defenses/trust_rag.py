@@ -1,0 +1,159 @@
+"""TrustRAG's filter: documents that are too much alike were written by one hand."""
+
+from collections.abc import Generator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.kernels.rouge import rouge_l
+from defenses.kernels.two_means import standardised, two_means, unit_rows
+from defenses.protocol import Complete, Defending, Embed, Request, Signal
+from defenses.responses import embedding_rows
+from schemas.evidence import Evidence, FloatArray
+from schemas.prompt import Task
+from schemas.snapshot import STRICT
+from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+
+BoolArray = NDArray[np.bool_]
+KEPT = (Reason.SUPPORTED, Reason.NOT_JUDGED, Reason.BEST_OF_NONE)
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class TrustRag:
+    """Clusters the documents in two, drops a cluster that is too tight, then near duplicates.
+
+    The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
+    Generation" (arXiv:2501.00879), after its published code; its second stage, which has the
+    model consolidate the documents with what it knows itself, is not part of it. Lists without
+    any pair of near duplicates and lists of at most two documents pass unchanged.
+
+    Parameters
+    ----------
+    mode
+        "original": a cluster whose mean cosine reaches `similarity_threshold` is suspect, and two
+        such leave nothing; beside a loose cluster a document alone is an outlier. "ado_alg1":
+        "Adaptive Defense Orchestration for RAG", Algorithm 1 as printed, which does the reverse
+        and keeps the more coherent cluster; for comparison only.
+    similarity_threshold
+        sigma.
+    overlap_threshold
+        rho: ROUGE-L above which two documents are near duplicates.
+    overlap_gate
+        Whether "original" passes lists without near duplicates unchanged.
+    on_empty
+        What to do when nothing is left.
+    seed
+        Of the clustering's starts, for more than 12 documents.
+    """
+
+    mode: Literal["original", "ado_alg1"] = "original"
+    similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.88
+    overlap_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
+    overlap_gate: bool = True
+    on_empty: Literal["abstain", "all_documents"] = "abstain"
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def initial_state(self) -> None:
+        """Nothing is remembered."""
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Judge one snapshot. Raises EvidenceError when the embeddings are malformed."""
+        reasons = yield from self.judge(tuple(d.passage for d in evidence.documents))
+        kept = [reason in KEPT for reason in reasons]
+        documents = tuple(
+            DocumentVerdict(d.rank, keep, reason)
+            for d, keep, reason in zip(evidence.documents, kept, reasons, strict=True)
+        )
+        if not any(kept):
+            nothing = Abstention.NO_CONSENSUS if documents else Abstention.NO_DOCUMENTS
+            return Verdict("", documents, abstention=nothing), state
+        passages = tuple(d.passage for d, k in zip(evidence.documents, kept, strict=True) if k)
+        answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages)
+        if answer.abstained:
+            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
+        return Verdict(answer.text, documents), state
+
+    def judge(self, passages: tuple[str, ...]) -> Generator[Request, Any, list[Reason]]:
+        """Why each document is kept or dropped."""
+        n = len(passages)
+        if n <= 2:
+            return [Reason.NOT_JUDGED] * n
+        alike = rouge_l(passages) > self.overlap_threshold
+        if self.mode == "original" and self.overlap_gate and not alike.any():
+            return [Reason.NOT_JUDGED] * n
+        response = yield Embed(passages)
+        vectors = unit_rows(embedding_rows(response, n))
+        cosines = vectors @ vectors.T
+        rng = np.random.default_rng(self.seed)
+        if self.mode == "ado_alg1":
+            reasons = self.keep_coherent(cosines, two_means(vectors, rng))
+            drop_incoherent_duplicates(reasons, alike, cosines)
+        else:
+            reasons = self.drop_tight(cosines, two_means(standardised(vectors), rng))
+            drop_later_duplicates(reasons, alike)
+        if self.on_empty == "all_documents" and not set(reasons) & set(KEPT):
+            return [Reason.BEST_OF_NONE] * n
+        return reasons
+
+    def drop_tight(self, cosines: FloatArray, split: BoolArray) -> list[Reason]:
+        """TrustRAG's rule: a tight cluster goes; so does a document alone beside a loose one.
+
+        `split` is the (n,) mask of the cluster without the best document.
+        """
+        sigma = self.similarity_threshold
+        first, second = mean_cosine(cosines, ~split), mean_cosine(cosines, split)
+        if min(split.sum(), (~split).sum()) == 1:
+            alone = split if split.sum() == 1 else ~split
+            if max(first, second) <= sigma:
+                return reasons_for(alone, Reason.ISOLATED)
+            leaders = cosines[np.argmax(split), np.argmax(~split)]
+            return reasons_for(np.ones_like(split) if leaders > sigma else ~alone)
+        if min(first, second) > sigma:
+            return reasons_for(np.ones_like(split))
+        if max(first, second) < sigma:
+            return reasons_for(np.zeros_like(split))
+        return reasons_for(~split if first > second else split)
+
+    def keep_coherent(self, cosines: FloatArray, split: BoolArray) -> list[Reason]:
+        """ADO's rule: all of two coherent clusters, else the more coherent one alone."""
+        first, second = mean_cosine(cosines, ~split), mean_cosine(cosines, split)
+        if min(first, second) >= self.similarity_threshold:
+            return reasons_for(np.zeros_like(split))
+        return reasons_for(split if first >= second else ~split, Reason.ISOLATED)
+
+
+def mean_cosine(cosines: FloatArray, members: BoolArray) -> float:
+    """Mean over the pairs of a cluster; 0 for a document alone."""
+    rows, columns = np.triu_indices(int(members.sum()), 1)
+    within = cosines[np.ix_(members, members)][rows, columns]
+    return float(within.mean()) if len(within) else 0.0
+
+
+def reasons_for(dropped: BoolArray, reason: Reason = Reason.TIGHT_CLUSTER) -> list[Reason]:
+    """The reason where `dropped`, supported elsewhere."""
+    return [reason if drop else Reason.SUPPORTED for drop in dropped]
+
+
+def drop_later_duplicates(reasons: list[Reason], alike: BoolArray) -> None:
+    """Mark what resembles a kept document of better rank, in place."""
+    for later, reason in enumerate(reasons):
+        kept = [i for i in range(later) if reasons[i] is Reason.SUPPORTED]
+        if reason is Reason.SUPPORTED and alike[later, kept].any():
+            reasons[later] = Reason.NEAR_DUPLICATE
+
+
+def drop_incoherent_duplicates(
+    reasons: list[Reason], alike: BoolArray, cosines: FloatArray
+) -> None:
+    """Mark of each similar pair the one less like all kept ones, in place; on ties the later."""
+    kept = np.array([reason is Reason.SUPPORTED for reason in reasons])
+    coherence = (cosines * kept).sum(axis=1) - np.diagonal(cosines)
+    for first, second in np.argwhere(np.triu(alike, 1)):
+        if reasons[first] is reasons[second] is Reason.SUPPORTED:
+            less = first if coherence[first] < coherence[second] else second
+            reasons[less] = Reason.NEAR_DUPLICATE
