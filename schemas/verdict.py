@@ -19,7 +19,7 @@ class Reason(StrEnum):
     BEST_OF_NONE = "best_of_none"  # the cut kept nothing: the fallback, by default largest S - F
     NOT_JUDGED = "not_judged"  # the defence does not select documents
     CUT = "cut"  # sink side of the cut
-    ISOLATED = "isolated"  # kept by the cut, dropped by the similarity check
+    ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
     UNINFORMATIVE = "uninformative"  # the document does not answer the question
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
     NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept
