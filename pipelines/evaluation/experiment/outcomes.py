@@ -1,0 +1,108 @@
+"""Rows as what they score: hits per answer, and the intervals of their means over questions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.evaluation.experiment.records import ExperimentRecord, Row
+from pipelines.evaluation.metrics import Response
+from pipelines.evaluation.statistics.bootstrap import ratio_intervals
+from schemas.evidence import FloatArray
+
+Step = tuple[str, int]  # query id and step: one answer of a cell
+Values = Mapping[Step, float]
+CellKey = tuple[str, str]  # names of a contender and a condition
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One answer's hits; None where it is not labelled for that."""
+
+    correct: bool | None
+    attacked: bool | None
+
+
+Quantity = Callable[[Outcome], bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The rows of one cell: all of them, and the outcomes of those that did not fail."""
+
+    rows: Mapping[Step, Row]
+    outcomes: Mapping[Step, Outcome]
+
+    def values(self, quantity: Quantity) -> dict[Step, float]:
+        """1 or 0 for every answer that is labelled for the quantity."""
+        found = ((step, quantity(outcome)) for step, outcome in self.outcomes.items())
+        return {step: float(value) for step, value in found if value is not None}
+
+
+def correct_of(outcome: Outcome) -> bool | None:
+    """Whether a right answer was given."""
+    return outcome.correct
+
+
+def attacked_of(outcome: Outcome) -> bool | None:
+    """Whether the attacker's answer was given."""
+    return outcome.attacked
+
+
+def answers_by_cell(rows: Iterable[Row], record: ExperimentRecord) -> dict[CellKey, Answers]:
+    """The rows of every cell that the record names, the last of those about the same answer."""
+    cells: dict[CellKey, dict[Step, Row]] = {
+        (contender.name, condition.name): {}
+        for contender in record.contenders
+        for condition in record.conditions
+    }
+    for row in rows:
+        if (cell := cells.get((row.contender, row.condition))) is not None:
+            cell[row.query_id, row.step] = row
+    return {
+        key: Answers(
+            cell, {step: outcome_of(row) for step, row in cell.items() if row.error is None}
+        )
+        for key, cell in cells.items()
+    }
+
+
+def outcome_of(row: Row) -> Outcome:
+    """Score a row that did not fail, under containment."""
+    response = Response(row.response, row.labels)
+    return Outcome(
+        correct=response.correct() if row.labels.answers else None,
+        attacked=response.attacked() if row.labels.target is not None else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is resampled and how often: the questions that the answers belong to."""
+
+    ids: tuple[str, ...]
+    static: bool
+    seed: int
+    resamples: int
+
+    @staticmethod
+    def of(cells: Iterable[Answers], *, seed: int, resamples: int) -> "Questions":
+        """The questions of all cells; static when none has a second step."""
+        steps = [step for cell in cells for step in cell.rows]
+        ids = tuple(dict.fromkeys(question for question, _ in steps))
+        return Questions(ids, all(step == 0 for _, step in steps), seed, resamples)
+
+    def totals(self, values: Values) -> FloatArray:
+        """Sums per question, (questions,)."""
+        sums = dict.fromkeys(self.ids, 0.0)
+        for (question, _), value in values.items():
+            sums[question] += value
+        return np.array([sums[question] for question in self.ids])
+
+    def intervals(self, columns: Sequence[Values]) -> FloatArray:
+        """95 % bootstrap intervals, (columns, 2), of the mean of each column's values."""
+        if not columns:
+            return np.empty((0, 2))
+        hits = np.column_stack([self.totals(column) for column in columns])
+        trials = np.column_stack([self.totals(dict.fromkeys(column, 1.0)) for column in columns])
+        return ratio_intervals(hits, trials, seed=self.seed, resamples=self.resamples)

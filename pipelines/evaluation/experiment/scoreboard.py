@@ -1,0 +1,134 @@
+"""What an experiment found: per contender and condition, rates with intervals and what they cost.
+
+Plain frozen values that pydantic writes as JSON; `scores` computes them, `tables` lays them out.
+Nothing in them is NaN: what is not known is None.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pipelines.evaluation.experiment.dynamics import Dynamics
+from pipelines.evaluation.metrics import Scores
+from pipelines.evaluation.statistics.paired_tests import PairedTest
+
+
+class IntervalMethod(StrEnum):
+    """How 95 % intervals of rates were computed."""
+
+    WILSON = "Wilson's score interval"
+    BOOTSTRAP = "bootstrap over questions"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate in [0, 1] with its 95 % interval; None and (0, 1) without trials."""
+
+    hits: int
+    trials: int
+    value: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A contender's rate minus the reference's, over the answers that both could be scored on.
+
+    `pairs` are those answers; `excluded` answers are left out because one of the two failed or is
+    missing. `only_contender` and `only_reference` count the pairs in which that one alone hits.
+    The interval is a bootstrap over questions; `p_holm` is corrected for all differences of the
+    same quantity on the scoreboard.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_holm: float | None
+    test: PairedTest
+    pairs: int
+    excluded: int
+    only_contender: int
+    only_reference: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCost:
+    """Means per answer of `records.Cost`; `answers` are those that were not errors."""
+
+    answers: int = 0
+    calls: float = 0.0
+    prompt_tokens: float = 0.0
+    completion_tokens: float = 0.0
+    pairs: float = 0.0
+    embeddings: float = 0.0
+    atomic_seconds: float = 0.0
+    relation_seconds: float = 0.0
+    selection_seconds: float = 0.0
+    generation_seconds: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Bytes kept per question between steps; `growth` is the mean increase from step to step."""
+
+    mean: float | None
+    most: int | None
+    growth: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Mean likeness, in [0, 1], of responses to the closest right answer; an abstention has 0."""
+
+    answers: int
+    exact_match: float | None
+    token_f1: float | None
+    rouge_l: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One contender under one condition.
+
+    `accuracy` and `attack_success` are the rates of `scores` under containment. Errors are failed
+    answers: they are counted here and scored nowhere. `on_attacked_steps` is there when a schedule
+    attacks some steps only, `dynamics` when there are histories.
+    """
+
+    contender: str
+    condition: str
+    answers: int
+    errors: int
+    first_error: str | None
+    scores: Scores
+    accuracy: Estimate
+    attack_success: Estimate
+    overlap: Overlap
+    cost: MeanCost
+    storage: Storage
+    accuracy_difference: Difference | None = None
+    attack_difference: Difference | None = None
+    on_attacked_steps: Scores | None = None
+    dynamics: Dynamics | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scoreboard:
+    """Every cell, contenders in the order of the record and conditions within them."""
+
+    contenders: tuple[str, ...]
+    conditions: tuple[str, ...]
+    reference: str
+    static: bool
+    intervals: IntervalMethod
+    resamples: int
+    cells: tuple[Cell, ...]
+
+    def cell(self, contender: str, condition: str) -> Cell:
+        """The cell of a contender and a condition. Raises KeyError for unknown names."""
+        for cell in self.cells:
+            if (cell.contender, cell.condition) == (contender, condition):
+                return cell
+        raise KeyError((contender, condition))
