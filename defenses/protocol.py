@@ -8,7 +8,7 @@ queries in one model batch. State is a small frozen value; stateless defences us
 from collections.abc import Generator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.memory import StateT
@@ -17,10 +17,17 @@ from schemas.verdict import Verdict
 
 
 class Signal(StrEnum):
-    """Evidence computed before the defence runs, in parallel, on the model workers."""
+    """What a defence cannot do without.
+
+    Those in EVIDENCE are computed before the defence runs, in parallel, on the model workers.
+    """
 
     ATOMIC_ANSWERS = "atomic_answers"  # Evidence.answers
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
+    TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers NextTokens and LogProbs
+
+
+EVIDENCE: Final = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +73,42 @@ class Embed:
     texts: tuple[str, ...]
 
 
-Request = Complete | CompleteAll | Relate | Embed
-Response = AtomicAnswer | tuple[AtomicAnswer, ...] | FloatArray
+@dataclass(frozen=True, slots=True)
+class NextTokens:
+    """Ask which token follows `prefix` in the reply to each of `rows`. Response: NextTokenStep."""
+
+    rows: tuple[Complete, ...]
+    prefix: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NextTokenStep:
+    """What follows a prefix. `log_probs` is (r, V), natural logarithms, one row per request row.
+
+    `reply` is the prefix read as a completion would be, `ended` whether more tokens would not
+    change it. `stops` and `refusals` are the tokens that end a reply and that begin a refusal.
+    """
+
+    log_probs: FloatArray
+    reply: AtomicAnswer
+    ended: bool
+    stops: frozenset[int]
+    refusals: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class LogProbs:
+    """Ask how probable `continuation` is as the reply to each of `rows`.
+
+    Response: (r, t) natural logarithms, a column per token of the continuation.
+    """
+
+    rows: tuple[Complete, ...]
+    continuation: str
+
+
+Request = Complete | CompleteAll | Relate | Embed | NextTokens | LogProbs
+Response = AtomicAnswer | tuple[AtomicAnswer, ...] | FloatArray | NextTokenStep
 
 # What a defence's body really is; the response's type follows from the request's, which the
 # type system cannot say about `yield`, hence Any.
@@ -79,7 +120,7 @@ class Defense(Protocol[StateT]):
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """Signals that the evidence must hold; a class attribute, unless options decide."""
+        """Signals that evidence and models must offer; a class attribute, unless options decide."""
         ...
 
     def initial_state(self) -> StateT:

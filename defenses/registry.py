@@ -9,6 +9,7 @@ from defenses.protocol import Defense
 from defenses.radar import Radar
 from defenses.reliability_rag import ReliabilityRag
 from defenses.robust_rag import RobustRag
+from defenses.robust_rag_decoding import RobustRagDecoding
 from defenses.trust_rag import TrustRag
 from defenses.vanilla import Vanilla
 from schemas.errors import ConfigurationError
@@ -17,6 +18,7 @@ DEFENSES: dict[str, type[Defense[Any]]] = {
     "radar": Radar,
     "reliability_rag": ReliabilityRag,
     "robust_rag": RobustRag,
+    "robust_rag_decoding": RobustRagDecoding,
     "trust_rag": TrustRag,
     "vanilla": Vanilla,
 }

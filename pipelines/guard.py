@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from defenses.protocol import Defense, Relate, Request, Signal
+from defenses.protocol import EVIDENCE, Defense, Relate, Request, Signal
 from pipelines.signals.atomic_answers import answer_documents
 from pipelines.signals.fulfilment import drive, fulfil
 from pipelines.signals.metering import Meter
 from pipelines.signals.ports import Models
 from pipelines.signals.relations import relate_answers
+from pipelines.signals.token_probabilities import check_needs
 from schemas.errors import ModelError
 from schemas.events import AnswerEvent, Source
 from schemas.evidence import AtomicAnswer, Evidence
@@ -39,6 +40,11 @@ class Guard(Generic[StateT]):
     baseline: Defense[None] | None = None
     meter: Meter = field(default_factory=Meter)
 
+    def __post_init__(self) -> None:
+        for defense in (self.defense, self.baseline):
+            if defense is not None:
+                check_needs(defense, self.models)
+
     def initial_memory(self) -> Memory[StateT]:
         """The memory before the first snapshot."""
         return Memory(step=0, state=self.defense.initial_state())
@@ -55,7 +61,7 @@ class Guard(Generic[StateT]):
     def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Evidence]:
         """Compute what the defence needs to know of each snapshot, in one batch per model."""
         answers: Sequence[tuple[AtomicAnswer, ...] | None] = [None] * len(snapshots)
-        if self.defense.needs:
+        if self.defense.needs & EVIDENCE:
             answers = self.atomic_answers(snapshots)
         return self.relate(list(zip(snapshots, answers, strict=True)))
 

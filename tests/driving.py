@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request
+from connectors.models.scripted_tokens import continuation_rows, next_token_rows
+from defenses.protocol import (
+    Complete,
+    CompleteAll,
+    Defending,
+    Embed,
+    LogProbs,
+    NextTokens,
+    Relate,
+    Request,
+)
+from pipelines.signals.token_probabilities import step_of
 from schemas.evidence import AtomicAnswer
 from schemas.verdict import Verdict
 
@@ -66,8 +77,15 @@ class Script:
                 pairs = zip(premises, hypotheses, strict=True)
                 both = [self.relation(p, h) for p, h in pairs]
                 return np.array([[e, 1.0 - e - c, c] for e, c in both]).clip(0.0, 1.0)
+            case NextTokens(rows=rows, prefix=prefix):
+                return step_of(next_token_rows(self.replies(rows), prefix), len(rows))
+            case LogProbs(rows=rows, continuation=continuation):
+                return continuation_rows(self.replies(rows), continuation)
             case Embed(texts=texts):
                 return np.array([self.embedding(text) for text in texts], dtype=np.float64)
+
+    def replies(self, rows: Sequence[Complete]) -> list[str]:
+        return [self.answer(row).text for row in rows]
 
     def asked(self, kind: type) -> list[Any]:
         return [request for request in self.requests if isinstance(request, kind)]

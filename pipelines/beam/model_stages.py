@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from apache_beam.ml.inference.base import ModelHandler
 
+from defenses.protocol import EVIDENCE
 from pipelines.beam.elements import Answered, Observed, Parked, Ready
 from pipelines.build import shared_guard
 from pipelines.guard import Guard
@@ -56,7 +57,7 @@ class AtomicAnswers(GuardHandler):
             answers = model.atomic_answers([observed.snapshot for observed in items])
             return [Answered(o, a) for o, a in zip(items, answers, strict=True)]
 
-        if not model.defense.needs:
+        if not model.defense.needs & EVIDENCE:
             return [o if isinstance(o, Parked) else Answered(o, None) for o in batch]
         return each_alive(answer, batch, lambda observed: observed.record)
 

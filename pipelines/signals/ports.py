@@ -12,6 +12,7 @@ from typing import Protocol
 
 from schemas.evidence import FloatArray
 from schemas.prompt import AnswerPair, Completion, Prompt
+from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 
 class Generator(Protocol):
@@ -55,10 +56,30 @@ class Embedder(Protocol):
         ...
 
 
+class TokenScorer(Protocol):
+    """A language model that tells the probabilities of tokens: the same one as the generator."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights, revision and rendering, as one stable string."""
+        ...
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query, in order."""
+        ...
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """Per query (r, t) natural logarithms: a row per prompt, a column per token of the
+        continuation, which has at least one.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models a pipeline runs on."""
+    """The models a pipeline runs on; `tokens` where there is one that tells probabilities."""
 
     generator: Generator
     relations: RelationScorer
     embedder: Embedder
+    tokens: TokenScorer | None = None

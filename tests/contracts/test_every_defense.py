@@ -14,7 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from defenses.protocol import Complete, Defense, Embed, Relate, Signal
+from defenses.protocol import (
+    EVIDENCE,
+    Complete,
+    Defense,
+    Embed,
+    LogProbs,
+    NextTokens,
+    NextTokenStep,
+    Relate,
+    Signal,
+)
 from defenses.registry import DEFENSES, build_defense
 from schemas.codec import decode_state, encode_state
 from schemas.errors import ConfigurationError, EvidenceError
@@ -171,7 +181,9 @@ def test_relations_must_cover_the_informative_answers():
         dataclasses.replace(evidence, relations=Relations(np.zeros((3, 3)), np.zeros((3, 3))))
 
 
-def spoiled(response: np.ndarray, how: str) -> np.ndarray:
+def spoiled(response: np.ndarray | NextTokenStep, how: str) -> np.ndarray | NextTokenStep:
+    if isinstance(response, NextTokenStep):
+        return dataclasses.replace(response, log_probs=spoiled(response.log_probs, how))
     match how:
         case "nan":
             return np.full_like(response, np.nan)
@@ -184,7 +196,7 @@ def spoiled(response: np.ndarray, how: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("how", ["nan", "short", "flat", "no columns"])
-@pytest.mark.parametrize("kind", [Relate, Embed])
+@pytest.mark.parametrize("kind", [Relate, Embed, NextTokens, LogProbs])
 def test_malformed_responses_raise(defense: Defense, kind: type, how: str):
     _, state = judge(defense, claims_evidence(["A", "A"]), defense.initial_state())
     defending = defense.defend(claims_evidence(["A", "A", "A"]), state)
@@ -204,7 +216,7 @@ def test_needs_are_honest(defense: Defense):
     for claims in HISTORY:
         evidence = claims_evidence(claims)
         relations = evidence.relations if Signal.RELATIONS in defense.needs else None
-        answers = evidence.answers if defense.needs else None
+        answers = evidence.answers if defense.needs & EVIDENCE else None
         bare = Evidence(
             evidence.query, evidence.observed_at, evidence.documents, answers, relations
         )
@@ -214,7 +226,7 @@ def test_needs_are_honest(defense: Defense):
 def test_what_a_defence_needs_it_misses(defense: Defense):
     evidence = claims_evidence(["A", "B"])
     bare = Evidence(evidence.query, evidence.observed_at, evidence.documents)
-    if defense.needs:
+    if defense.needs & EVIDENCE:
         with pytest.raises(EvidenceError):
             judge(defense, bare)
     else:
@@ -247,12 +259,12 @@ def test_verdicts_follow_documents_to_their_ranks(defense: Defense):
         assert verdict.documents[0].rank == 1
         for claim, document in zip(order, verdict.documents, strict=True):
             assert document.atomic_answer in (None, claim)
-            if defense.needs:  # the others do not know the claims
+            if defense.needs & EVIDENCE:  # the others do not know the claims
                 assert document.kept == (claim == "true")
 
 
 def test_other_words_for_the_same_claims_change_only_the_words(defense: Defense):
-    if defense.needs and Signal.RELATIONS not in defense.needs:
+    if defense.needs & EVIDENCE and Signal.RELATIONS not in defense.needs:
         pytest.skip("judges by the words themselves")
     matrices = np.random.default_rng(3).random((2, 4, 4))
     plain, _ = judge(defense, make_evidence(*matrices))

@@ -1,0 +1,75 @@
+"""Token probabilities without a model: a byte at a time towards what a scripted generator says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from connectors.models.scripted import MODEL_ID, ScriptedGenerator
+from schemas.errors import ModelError
+from schemas.evidence import FloatArray
+from schemas.prompt import Prompt
+from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+STOP: Final = 256
+VOCABULARY: Final = 257  # every byte, and the end of a reply
+CERTAINTY: Final = 0.9999  # so that a refusal of twelve bytes is refused at .99
+
+
+@dataclass
+class ScriptedTokens:
+    """Continues towards the completion of `generator`; a reply that left its path is anyone's.
+
+    `log` holds every batch asked for, also those that failed.
+    """
+
+    generator: ScriptedGenerator = field(default_factory=ScriptedGenerator)
+    fail_on_calls: frozenset[int] = frozenset()
+    model_id: str = MODEL_ID
+    log: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query, in order. Raises ModelError where told to."""
+        self._count(queries)
+        return [next_token_rows(self._replies(q.prompts), q.prefix) for q in queries]
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """(r, t) logarithms per query, t the bytes of its continuation. Raises ModelError."""
+        self._count(queries)
+        return [continuation_rows(self._replies(q.prompts), q.continuation) for q in queries]
+
+    def _count(self, queries: Sequence[Any]) -> None:
+        self.log.append(tuple(queries))
+        if len(self.log) in self.fail_on_calls:
+            raise ModelError(f"scripted failure of call {len(self.log)}")
+
+    def _replies(self, prompts: Sequence[Prompt]) -> list[str]:
+        return [completion.text for completion in self.generator.complete(prompts)]
+
+
+def next_token_rows(replies: Sequence[str], prefix: Sequence[int]) -> NextTokenRows:
+    """The distributions of models about to say `replies`, having said `prefix`."""
+    rows = [distribution(reply, bytes(prefix)) for reply in replies]
+    text = bytes(prefix).decode("utf-8", "replace")
+    log_probs = np.array(rows, dtype=np.float64).reshape(len(replies), VOCABULARY)
+    return NextTokenRows(log_probs, text, frozenset({STOP}), frozenset({ord("\n")}))
+
+
+def continuation_rows(replies: Sequence[str], continuation: str) -> FloatArray:
+    """Logarithms of what `next_token_rows` gives each byte of `continuation` in turn."""
+    said = continuation.encode("utf-8", "replace")
+    if not said:
+        raise ModelError("a continuation without a token has no probability")
+    rows = [[distribution(r, said[:i])[byte] for i, byte in enumerate(said)] for r in replies]
+    return np.array(rows, dtype=np.float64).reshape(len(replies), len(said))
+
+
+def distribution(reply: str, said: bytes) -> FloatArray:
+    """(VOCABULARY,) logarithms: almost surely on along `reply`, uniform beside it."""
+    path = reply.encode("utf-8", "replace")
+    if path[: len(said)] != said:
+        return np.full(VOCABULARY, -np.log(VOCABULARY))
+    row = np.full(VOCABULARY, np.log((1.0 - CERTAINTY) / (VOCABULARY - 1)))
+    row[path[len(said)] if len(said) < len(path) else STOP] = np.log(CERTAINTY)
+    return row

@@ -1,0 +1,83 @@
+"""Token probabilities for defences that decode by themselves, where the models can tell them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from defenses.protocol import Complete, Defense, LogProbs, NextTokens, NextTokenStep, Signal
+from pipelines.signals.parsing import parse_answer
+from pipelines.signals.ports import Models, TokenScorer
+from pipelines.signals.prompts import build_prompt
+from schemas.errors import ConfigurationError, ModelError
+from schemas.evidence import FloatArray
+from schemas.prompt import Prompt
+from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+_SUM_TOLERANCE = 1e-3  # of a row of probabilities; models compute in half precision
+
+
+def check_needs(defense: Defense[Any], models: Models) -> None:
+    """Raise ConfigurationError when `models` cannot answer what the defence is going to ask."""
+    if Signal.TOKEN_PROBABILITIES in defense.needs and models.tokens is None:
+        raise ConfigurationError(
+            f"{type(defense).__name__} needs token probabilities, which this generator does not "
+            f"tell: use a generator of kind `transformers`"
+        )
+
+
+def next_tokens_all(requests: Sequence[NextTokens], models: Models) -> list[NextTokenStep]:
+    """Ask for the next token of every reply in one call."""
+    queries = [NextTokenQuery(prompts_of(r.rows), r.prefix) for r in requests]
+    answers = token_scorer(models).next_tokens(queries)
+    checked_count(answers, len(requests))
+    return [step_of(rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)]
+
+
+def log_probs_all(requests: Sequence[LogProbs], models: Models) -> list[FloatArray]:
+    """Ask for the probability of every continuation in one call."""
+    queries = [ContinuationQuery(prompts_of(r.rows), r.continuation) for r in requests]
+    answers = token_scorer(models).log_probs(queries)
+    checked_count(answers, len(requests))
+    return [log_rows(rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)]
+
+
+def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
+    """The prompts of what would be completed."""
+    return tuple(build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in rows)
+
+
+def token_scorer(models: Models) -> TokenScorer:
+    """The model that is asked. Raises ModelError when there is none; see `check_needs`."""
+    if models.tokens is None:
+        raise ModelError("no model tells token probabilities")
+    return models.tokens
+
+
+def step_of(answer: NextTokenRows, count: int) -> NextTokenStep:
+    """Check a model's answer and read the reply so far. Raises ModelError."""
+    rows = log_rows(answer.log_probs, count)
+    sums = np.exp(rows).sum(axis=1)
+    if count and np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
+        raise ModelError("the probabilities of the next token do not sum to 1")
+    reply = parse_answer(answer.text)
+    ended = bool(reply.text) and "\n" in answer.text.lstrip()
+    return NextTokenStep(rows, reply, ended, answer.stops, answer.refusals)
+
+
+def log_rows(rows: FloatArray, count: int) -> FloatArray:
+    """Return `rows` if they are (count, n) logarithms of probabilities; ModelError otherwise.
+
+    A probability may be 0, its logarithm minus infinity.
+    """
+    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
+        raise ModelError(f"token probabilities: expected {count} rows, got shape {rows.shape}")
+    if np.isnan(rows).any() or (rows > _SUM_TOLERANCE).any():
+        raise ModelError("token probabilities hold a value that is no logarithm of a probability")
+    return rows
+
+
+def checked_count(answers: Sequence[Any], count: int) -> None:
+    """Raise ModelError unless there is an answer to every query."""
+    if len(answers) != count:
+        raise ModelError(f"expected token probabilities of {count} queries, got {len(answers)}")
