@@ -14,6 +14,7 @@ from pipelines.cli.alert import alert
 from pipelines.cli.backfill import backfill
 from pipelines.cli.deadletter import app as deadletter
 from pipelines.cli.doctor import doctor
+from pipelines.cli.evaluate import evaluate
 from pipelines.cli.ingest import ingest
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command()(simulate)
 app.command()(replay)
 app.command()(report)
+app.command()(evaluate)
 app.command()(doctor)
 app.command()(ingest)
 app.command()(run)

@@ -144,7 +144,8 @@ class ExperimentRecord:
     """Provenance of a run: enough to repeat it, stored beside its rows.
 
     `surface` says where attacks put their texts: into result lists, or into the corpus that is
-    searched. `prompts` has one digest per task, `versions` one version per package that counts.
+    searched. `prompts` has one digest per task that was asked, `versions` one version per package
+    that counts, `notes` what was left out and why.
     """
 
     dataset: str
@@ -165,3 +166,4 @@ class ExperimentRecord:
     surface: str = "list"
     prompts: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

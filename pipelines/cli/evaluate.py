@@ -1,0 +1,193 @@
+"""`radarstream evaluate`: defences against attacks on one data set, at equal evidence."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.files.directory_lock import hold_directory
+from pipelines.build import build_models, shared_engine
+from pipelines.cli.evaluation_tables import print_experiment
+from pipelines.cli.progress import progress_of
+from pipelines.cli.terminal import make_directory, printable, stderr
+from pipelines.evaluation.attacks.conditions import one_surface, parse_condition, product
+from pipelines.evaluation.attacks.places import surface_of
+from pipelines.evaluation.datasets import Dataset, load_dataset
+from pipelines.evaluation.experiment.contenders import (
+    adapted_to_time,
+    parse_contenders,
+    swept,
+    with_relations,
+    without_repetition,
+)
+from pipelines.evaluation.experiment.experiment import (
+    Experiment,
+    Request,
+    reference_among,
+    start_over,
+)
+from pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
+from pipelines.evaluation.experiment.scorers import NOISE, perturbation_of, scorer_settings
+from pipelines.settings import Profile, Settings, load_settings
+from schemas.errors import ConfigurationError, RadarstreamError
+
+STATE = "state.sqlite"
+INTERRUPTED = 130  # what shells report for Ctrl-C
+
+
+class ContenderFailedError(RadarstreamError):
+    """A contender has no answer without an error."""
+
+
+def evaluate(
+    dataset: Annotated[list[Path], typer.Option(help="Questions with documents and labels.")],
+    defenses: Annotated[
+        str, typer.Option(help="Who competes: all, or e.g. radar,radar:pair_scale=0.3,vanilla.")
+    ] = "all",
+    attacks: Annotated[
+        str, typer.Option(help="Attacks by name, each at every position; '' for none.")
+    ] = "pia,poison",
+    positions: Annotated[
+        str, typer.Option(help="Ranks that are attacked: 1,10, or 1+2 for several at once.")
+    ] = "1,10",
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(help="Instead of attacks × positions, e.g. 'pia@1:late-3'; repeat it."),
+    ] = None,
+    schedule: Annotated[
+        str, typer.Option(help="Steps that are attacked, e.g. late-3 or every-2; '' for all.")
+    ] = "",
+    adaptations: Annotated[
+        str, typer.Option(help="What static defences carry through a history.")
+    ] = "none",
+    k: Annotated[int, typer.Option("-k", min=1, help="Documents per question.")] = 10,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path("build/evaluate"),
+    reference: Annotated[
+        str | None, typer.Option(help="Whom the others are compared with; default radar.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of attacks and perturbations.")] = 0,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(help="One contender per value: radar.similarity_threshold=0.1,0.2."),
+    ] = None,
+    nli_noise: Annotated[
+        str, typer.Option(help="Share of relations replaced by noise: 0,0.1,0.3.")
+    ] = "",
+    relation_scorers: Annotated[
+        str, typer.Option(help="Also answer_agreement, scripted, cross_encoder:NAME.")
+    ] = "",
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Compare defences under attacks on a data set, all on the same evidence.
+
+    OUT receives rows.jsonl (one answer a line), evidence.jsonl (what every contender saw),
+    experiment.json (provenance) and state.sqlite (answers of the models). The same command goes
+    on where it was interrupted; more defences or conditions may be added later.
+    """
+    settings = load_settings(
+        config,
+        profile="scripted" if dry_run else profile,
+        database=f"sqlite:///{out / STATE}",
+    )
+    data = load_dataset(dataset, settings.limits.as_limits())
+    contenders = contenders_of(
+        data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
+    )
+    conditions = conditions_of(words(attacks), words(positions), condition or [], schedule)
+    request = Request(
+        dataset=data,
+        conditions=conditions,
+        contenders=contenders,
+        reference=reference_among(contenders, reference),
+        k=k,
+        limit=limit,
+        seed=seed,
+        surface=surface_of(conditions[-1]).value,
+        command=shlex.join(["radarstream", *sys.argv[1:]]),
+        notes=tuple(filter(None, [data.complaint])),
+    )
+    make_directory(out)
+    with hold_directory(out):
+        experiment = run(request, settings, out, resume)
+        print_experiment(experiment, as_json=as_json)
+    failed = experiment.failed_contenders()
+    if failed:
+        raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
+
+
+def contenders_of(
+    data: Dataset,
+    defenses: str,
+    sweeps: list[str],
+    noise: list[str],
+    scorers: list[str],
+    adaptations: list[str],
+) -> tuple[Contender, ...]:
+    """Everyone who competes, each once."""
+    contenders = parse_contenders(defenses)
+    for scorer in scorers:
+        scorer_settings(scorer)
+    for rate in noise:
+        perturbation_of(NOISE + rate, seed=0)
+    varied = [*scorers, *(NOISE + rate for rate in noise if float(rate) > 0.0)]
+    contenders += with_relations(contenders, varied)
+    for sweep in sweeps:
+        contenders += swept(sweep)
+    if not data.static:
+        contenders = adapted_to_time(contenders, [adaptation(word) for word in adaptations])
+    if not contenders:
+        raise ConfigurationError("no defence given")
+    return tuple(without_repetition(contenders))
+
+
+def adaptation(word: str) -> Adaptation:
+    """Read an adaptation's name."""
+    try:
+        return Adaptation(word)
+    except ValueError:
+        raise ConfigurationError(
+            f"no adaptation {word!r}; there are {', '.join(Adaptation)}"
+        ) from None
+
+
+def conditions_of(
+    attacks: list[str], positions: list[str], conditions: list[str], schedule: str
+) -> tuple[Condition, ...]:
+    """The clean condition and the attacked ones, all on one surface."""
+    if conditions:
+        return one_surface(dict.fromkeys([Condition(), *map(parse_condition, conditions)]))
+    if schedule:
+        attacks = [f"{a}@{p}:{schedule}" for a in attacks for p in positions]
+    return product(attacks, positions)
+
+
+def words(text: str) -> list[str]:
+    """The parts of a list with commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def run(request: Request, settings: Settings, out: Path, resume: bool) -> Experiment:
+    """Run into a directory that no other run writes to."""
+    engine = shared_engine(settings)
+    if not resume:
+        start_over(out)
+    experiment = Experiment(request, settings, engine, build_models(settings, engine), out)
+    progress = experiment.progress
+    try:
+        with progress_of("evaluation", progress.total, lambda: progress.done):
+            experiment.run()
+    except KeyboardInterrupt:
+        stderr.print("interrupted: the same command goes on from here")
+        raise typer.Exit(INTERRUPTED) from None
+    for note in experiment.record.notes:
+        stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
+    return experiment

@@ -1,0 +1,126 @@
+"""One contender under one condition: its answers to every history, step by step, in batches."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from defenses.protocol import Defense
+from pipelines.evaluation.experiment.counting import Ledger, Tally, counted
+from pipelines.evaluation.experiment.gathering import Gathered
+from pipelines.evaluation.experiment.perturbation import Perturbation
+from pipelines.evaluation.experiment.records import Row
+from pipelines.signals.fulfilment import drive
+from pipelines.signals.ports import Models
+from schemas.codec import encode_state
+from schemas.errors import EvidenceError, ModelError
+from schemas.evidence import Evidence
+from schemas.memory import Belief
+from schemas.snapshot import Labels
+from schemas.verdict import Verdict
+
+ERROR_CHARACTERS = 300
+History = Sequence[Gathered]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A contender as it meets a condition: its defence, the models it asks, what is perturbed."""
+
+    contender: str
+    condition: str
+    defense: Defense[Any]
+    models: Models
+    forgets: bool = False
+    perturbation: Perturbation | None = None
+
+    def rows(self, histories: Sequence[History], *, batch: int) -> Iterator[list[Row]]:
+        """The rows of every history, a batch of snapshots at a time, each history in time order.
+
+        A failed step leaves the state as it was: the next one goes on from there.
+        """
+        states = [self.defense.initial_state() for _ in histories]
+        longest = max(map(len, histories), default=0)
+        for step in range(longest):
+            present = iter([i for i, history in enumerate(histories) if len(history) > step])
+            while chunk := list(islice(present, batch)):
+                if self.forgets:
+                    for i in chunk:
+                        states[i] = self.defense.initial_state()
+                items = [(histories[i][step], states[i]) for i in chunk]
+                answered = self.answers(items)
+                for i, (_, state) in zip(chunk, answered, strict=True):
+                    states[i] = state
+                yield [row for row, _ in answered]
+
+    def answers(self, items: Sequence[tuple[Gathered, Any]]) -> list[tuple[Row, Any]]:
+        """One row per snapshot and the state after it, in one batch per model."""
+        ledger = Ledger()
+        tallies = [gathered.tally(self.defense.needs) for gathered, _ in items]
+        evidence = [self.evidence(gathered) for gathered, _ in items]
+        defendings = {
+            i: counted(self.defense.defend(seen, items[i][1]), tallies[i], ledger)
+            for i, seen in enumerate(evidence)
+            if not isinstance(seen, ModelError)
+        }
+        outcomes = dict(
+            zip(
+                defendings,
+                drive(list(defendings.values()), ledger.around(self.models)),
+                strict=True,
+            )
+        )
+        return [
+            self.concluded(item, outcomes.get(i, seen), tallies[i])
+            for i, (item, seen) in enumerate(zip(items, evidence, strict=True))
+        ]
+
+    def evidence(self, gathered: Gathered) -> Evidence | ModelError:
+        """What the defence is given."""
+        seen = gathered.evidence(self.defense.needs)
+        if self.perturbation is None or isinstance(seen, ModelError):
+            return seen
+        return self.perturbation.perturbed(seen)
+
+    def concluded(self, item: tuple[Gathered, Any], outcome: Any, tally: Tally) -> tuple[Row, Any]:
+        """The row of an outcome: a verdict and a state, or what went wrong."""
+        gathered, before = item
+        if isinstance(outcome, ModelError):
+            return self.row(gathered, outcome, tally, before), before
+        result, state = outcome
+        if isinstance(result, EvidenceError):
+            state = before
+        return self.row(gathered, result, tally, state), state
+
+    def row(self, gathered: Gathered, result: Verdict | Exception, tally: Tally, state: Any) -> Row:
+        """What is written down of one answer, or of why there is none."""
+        labels = gathered.snapshot.labels or Labels()
+        return Row(
+            contender=self.contender,
+            condition=self.condition,
+            query_id=gathered.snapshot.query.id,
+            step=gathered.step,
+            observed_at=gathered.snapshot.observed_at,
+            labels=replace(labels, false_passages=()),  # long, and in the evidence row
+            verdict=result if isinstance(result, Verdict) else None,
+            error=error_words(result) if isinstance(result, Exception) else None,
+            cost=tally.cost(),
+            state_bytes=stored_bytes(state),
+        )
+
+
+def error_words(error: Exception) -> str:
+    """The kind of an error and the start of what it says."""
+    return f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS]
+
+
+def stored_bytes(state: Any) -> int:
+    """What a state takes between two steps, as it would be stored; 0 for none."""
+    if state is None:
+        return 0
+    if isinstance(state, Belief):
+        return len(encode_state(state))
+    text = json.dumps(asdict(state), default=datetime.isoformat, ensure_ascii=False)
+    return len(text.encode("utf-8", "surrogatepass"))

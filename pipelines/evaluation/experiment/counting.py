@@ -1,0 +1,213 @@
+"""What one answer asked of the models: distinct prompts, tokens, pairs, embeddings, seconds.
+
+Models are wrapped once per batch so that what a request cost is known by the request itself. A
+`Tally` belongs to one answer: it sees the requests of one defence and looks up what they cost.
+"""
+
+from collections.abc import Generator as Generating
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request
+from pipelines.evaluation.experiment.records import Cost
+from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer
+from pipelines.signals.prompts import build_prompt
+from schemas.errors import EvidenceError, PartialModelError
+from schemas.evidence import FloatArray
+from schemas.prompt import AnswerPair, Completion, Prompt
+
+
+@dataclass
+class Ledger:
+    """What every prompt, pair and text of a batch took; seconds of pairs and texts are wall clock
+    shared out evenly.
+    """
+
+    completions: dict[bytes, Completion] = field(default_factory=dict)
+    pair_seconds: dict[AnswerPair, float] = field(default_factory=dict)
+    text_seconds: dict[str, float] = field(default_factory=dict)
+
+    def around(self, models: Models) -> Models:
+        """The same models, noting what they are asked."""
+        return replace(
+            models,
+            generator=NotedGenerator(models.generator, self),
+            relations=NotedRelations(models.relations, self),
+            embedder=NotedEmbedder(models.embedder, self),
+        )
+
+
+@dataclass(frozen=True)
+class NotedGenerator:
+    """A generator whose completions are noted by their prompt."""
+
+    inner: Generator
+    ledger: Ledger
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self.inner.model_id
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order. Raises ModelError like the wrapped model."""
+        try:
+            completions = self.inner.complete(prompts)
+        except PartialModelError as error:
+            self.note(prompts, error.outcomes)
+            raise
+        self.note(prompts, completions)
+        return completions
+
+    def note(self, prompts: Sequence[Prompt], outcomes: Iterable[object]) -> None:
+        """Remember the completions among `outcomes`."""
+        for prompt, outcome in zip(prompts, outcomes, strict=False):
+            if isinstance(outcome, Completion):
+                self.ledger.completions[prompt.digest()] = outcome
+
+
+@dataclass(frozen=True)
+class NotedRelations:
+    """A relation scorer whose time is noted by the pair."""
+
+    inner: RelationScorer
+    ledger: Ledger
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self.inner.model_id
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        """(m, 3) rows. Raises ModelError like the wrapped model."""
+        started = perf_counter()
+        rows = self.inner.probabilities(pairs)
+        share = (perf_counter() - started) / max(1, len(pairs))
+        self.ledger.pair_seconds.update(dict.fromkeys(pairs, share))
+        return rows
+
+
+@dataclass(frozen=True)
+class NotedEmbedder:
+    """An embedder whose time is noted by the text."""
+
+    inner: Embedder
+    ledger: Ledger
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self.inner.model_id
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows. Raises ModelError like the wrapped model."""
+        started = perf_counter()
+        rows = self.inner.embed(texts)
+        share = (perf_counter() - started) / max(1, len(texts))
+        self.ledger.text_seconds.update(dict.fromkeys(texts, share))
+        return rows
+
+
+@dataclass
+class Tally:
+    """One answer's cost so far; what was counted before is not counted again.
+
+    Completions that are the answer count as generation, those a defence only reasons with as
+    atomic answers, like the rounds of Sampling + MIS in Table 8 of the RADAR paper. Embeddings
+    and the defence's own computation count as selection.
+    """
+
+    prompts: set[bytes] = field(default_factory=set)
+    pairs: set[AnswerPair] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    atomic_seconds: float = 0.0
+    relation_seconds: float = 0.0
+    selection_seconds: float = 0.0
+    generation_seconds: float = 0.0
+
+    def charge(self, request: Request, ledger: Ledger) -> None:
+        """Count one request of a defence."""
+        match request:
+            case Complete():
+                self.charge_prompt(prompt_of(request), ledger, final=request.final)
+            case CompleteAll(requests=requests):
+                for single in requests:
+                    self.charge(single, ledger)
+            case Relate(question=question, premises=premises, hypotheses=hypotheses):
+                for premise, hypothesis in zip(premises, hypotheses, strict=True):
+                    self.charge_pair(AnswerPair(question, premise, hypothesis), ledger)
+            case Embed(texts=texts):
+                for text in set(texts) - self.texts:
+                    self.texts.add(text)
+                    self.selection_seconds += ledger.text_seconds.get(text, 0.0)
+
+    def charge_prompt(self, prompt: Prompt, ledger: Ledger, *, final: bool) -> None:
+        """Count one prompt and its completion."""
+        digest = prompt.digest()
+        if digest in self.prompts:
+            return
+        self.prompts.add(digest)
+        completion = ledger.completions.get(digest)
+        if completion is None:  # it failed: the call was made, nothing came of it
+            return
+        self.prompt_tokens += completion.prompt_tokens
+        self.completion_tokens += completion.completion_tokens
+        if final:
+            self.generation_seconds += completion.seconds
+        else:
+            self.atomic_seconds += completion.seconds
+
+    def charge_pair(self, pair: AnswerPair, ledger: Ledger) -> None:
+        """Count one pair to be related."""
+        if pair not in self.pairs:
+            self.pairs.add(pair)
+            self.relation_seconds += ledger.pair_seconds.get(pair, 0.0)
+
+    def cost(self) -> Cost:
+        """The totals."""
+        return Cost(
+            calls=len(self.prompts),
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            pairs=len(self.pairs),
+            embeddings=len(self.texts),
+            atomic_seconds=self.atomic_seconds,
+            relation_seconds=self.relation_seconds,
+            selection_seconds=self.selection_seconds,
+            generation_seconds=self.generation_seconds,
+        )
+
+
+def prompt_of(request: Complete) -> Prompt:
+    """The prompt that a request becomes."""
+    return build_prompt(request.task, request.question, request.passages, request.previous_answer)
+
+
+def counted(
+    defending: Defending[Any], tally: Tally, ledger: Ledger
+) -> Generating[Request, Any, Any]:
+    """The same defence, its requests and its own time charged to `tally`.
+
+    Evidence that the defence refuses becomes its result, an EvidenceError in place of a verdict,
+    so that one snapshot does not end the batch.
+    """
+    started = perf_counter()
+    try:
+        request = next(defending)
+        while True:
+            tally.selection_seconds += perf_counter() - started
+            response = yield request
+            tally.charge(request, ledger)
+            started = perf_counter()
+            request = defending.send(response)
+    except StopIteration as stop:
+        tally.selection_seconds += perf_counter() - started
+        return stop.value
+    except EvidenceError as refusal:
+        return refusal, None
+    finally:
+        defending.close()

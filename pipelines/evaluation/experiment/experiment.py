@@ -1,0 +1,171 @@
+"""An experiment from its data set to its results: what `radarstream evaluate` does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+from sqlalchemy import Engine
+
+from pipelines.evaluation.datasets import Dataset
+from pipelines.evaluation.experiment.identity import (
+    UsedPrompts,
+    continued,
+    package_versions,
+    prompt_digests,
+)
+from pipelines.evaluation.experiment.records import (
+    Condition,
+    Contender,
+    EvidenceRow,
+    ExperimentRecord,
+    Row,
+)
+from pipelines.evaluation.experiment.row_files import (
+    EVIDENCE,
+    RECORD,
+    RESULTS,
+    ROWS,
+    read_record,
+    write_record,
+)
+from pipelines.evaluation.experiment.running import History, Plan, Progress, Runner
+from pipelines.evaluation.provenance import code_revision
+from pipelines.settings import Settings
+from pipelines.signals.ports import Models
+from schemas.errors import ConfigurationError
+from schemas.prompt import Task
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for. `limit` is how many questions, None for all of them."""
+
+    dataset: Dataset
+    conditions: tuple[Condition, ...]
+    contenders: tuple[Contender, ...]
+    reference: str
+    k: int
+    limit: int | None = None
+    seed: int = 0
+    surface: str = "list"
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+    def plan(self) -> Plan:
+        """The questions that are asked, each snapshot cut to its first k documents."""
+        histories = self.dataset.histories[: self.limit]
+        cut = tuple(truncated(history, self.k) for history in histories)
+        return Plan(cut, self.conditions, self.contenders, self.k, self.seed)
+
+
+def truncated(history: History, k: int) -> History:
+    """The snapshots with their first k documents."""
+    return tuple(replace(snapshot, documents=snapshot.documents[:k]) for snapshot in history)
+
+
+@dataclass
+class Experiment:
+    """One run into a directory, which may hold earlier runs of the same experiment."""
+
+    request: Request
+    settings: Settings
+    engine: Engine
+    models: Models
+    out: Path
+
+    def __post_init__(self) -> None:
+        self.plan = self.request.plan()
+        self.progress = Progress()
+        now = self.described()
+        earlier = read_record(self.out)
+        self.record = continued(earlier, now) if earlier else now
+        models = replace(self.models, generator=UsedPrompts(self.models.generator, self.note_use))
+        self.runner = Runner(self.plan, self.settings, self.engine, models, self.out, self.progress)
+
+    def described(self) -> ExperimentRecord:
+        """The record of this run alone."""
+        request, models = self.request, self.models
+        return ExperimentRecord(
+            dataset=request.dataset.name,
+            dataset_digest=request.dataset.digest,
+            questions=len(self.plan.histories),
+            snapshots=sum(map(len, self.plan.histories)),
+            k=request.k,
+            conditions=request.conditions,
+            contenders=request.contenders,
+            reference=request.reference,
+            seed=request.seed,
+            settings=self.settings.model_dump(mode="json"),
+            models={
+                "generator": models.generator.model_id,
+                "relations": models.relations.model_id,
+                "embedder": models.embedder.model_id,
+            },
+            revision=code_revision(),
+            command=request.command,
+            statistics={},
+            surface=request.surface,
+            versions=package_versions(),
+            notes=request.notes,
+        )
+
+    def note_use(self, task: Task) -> None:
+        """Write down the wording of a task before the first row that depends on it."""
+        prompts = self.record.prompts | {task.value: prompt_digests()[task.value]}
+        if prompts != self.record.prompts:
+            self.record = replace(self.record, prompts=prompts)
+            write_record(self.out, self.record)
+
+    def run(self) -> None:
+        """Answer what is missing; the record tells the seconds even of a run that was stopped."""
+        started = perf_counter()
+        write_record(self.out, self.record)
+        try:
+            self.runner.run()
+        finally:
+            self.record = replace(
+                self.record,
+                seconds=self.record.seconds + perf_counter() - started,
+                notes=tuple(dict.fromkeys((*self.record.notes, *self.progress.notes))),
+            )
+            write_record(self.out, self.record)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows that count: of the questions asked now, whoever answered them."""
+        asked = {history[0].query.id for history in self.plan.histories}
+        return [row for row in self.runner.rows.values() if row.query_id in asked]
+
+    @property
+    def evidence(self) -> list[EvidenceRow]:
+        """The evidence of the questions asked now."""
+        asked = {history[0].query.id for history in self.plan.histories}
+        return [row for row in self.runner.evidence.values() if row.query_id in asked]
+
+    def failed_contenders(self) -> list[str]:
+        """Contenders of this run none of whose answers came without an error."""
+        answered = {row.contender for row in self.rows if row.error is None}
+        tried = {row.contender for row in self.rows}
+        return [c.name for c in self.request.contenders if c.name in tried - answered]
+
+
+def start_over(out: Path) -> None:
+    """Forget the rows of earlier runs, but not what their models answered."""
+    for name in (ROWS, EVIDENCE, RECORD, RESULTS, "report.html", "tables.md"):
+        (out / name).unlink(missing_ok=True)
+
+
+def reference_among(contenders: Sequence[Contender], wanted: str | None) -> str:
+    """The contender that the others are compared with: RADAR unless another is wanted.
+
+    Raises ConfigurationError for one that does not take part.
+    """
+    names = [contender.name for contender in contenders]
+    if wanted is None:
+        return "radar" if "radar" in names else names[0]
+    if wanted not in names:
+        raise ConfigurationError(
+            f"no contender {wanted!r} to compare with; there are {', '.join(names)}"
+        )
+    return wanted

@@ -1,0 +1,129 @@
+"""What a directory of results is results of: two runs that share one must agree on all of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+
+from pipelines.evaluation.experiment.records import Condition, Contender, ExperimentRecord
+from pipelines.signals.ports import Generator
+from pipelines.signals.prompts import TEMPLATES
+from schemas.errors import ConfigurationError
+from schemas.prompt import Completion, Prompt, Task
+
+SAME = ("dataset_digest", "k", "seed", "surface", "models")
+WORDS = {
+    "dataset_digest": "data set (its content)",
+    "k": "k",
+    "seed": "seed",
+    "surface": "place that attacks put their texts",
+    "models": "models",
+}
+PACKAGES = ("radarstream", "numpy", "ortools", "pydantic", "sentence-transformers", "torch",
+            "transformers", "xllamacpp")  # fmt: skip
+WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
+
+
+def prompt_digests() -> dict[str, str]:
+    """What identifies the wording of each task."""
+    return {
+        task.value: sha256(repr(template).encode()).hexdigest()[:12]
+        for task, template in TEMPLATES.items()
+    }
+
+
+@dataclass
+class UsedPrompts:
+    """A generator that tells the first use of each task, before the prompts are asked."""
+
+    inner: Generator
+    tell: Callable[[Task], None]
+    tasks: set[Task] = field(default_factory=set)
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self.inner.model_id
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order. Raises ModelError like the wrapped model."""
+        for task in {prompt.task for prompt in prompts} - self.tasks:
+            self.tasks.add(task)
+            self.tell(task)
+        return self.inner.complete(prompts)
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that decide a result, those that are installed."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def continued(earlier: ExperimentRecord, now: ExperimentRecord) -> ExperimentRecord:
+    """The record of both runs together: contenders and conditions are added to.
+
+    Raises ConfigurationError, saying what differs, when they are not one experiment.
+    """
+    differences = [*differing_fields(earlier, now), *differing_definitions(earlier, now)]
+    if differences:
+        raise ConfigurationError(
+            f"the results there are of another experiment: {'; '.join(differences)}. {WAYS_OUT}"
+        )
+    return replace(
+        now,
+        conditions=tuple(dict.fromkeys((*earlier.conditions, *now.conditions))),
+        contenders=tuple(dict.fromkeys((*earlier.contenders, *now.contenders))),
+        prompts=earlier.prompts,
+        notes=tuple(dict.fromkeys((*earlier.notes, *now.notes))),
+        seconds=earlier.seconds,
+    )
+
+
+def differing_fields(earlier: ExperimentRecord, now: ExperimentRecord) -> list[str]:
+    """What must be equal and is not, in words."""
+    found = []
+    for name in SAME:
+        before, after = getattr(earlier, name), getattr(now, name)
+        if before != after:
+            found.append(f"{WORDS[name]}: {shown(before)} there, {shown(after)} here")
+    wordings = prompt_digests()
+    changed = [task for task, digest in earlier.prompts.items() if wordings.get(task) != digest]
+    if changed:
+        found.append(f"the wording of the prompts {', '.join(sorted(changed))} has changed")
+    return found
+
+
+def differing_definitions(earlier: ExperimentRecord, now: ExperimentRecord) -> list[str]:
+    """Contenders and conditions that share a name and not their meaning, in words."""
+    contenders = {c.name: c for c in earlier.contenders}
+    conditions = {c.name: c for c in earlier.conditions}
+    return [
+        f"{contender.name}: {difference(contenders[contender.name], contender)}"
+        for contender in now.contenders
+        if contenders.get(contender.name, contender) != contender
+    ] + [
+        f"{condition.name}: {difference(conditions[condition.name], condition)}"
+        for condition in now.conditions
+        if conditions.get(condition.name, condition) != condition
+    ]
+
+
+def difference(before: Contender | Condition, after: Contender | Condition) -> str:
+    """The fields in which two definitions differ."""
+    return ", ".join(
+        f"{f.name} {shown(getattr(before, f.name))} there, {shown(getattr(after, f.name))} here"
+        for f in fields(before)
+        if getattr(before, f.name) != getattr(after, f.name)
+    )
+
+
+def shown(value: object) -> str:
+    """A value in an error message."""
+    if isinstance(value, dict):
+        return ", ".join(map(str, value.values()))
+    return str(value)[:120]

@@ -1,0 +1,264 @@
+"""Runs an experiment: every contender on the same evidence, condition by condition, resumable.
+
+Rows are appended batch by batch. What is already there is not asked again: a history whose rows
+are complete and without error is left alone, another is answered anew from its start, its model
+calls found in the response cache.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Engine
+
+from defenses.protocol import Signal
+from defenses.registry import build_defense
+from pipelines.evaluation.attacks.conditions import attacked
+from pipelines.evaluation.experiment.cells import Cell
+from pipelines.evaluation.experiment.contenders import needs_of
+from pipelines.evaluation.experiment.gathering import Gathered, gather
+from pipelines.evaluation.experiment.perturbation import PerturbedRelations
+from pipelines.evaluation.experiment.records import (
+    Adaptation,
+    Condition,
+    Contender,
+    EvidenceRow,
+    Row,
+)
+from pipelines.evaluation.experiment.row_files import (
+    EVIDENCE,
+    ROWS,
+    Key,
+    RowFile,
+    read_evidence,
+    read_rows,
+)
+from pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
+from pipelines.settings import Settings
+from pipelines.signals.ports import Models
+from schemas.snapshot import SearchSnapshot
+
+History = tuple[SearchSnapshot, ...]
+Pending = list[tuple[Contender, frozenset[int]]]  # with the numbers of the histories left
+Work = tuple[Condition, tuple[History, ...], Pending]
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared on what. Histories are one per question, cut to the first `k` documents."""
+
+    histories: tuple[History, ...]
+    conditions: tuple[Condition, ...]
+    contenders: tuple[Contender, ...]
+    k: int
+    seed: int
+
+    @property
+    def in_time(self) -> bool:
+        """Whether some question is asked more than once."""
+        return any(len(history) > 1 for history in self.histories)
+
+
+@dataclass
+class Progress:
+    """How far a run is, in prompts of shared evidence and rows; `doing` says at what."""
+
+    total: int = 0
+    done: int = 0
+    doing: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Runner:
+    """Runs a plan into a directory."""
+
+    plan: Plan
+    settings: Settings
+    engine: Engine
+    models: Models
+    out: Path
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        self.rows: dict[Key, Row] = read_rows(self.out)
+        self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
+
+        attacked = [(c, self.attacked(c)) for c in self.plan.conditions]
+        self.work: list[Work] = [
+            (condition, histories, pending)
+            for condition, histories in attacked
+            if (pending := self.pending(condition, histories))
+        ]
+        self.progress.total = self.expected()
+
+    def run(self) -> None:
+        """Answer what is not yet answered. What is done is on disk, however this ends."""
+        with ExitStack() as files:
+            self.row_file: RowFile[Row] = files.enter_context(RowFile(self.out / ROWS))
+            self.evidence_file: RowFile[EvidenceRow] = files.enter_context(
+                RowFile(self.out / EVIDENCE)
+            )
+            for condition, histories, pending in self.work:
+                self.run_condition(condition, histories, pending)
+
+    def attacked(self, condition: Condition) -> tuple[History, ...]:
+        """The histories under a condition; questions that cannot be attacked are noted."""
+        outcome = attacked(
+            condition,
+            self.plan.histories,
+            k=self.plan.k,
+            seed=self.plan.seed,
+            embedder=self.models.embedder,
+        )
+        if outcome.skipped:
+            first = outcome.skipped[0]
+            self.progress.notes.append(
+                f"{condition.name} leaves out {len(outcome.skipped)} questions that cannot be "
+                f"attacked, the first ({first.query_id}): {first.reason}"
+            )
+        return outcome.histories
+
+    def pending(self, condition: Condition, histories: Sequence[History]) -> Pending:
+        """Contenders with something left to answer, with the numbers of those histories."""
+        found = []
+        for contender in self.plan.contenders:
+            left = frozenset(
+                number
+                for number, history in enumerate(histories)
+                if not self.complete(contender, condition, history)
+            )
+            if left:
+                found.append((contender, left))
+        return found
+
+    def complete(self, contender: Contender, condition: Condition, history: History) -> bool:
+        """Whether every step has its row, without an error."""
+        rows = [
+            self.rows.get((contender.name, condition.name, snapshot.query.id, step))
+            for step, snapshot in enumerate(history)
+        ]
+        return all(row is not None and row.error is None for row in rows)
+
+    def expected(self) -> int:
+        """Distinct prompts of shared evidence, and rows."""
+        self.unseen: set[tuple[str, str]] = set()
+        rows = 0
+        for _, histories, pending in self.work:
+            if self.needed(pending):
+                for number in frozenset().union(*(left for _, left in pending)):
+                    for snapshot in histories[number]:
+                        self.unseen.update(passages_of(snapshot))
+            rows += sum(len(histories[number]) for _, left in pending for number in left)
+        return len(self.unseen) + rows
+
+    def needed(self, pending: Pending) -> frozenset[Signal]:
+        """The signals that some pending contender reads."""
+        return frozenset().union(*(needs_of(contender) for contender, _ in pending))
+
+    def run_condition(
+        self, condition: Condition, histories: tuple[History, ...], pending: Pending
+    ) -> None:
+        """Gather the evidence once, then let every contender answer from it."""
+        wanted = frozenset().union(*(left for _, left in pending))
+        self.progress.doing = f"{condition.name}: evidence"
+        gathered = self.gathered(condition, histories, wanted, self.needed(pending))
+        for contender, left in pending:
+            self.progress.doing = f"{condition.name}: {contender.name}"
+            cell = self.cell(contender, condition)
+            seen = [gathered[number] for number in sorted(left)]
+            if contender.relations and cell.perturbation is None:
+                seen = [self.related_anew(history, cell) for history in seen]
+            for rows in cell.rows(seen, batch=self.settings.batch.queries):
+                self.keep(rows)
+                self.progress.done += len(rows)
+
+    def gathered(
+        self,
+        condition: Condition,
+        histories: tuple[History, ...],
+        wanted: frozenset[int],
+        needs: frozenset[Signal],
+    ) -> dict[int, list[Gathered]]:
+        """The evidence of the wanted histories by their number, written down as it comes."""
+        found: dict[int, list[Gathered]] = {number: [] for number in wanted}
+        places = [
+            (number, step, snapshot)
+            for number in sorted(wanted)
+            for step, snapshot in enumerate(histories[number])
+        ]
+        for batch in batched(places, self.settings.batch.snapshots):
+            items = gather([(s, step) for _, step, s in batch], needs, self.models)
+            items = [self.noted(condition, item) for item in items]
+            for (number, _, _), item in zip(batch, items, strict=True):
+                found[number].append(item)
+            if needs:
+                prompts = {p for _, _, snapshot in batch for p in passages_of(snapshot)}
+                self.progress.done += len(prompts & self.unseen)
+                self.unseen -= prompts
+        return found
+
+    def noted(self, condition: Condition, item: Gathered) -> Gathered:
+        """Write evidence down unless it is there already; what relating once took is kept."""
+        row = item.row(condition.name)
+        key = (row.condition, row.query_id, row.step)
+        known = self.evidence.get(key)
+        if known is not None and known.entailment:
+            item = replace(item, relation_seconds=known.relation_seconds)
+        if known is None or (bool(known.answers), bool(known.entailment)) < (
+            bool(row.answers),
+            bool(row.entailment),
+        ):
+            self.evidence_file.append([row])
+            self.evidence[key] = row
+        return item
+
+    def related_anew(self, history: Sequence[Gathered], cell: Cell) -> list[Gathered]:
+        """The same evidence with the relations of the cell's own scorer."""
+        items = [(item.snapshot, item.step) for item in history]
+        return gather(items, cell.defense.needs, cell.models)
+
+    def cell(self, contender: Contender, condition: Condition) -> Cell:
+        """A contender ready to answer."""
+        models = self.models
+        scorer = build_scorer(contender.relations, self.settings, self.engine, models.embedder)
+        perturbation = perturbation_of(contender.relations, self.plan.seed)
+        if scorer is not None:
+            models = replace(models, relations=scorer)
+        if perturbation is not None:
+            models = replace(models, relations=PerturbedRelations(models.relations, perturbation))
+        return Cell(
+            contender=contender.name,
+            condition=condition.name,
+            defense=build_defense(contender.defense, dict(contender.options)),
+            models=models,
+            forgets=contender.adaptation is Adaptation.NONE,
+            perturbation=perturbation,
+        )
+
+    def keep(self, rows: Sequence[Row]) -> None:
+        """Append the rows that say something new."""
+        fresh = []
+        for row in rows:
+            key = (row.contender, row.condition, row.query_id, row.step)
+            known = self.rows.get(key)
+            if known is None or (known.verdict, known.error) != (row.verdict, row.error):
+                self.rows[key] = row
+                fresh.append(row)
+        self.row_file.append(fresh)
+
+
+def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:
+    """What decides the prompts of a snapshot's atomic answers."""
+    return {(snapshot.query.text, document.passage) for document in snapshot.documents}
+
+
+def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
+    """Consecutive parts of at most `size` items."""
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part
