@@ -29,10 +29,10 @@ def two_means(points: FloatArray, rng: np.random.Generator) -> BoolArray:
     (n,) mask of the cluster that the first point is not in; neither cluster is empty.
     """
     centred = points - points.mean(axis=0)
+    if not np.ptp(points, axis=0).any():
+        return np.asarray(np.arange(len(points)) == len(points) - 1)
     if len(points) <= MOST_EXACT:
         splits = _bipartitions(len(points))
-    elif not np.ptp(points, axis=0).any():
-        splits = np.arange(len(points))[None, :] == len(points) - 1
     else:
         splits = np.stack([_lloyd(centred, _starts(centred, rng)) for _ in range(RESTARTS)])
     gains = separation(centred, splits)

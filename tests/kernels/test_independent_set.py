@@ -1,0 +1,128 @@
+"""Branch and bound against enumeration: the heaviest set, and of equals the first in order."""
+
+import itertools
+from time import perf_counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from defenses.kernels.independent_set import independent_set
+
+
+def graph(n: int, pairs: list[tuple[int, int]]) -> np.ndarray:
+    edges = np.zeros((n, n), dtype=bool)
+    for a, b in pairs:
+        edges[a, b] = edges[b, a] = True
+    return edges
+
+
+def random_graph(rng: np.random.Generator, n: int, density: float) -> np.ndarray:
+    upper = np.triu(rng.random((n, n)) < density, 1)
+    return upper | upper.T
+
+
+def vertices(edges: np.ndarray, weights: list[int] | None = None) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(independent_set(edges, weights)).tolist())
+
+
+def independent(edges: np.ndarray, members: tuple[int, ...]) -> bool:
+    return not edges[np.ix_(members, members)].any()
+
+
+def enumerated(edges: np.ndarray) -> tuple[int, ...]:
+    """By size from above and in lexicographic order, the first independent set."""
+    n = len(edges)
+    subsets = (s for size in range(n, -1, -1) for s in itertools.combinations(range(n), size))
+    return next(s for s in subsets if independent(edges, s))
+
+
+def enumerated_heaviest(edges: np.ndarray, weights: list[int]) -> tuple[int, ...]:
+    """Heaviest, then the first list in which every vertex stands as often as it weighs."""
+    n = len(edges)
+    sets = [s for size in range(n + 1) for s in itertools.combinations(range(n), size)]
+    return min(
+        (s for s in sets if independent(edges, s)),
+        key=lambda s: (-sum(weights[v] for v in s), [v for v in s for _ in range(weights[v])]),
+    )
+
+
+def test_equals_brute_force_on_500_random_graphs():
+    rng = np.random.default_rng(20)
+    for _ in range(500):
+        edges = random_graph(rng, int(rng.integers(0, 13)), rng.random())
+        assert vertices(edges) == enumerated(edges)
+
+
+@st.composite
+def weighted_graphs(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
+    n = draw(st.integers(0, 7))
+    pairs = [pair for pair in itertools.combinations(range(n), 2) if draw(st.booleans())]
+    return graph(n, pairs), draw(st.lists(st.integers(1, 4), min_size=n, max_size=n))
+
+
+@given(weighted_graphs())
+def test_equals_brute_force_with_weights(instance: tuple[np.ndarray, list[int]]):
+    edges, weights = instance
+    assert vertices(edges, weights) == enumerated_heaviest(edges, weights)
+
+
+@given(weighted_graphs())
+def test_a_weight_stands_for_copies_of_a_vertex(instance: tuple[np.ndarray, list[int]]):
+    edges, weights = instance
+    owners = np.repeat(np.arange(len(weights)), weights)
+    copies = independent_set(edges[np.ix_(owners, owners)])
+    assert vertices(edges, weights) == tuple(dict.fromkeys(owners[copies].tolist()))
+
+
+def test_the_diagonal_is_ignored():
+    assert vertices(np.eye(3, dtype=bool)) == (0, 1, 2)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_tiny(n: int):
+    assert vertices(np.zeros((n, n), dtype=bool)) == tuple(range(n))
+
+
+@pytest.mark.parametrize(
+    ("edges", "weights"),
+    [
+        (np.array([[False, True], [False, False]]), None),
+        (np.zeros((2, 3), dtype=bool), None),
+        (np.zeros((2, 2), dtype=bool), [1]),
+        (np.zeros((2, 2), dtype=bool), [1, 0]),
+    ],
+)
+def test_malformed_graphs(edges: np.ndarray, weights: list[int] | None):
+    with pytest.raises(ValueError, match="edges|weights"):
+        independent_set(edges, weights)
+
+
+HARD = {
+    "matching": graph(30, [(i, 29 - i) for i in range(15)]),
+    "five-cycles": graph(
+        30, [(6 * i + j, 6 * ((i + 1) % 5) + j) for i in range(5) for j in range(6)]
+    ),
+    "triangles": graph(
+        30, [(a, b) for a, b in itertools.combinations(range(30), 2) if a % 10 == b % 10]
+    ),
+    "camps": graph(30, list(itertools.product(range(15), range(15, 30)))),
+    "empty": graph(30, []),
+    "complete": graph(30, list(itertools.combinations(range(30), 2))),
+    **{
+        f"random {density}": random_graph(np.random.default_rng(4), 30, density)
+        for density in (0.03, 0.05, 0.1, 0.2, 0.4, 0.7)
+    },
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_thirty_vertices_take_no_time(name: str):
+    """Far below a second, where 2**30 subsets would take hours; the set is maximal."""
+    edges = HARD[name]
+    started = perf_counter()
+    chosen = independent_set(edges)
+    assert perf_counter() - started < 1.0
+    assert independent(edges, tuple(np.flatnonzero(chosen)))
+    assert (chosen | edges[:, chosen].any(axis=1)).all()

@@ -1,0 +1,80 @@
+"""2-means against enumeration and scikit-learn; degenerate points."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import StandardScaler, normalize
+
+from defenses.kernels.two_means import MOST_EXACT, standardised, two_means, unit_rows
+
+GOLDEN = np.array([(1, 0), (0.98, 0.199), (0.96, 0.28), (0, 1), (-0.6, 0.8)], dtype=float)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def inertia(points: np.ndarray, split: np.ndarray) -> float:
+    return sum(((points[m] - points[m].mean(axis=0)) ** 2).sum() for m in (split, ~split))
+
+
+def smallest_inertia(points: np.ndarray) -> float:
+    n = len(points)
+    masks = (np.array(m, dtype=bool) for m in itertools.product([False, True], repeat=n))
+    return min(inertia(points, m) for m in masks if m.any() and not m.all())
+
+
+@pytest.mark.parametrize("prepare", [unit_rows, standardised])
+def test_golden_clusters(prepare):
+    assert two_means(prepare(GOLDEN), rng()).tolist() == [False, False, False, True, True]
+
+
+def test_few_points_are_split_exactly():
+    for seed in range(60):
+        points = rng(seed).standard_normal((int(rng(seed).integers(2, 9)), 3))
+        split = two_means(points, rng())
+        assert not split[0]
+        assert split.any()
+        assert inertia(points, split) == pytest.approx(smallest_inertia(points))
+
+
+@pytest.mark.parametrize("n", [MOST_EXACT, MOST_EXACT + 1, 50])
+def test_as_good_as_scikit_learn(n: int):
+    for seed in range(8):
+        points = rng(seed).standard_normal((n, 6)) + 2.0 * (np.arange(n) % 3 == 0)[:, None]
+        theirs = KMeans(2, n_init=10, random_state=seed).fit(points)
+        assert inertia(points, two_means(points, rng(seed))) <= theirs.inertia_ * 1.01
+
+
+@pytest.mark.parametrize("n", [2, 12, 13, 50])
+def test_equal_points_leave_the_last_alone(n: int):
+    """Rounding must not decide: every split of equal points is as good."""
+    points = np.tile(rng().standard_normal(7), (n, 1))
+    assert np.flatnonzero(two_means(points, rng())).tolist() == [n - 1]
+
+
+def test_two_sites_of_equal_points_above_the_exact_limit():
+    points = np.repeat([[0.0, 1.0], [1.0, 0.0]], [20, 5], axis=0)
+    assert np.flatnonzero(two_means(points, rng())).tolist() == list(range(20, 25))
+
+
+def test_the_seed_decides():
+    points = rng(3).standard_normal((40, 5))
+    np.testing.assert_array_equal(two_means(points, rng(1)), two_means(points, rng(1)))
+
+
+def test_standardised_equals_scikit_learn():
+    points = rng(5).standard_normal((9, 4))
+    points[:, 2] = 0.3
+    expected = normalize(StandardScaler().fit_transform(points))
+    np.testing.assert_allclose(standardised(points), expected, atol=1e-12)
+    assert (standardised(points)[:, 2] == 0.0).all()
+
+
+def test_zero_rows_stay_zero():
+    np.testing.assert_array_equal(
+        unit_rows(np.array([[0.0, 0.0], [3.0, 4.0]])), [[0, 0], [0.6, 0.8]]
+    )
+    assert (standardised(np.ones((3, 2))) == 0.0).all()
