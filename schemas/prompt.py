@@ -1,8 +1,14 @@
 """Prompts as structured values: a backend renders them in the form its model follows best."""
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from typing import Final
+
+_CONCLUSION: Final = re.compile(r".*\bthe (?:final )?answer is\b[:,]?(?P<answer>.*)", re.IGNORECASE)
+# A sentence ends after a word of more than three letters: "Rep." and "U.S." are abbreviations.
+_SENTENCE_END: Final = re.compile(r"(?<!\b\w)(?<!\b\w\w)(?<!\b\w\w\w)[.!?][\"\u201d]?\s+(?=[A-Z])")
 
 
 class Task(StrEnum):
@@ -15,6 +21,13 @@ class Task(StrEnum):
     ANSWER_WITH_RATIONALE = "answer_with_rationale"
     RECALL_PASSAGE = "recall_passage"  # what the model knows by itself; no passages
     CONSOLIDATE_PASSAGES = "consolidate_passages"
+    # The first three at length, for questions that ask for a biography.
+    DESCRIBE_FROM_PASSAGE = "describe_from_passage"
+    DESCRIBE_FROM_DOCUMENTS = "describe_from_documents"
+    SYNTHESISE_DESCRIPTIONS = "synthesise_descriptions"
+    # Of an evaluator, about an answer that was given.
+    JUDGE_ANSWER = "judge_answer"  # passages: correct answers, the attacker's target, the answer
+    JUDGE_LONG_FORM = "judge_long_form"  # passages: a reference, the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +57,19 @@ class Prompt:
     def digest(self) -> bytes:
         """32 bytes that identify the prompt: part of the response-cache key."""
         return sha256(repr(self).encode("utf-8", "surrogatepass")).digest()
+
+
+def conclusion(rationale: str) -> str | None:
+    """What a reply to ANSWER_WITH_RATIONALE concludes: after the last "The answer is", if any.
+
+    >>> conclusion('Passage 2 says "in Rome". The answer is Rome. Passage 1 is about Oslo.')
+    'Rome'
+    """
+    found = _CONCLUSION.match(" ".join(rationale.split()))
+    if found is None:
+        return None
+    answer = _SENTENCE_END.split(found["answer"].strip())[0]
+    return answer.rstrip(".").strip(" \"'\u201c\u201d") or None
 
 
 @dataclass(frozen=True, slots=True)

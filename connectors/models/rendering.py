@@ -11,23 +11,55 @@ from typing import Final
 
 from schemas.prompt import Prompt, Task
 
-# Per task: the label of one passage, of the question and of the answer. In the completion form
-# the passage comes before the question: small base models then answer the question instead of
-# continuing the passage (43 % against 27 % of single search snippets right with 270M parameters).
-# Several passages stand between the question and its repetition, each cut short, and the best
-# ranked comes last, nearest to the answer, as the published RAG defences list them.
-_LABELS: Final[dict[Task, tuple[str, str, str]]] = {
-    Task.ATOMIC_ANSWER: ("Passage", "Question", "Short answer from the passage"),
-    Task.ANSWER_FROM_DOCUMENTS: ("Passage", "Question", "Short answer"),
-    Task.SYNTHESISE_ANSWERS: ("Answer", "Question", "Answer"),
-    Task.ANSWER_FROM_KEYWORDS: ("Word", "Question", "Short answer"),
-    Task.ANSWER_WITH_RATIONALE: ("Passage", "Question", "Reasoning and answer"),
-    Task.RECALL_PASSAGE: ("Passage", "Question", "Passage"),
-    Task.CONSOLIDATE_PASSAGES: ("Passage", "Question", "Consolidation"),
+# Per task: the label of one passage and of the reply. In the completion form the passage comes
+# before the question: small base models then answer the question instead of continuing the
+# passage (43 % against 27 % of single search snippets right with 270M parameters). Several
+# passages stand between the question and its repetition, each cut short, and the best ranked
+# comes last, nearest to the answer, as the published RAG defences list them.
+_LABELS: Final[dict[Task, tuple[str, str]]] = {
+    Task.ATOMIC_ANSWER: ("Passage", "Short answer from the passage"),
+    Task.ANSWER_FROM_DOCUMENTS: ("Passage", "Short answer"),
+    Task.SYNTHESISE_ANSWERS: ("Answer", "Answer"),
+    Task.ANSWER_FROM_KEYWORDS: ("Words", "Short answer"),
+    Task.ANSWER_WITH_RATIONALE: ("Passage", "Reasoning and answer"),
+    Task.RECALL_PASSAGE: ("Passage", "Passage"),
+    Task.CONSOLIDATE_PASSAGES: ("Passage", "Consolidation"),
+    Task.DESCRIBE_FROM_PASSAGE: ("Passage", "Biography"),
+    Task.DESCRIBE_FROM_DOCUMENTS: ("Passage", "Biography"),
+    Task.SYNTHESISE_DESCRIPTIONS: ("Biography", "Combined biography"),
+    Task.JUDGE_ANSWER: ("Answer", "Verdict"),
+    Task.JUDGE_LONG_FORM: ("Answer", "Scores"),
 }
+# Tasks whose passages have parts of their own to play, in this order.
+_ROLES: Final[dict[Task, tuple[str, ...]]] = {
+    Task.JUDGE_ANSWER: ("Correct answers", "Target", "Answer"),
+    Task.JUDGE_LONG_FORM: ("Reference", "Answer"),
+}
+# Characters of each passage where several share a completion.
+_SHARED_PASSAGE: Final[dict[Task, int]] = {
+    Task.ANSWER_FROM_DOCUMENTS: 160,
+    Task.ANSWER_WITH_RATIONALE: 160,
+    Task.CONSOLIDATE_PASSAGES: 160,
+    Task.DESCRIBE_FROM_DOCUMENTS: 300,
+}
+_NUMBERED: Final = frozenset({Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES})
 _MAJORITY_LINES: Final = 3
-_SHARED_PASSAGE_CHARACTERS: Final = 160  # of each passage, where several share a completion
 _CHAT_REQUEST: Final = "Reply with the answer alone."
+_CHAT_REQUESTS: Final[dict[Task, str]] = {
+    Task.ANSWER_WITH_RATIONALE: (
+        "Reply in at most three short sentences and end with: The answer is ..."
+    ),
+    Task.RECALL_PASSAGE: "Reply with one or two sentences alone.",
+    Task.CONSOLIDATE_PASSAGES: (
+        "Reply in at most four short sentences and end with the final answer between <ANSWER> and "
+        "</ANSWER>."
+    ),
+    Task.DESCRIBE_FROM_PASSAGE: "Reply with the biography alone, in one paragraph.",
+    Task.DESCRIBE_FROM_DOCUMENTS: "Reply with the biography alone, in one paragraph.",
+    Task.SYNTHESISE_DESCRIPTIONS: "Reply with the biography alone, in one paragraph.",
+    Task.JUDGE_ANSWER: "Reply with one label alone.",
+    Task.JUDGE_LONG_FORM: "Reply with the three scores alone.",
+}
 _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE
 )
@@ -39,11 +71,12 @@ RENDERING_VERSION: Final = "r7"
 def completion_text(prompt: Prompt) -> str:
     """One text for a base model to continue: instruction, worked examples, then the request.
 
-    The answer is the rest of the line after the returned text.
+    The answer is the rest of the line after the returned text. Instruction and examples are our
+    own and stand as they are written; what is asked about is untrusted.
     """
-    blocks = [neutral(prompt.instruction)]
+    blocks = [prompt.instruction]
     blocks += [
-        f"{_completion_block(prompt.task, shot.passages, shot.question)} {neutral(shot.answer)}"
+        f"{_completion_block(prompt.task, shot.passages, shot.question)} {shot.answer}"
         for shot in prompt.shots
     ]
     blocks.append(
@@ -54,11 +87,12 @@ def completion_text(prompt: Prompt) -> str:
 
 def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
     """Messages for an instruction-tuned model: system, worked examples as turns, the request."""
-    messages = [{"role": "system", "content": neutral(prompt.instruction)}]
+    messages = [{"role": "system", "content": prompt.instruction}]
     for shot in prompt.shots:
-        messages.append({"role": "user", "content": _chat_request(shot.question, shot.passages)})
-        messages.append({"role": "assistant", "content": neutral(shot.answer)})
-    asked = _chat_request(prompt.question, prompt.passages, prompt.previous_answer)
+        shown = _chat_request(prompt.task, shot.question, shot.passages)
+        messages.append({"role": "user", "content": shown})
+        messages.append({"role": "assistant", "content": shot.answer})
+    asked = _chat_request(prompt.task, prompt.question, prompt.passages, prompt.previous_answer)
     messages.append({"role": "user", "content": asked})
     return messages
 
@@ -83,18 +117,32 @@ def _completion_block(
     task: Task, passages: tuple[str, ...], question: str, previous_answer: str | None = None
 ) -> str:
     shown = [neutral(passage) for passage in passages]
-    passage_label, question_label, answer_label = _LABELS[task]
-    asked = f"{question_label}: {neutral(question)}"
+    passage_label, answer_label = _LABELS[task]
+    asked = f"Question: {neutral(question)}"
     previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
-    if task is Task.SYNTHESISE_ANSWERS:
-        listed = [f"{passage_label}: {answer}" for answer in _majority_last(shown)]
-        lines = [asked, *previous, *listed]
-    elif task is Task.ANSWER_FROM_DOCUMENTS:
-        best_last = [text[:_SHARED_PASSAGE_CHARACTERS] for text in reversed(shown)]
-        lines = [asked, *(f"{passage_label}: {text}" for text in best_last), *previous, asked]
-    else:
-        lines = [*(f"{passage_label}: {text}" for text in shown), *previous, asked]
+    match task:
+        case Task.SYNTHESISE_ANSWERS:
+            listed = [f"{passage_label}: {answer}" for answer in _majority_last(shown)]
+            lines = [asked, *previous, *listed]
+        case Task.ANSWER_FROM_KEYWORDS:
+            lines = [f"{passage_label}: {', '.join(shown)}", *previous, asked]
+        case Task.JUDGE_ANSWER | Task.JUDGE_LONG_FORM:
+            parts = zip(_ROLES[task], shown, strict=True)
+            lines = [asked, *(f"{role}: {text}" for role, text in parts)]
+        case _ if task in _SHARED_PASSAGE:
+            best_last = _numbered(task, [text[: _SHARED_PASSAGE[task]] for text in shown])[::-1]
+            lines = [asked, *best_last, *previous, asked]
+        case _:
+            lines = [*(f"{passage_label}: {text}" for text in shown), *previous, asked]
     return "\n".join([*lines, f"{answer_label}:"])
+
+
+def _numbered(task: Task, passages: list[str]) -> list[str]:
+    """Passages behind their label, with their number where the reply is to name them."""
+    label = _LABELS[task][0]
+    if task not in _NUMBERED:
+        return [f"{label}: {text}" for text in passages]
+    return [f"{label} {number}: {text}" for number, text in enumerate(passages, start=1)]
 
 
 def _majority_last(answers: list[str]) -> list[str]:
@@ -113,11 +161,17 @@ def _majority_last(answers: list[str]) -> list[str]:
 
 
 def _chat_request(
-    question: str, passages: tuple[str, ...], previous_answer: str | None = None
+    task: Task, question: str, passages: tuple[str, ...], previous_answer: str | None = None
 ) -> str:
-    documents = [
-        f'<document number="{number}">{neutral(passage)}</document>'
-        for number, passage in enumerate(passages, start=1)
-    ]
+    if task in _ROLES:
+        tags = [role.lower().replace(" ", "_") for role in _ROLES[task]]
+        parts = zip(tags, passages, strict=True)
+        documents = [f"<{tag}>{neutral(passage)}</{tag}>" for tag, passage in parts]
+    else:
+        documents = [
+            f'<document number="{number}">{neutral(passage)}</document>'
+            for number, passage in enumerate(passages, start=1)
+        ]
     previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
-    return "\n".join([f"Question: {neutral(question)}", *documents, *previous, _CHAT_REQUEST])
+    request = _CHAT_REQUESTS.get(task, _CHAT_REQUEST)
+    return "\n".join([f"Question: {neutral(question)}", *documents, *previous, request])

@@ -5,8 +5,10 @@ from typing import Final
 from unicodedata import category
 
 from schemas.evidence import AtomicAnswer
+from schemas.prompt import Task, conclusion
 
 MAX_ANSWER_CHARACTERS: Final = 1_000
+MAX_REASONING_CHARACTERS: Final = 4_000
 _REFUSALS: Final = (
     "i don't know",
     "i do not know",
@@ -19,7 +21,12 @@ _ECHO: Final = re.compile(r"^(?:(?:final|short|most frequent)\s+)?answer\s*[:\-]
 _ABBREVIATION: Final = re.compile(
     r"\b(?:(?:[a-z]\.){2,}|(?:jr|sr|inc|co|corp|ltd|st)\.)$", re.IGNORECASE
 )
+_AT_LENGTH: Final = frozenset(
+    {Task.RECALL_PASSAGE, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES}
+)
 _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\uff07": "'"})
+_TAGGED: Final = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.IGNORECASE | re.DOTALL)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "`": "`", "*": "*"}
 
 
@@ -38,18 +45,50 @@ def parse_answer(text: str) -> AtomicAnswer:
     return AtomicAnswer(text=answer, abstained=is_uninformative(answer))
 
 
+def parse_reply(task: Task, text: str) -> AtomicAnswer:
+    r"""What a completion says, in the form that its task asks for. Never raises.
+
+    - RECALL_PASSAGE and ANSWER_WITH_RATIONALE: the whole text on one line; an abstention when it
+      says nothing else, or when "The answer is ..." ends in one.
+    - CONSOLIDATE_PASSAGES: what stands in the last <ANSWER> tag, else the whole text.
+    - every other task: `parse_answer`.
+
+    >>> parse_reply(Task.CONSOLIDATE_PASSAGES, "1 and 2 agree.\n<ANSWER>Rome.</ANSWER>").text
+    'Rome'
+    """
+    if task is Task.CONSOLIDATE_PASSAGES and (tagged := _TAGGED.findall(text)):
+        return parse_answer(" ".join(tagged[-1].split()))
+    if task not in _AT_LENGTH:
+        return parse_answer(text)
+    reasoning = _one_line(text)[:MAX_REASONING_CHARACTERS].rstrip()
+    return AtomicAnswer(text=reasoning, abstained=_concludes_nothing(reasoning))
+
+
 def is_uninformative(answer: str) -> bool:
     """Whether `answer` is empty, has no letter or digit, or says that it does not know."""
     folded = " ".join(answer.translate(_APOSTROPHES).casefold().split())
     return not any(c.isalnum() for c in folded) or any(r in folded for r in _REFUSALS)
 
 
+def _concludes_nothing(reasoning: str) -> bool:
+    """Whether a reasoning ends in not knowing, or consists of nothing else."""
+    ending = conclusion(reasoning)
+    sentences = _SENTENCE_END.split(reasoning)
+    return all(map(is_uninformative, sentences if ending is None else [ending]))
+
+
 def _first_line(text: str) -> str:
-    for line in text.splitlines():
-        visible = "".join(" " if c.isspace() else c for c in line if c == "\t" or _printable(c))
-        if visible.strip():
-            return " ".join(visible.split())
-    return ""
+    return next((line for line in map(_visible, text.splitlines()) if line), "")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(filter(None, map(_visible, text.splitlines())))
+
+
+def _visible(line: str) -> str:
+    """A line without what a reader would not see, its white space collapsed."""
+    kept = "".join(" " if c.isspace() else c for c in line if c == "\t" or _printable(c))
+    return " ".join(kept.split())
 
 
 def _printable(character: str) -> bool:

@@ -1,245 +1,34 @@
-"""Every prompt: its instruction, its worked examples and how much untrusted text it takes.
+"""A task's template and untrusted text become a prompt.
 
 Text from documents is only ever concatenated, capped in length; `connectors.models.rendering`
-delimits it. The examples are our own and ask nothing that evaluation data asks.
+delimits it. The wording is in `templates` and `long_templates`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 from unicodedata import category
 
-from schemas.prompt import Prompt, Shot, Task
+from pipelines.signals import long_templates, templates
+from pipelines.signals.templates import Template
+from schemas.prompt import Prompt, Task
 
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_PREVIOUS_CHARACTERS: Final = 300
-ABSTENTION: Final = "I don't know"
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The fixed part of a task's prompts.
-
-    `passage_characters` caps one passage, `total_characters` all of them together; `max_tokens`
-    caps the reply.
-    """
-
-    instruction: str
-    shots: tuple[Shot, ...]
-    passage_characters: int
-    total_characters: int
-    max_tokens: int
-
-
-_ATOMIC: Final = Template(
-    instruction=(
-        "Answer each question in a few words, using only its passage. "
-        f"If the passage does not contain the answer, write: {ABSTENTION}"
-    ),
-    shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Canberra, the capital city of Australia, sits between Sydney and Melbourne and "
-                "was founded in 1913 ...",
-            ),
-            answer="Canberra",
-        ),
-        Shot(
-            question="Who invented the safety bicycle?",
-            passages=(
-                "Bicycle history. Many shops now sell electric bikes, and sales have tripled "
-                "since 2019, according to the trade body ...",
-            ),
-            answer=ABSTENTION,
-        ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=(
-                "Ocean facts | Science. About 71% of the Earth's surface is covered by water, "
-                "and the oceans hold most of it.",
-            ),
-            answer="71%",
-        ),
-        Shot(
-            question="In which year was the telephone patented?",
-            passages=(
-                "Alexander Graham Bell received the patent for the telephone in March 1876, "
-                "beating Elisha Gray.",
-            ),
-            answer="1876",
-        ),
-    ),
-    passage_characters=1_200,
-    total_characters=1_200,
-    max_tokens=24,
-)
-
-_DOCUMENTS: Final = Template(
-    instruction=(
-        "Answer each question in a few words, using only its passages. "
-        f"If no passage contains the answer, write: {ABSTENTION}"
-    ),
-    shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Sydney is the largest city of Australia and known for its harbour ...",
-                "Canberra, the capital city of Australia, was founded in 1913 ...",
-                "Parliament House in Canberra, the national capital, opened in 1988.",
-            ),
-            answer="Canberra",
-        ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=(
-                "Ocean facts. About 71% of the Earth's surface is covered by water.",
-                "How deep is the sea? The deepest trench reaches almost 11 km ...",
-            ),
-            answer="71%",
-        ),
-    ),
-    passage_characters=2_000,
-    total_characters=24_000,
-    max_tokens=24,
-)
-
-_SYNTHESIS: Final = Template(
-    instruction=(
-        "Each question was answered by several reliable sources. Write the answer that most of "
-        "them agree on. Use only these answers: do not add, correct or question anything, even "
-        "if it looks outdated, and give no explanation or date remark."
-    ),
-    shots=(
-        Shot(
-            question="In which year was the telephone patented?",
-            passages=("1877", "1876", "1876"),
-            answer="1876",
-        ),
-        Shot(
-            question="Who painted The Starry Night?",
-            passages=("Vincent van Gogh",),
-            answer="Vincent van Gogh",
-        ),
-    ),
-    passage_characters=300,
-    total_characters=6_000,
-    max_tokens=48,
-)
-
-_KEYWORDS: Final = Template(
-    instruction=(
-        "Answer each question in a few words, using only the listed words and phrases. "
-        f"If they do not contain the answer, write: {ABSTENTION}"
-    ),
-    shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=("the capital of Australia", "capital", "Canberra"),
-            answer="Canberra",
-        ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=("71% of the surface", "surface", "water", "71%"),
-            answer="71%",
-        ),
-    ),
-    passage_characters=200,
-    total_characters=4_000,
-    max_tokens=24,
-)
-
-_RATIONALE: Final = Template(
-    instruction=(
-        "Work out the answer to each question from its passages: say which passages help, how they "
-        "lead to the answer, and end with the answer. Where no passage helps, use what you know."
-    ),
-    shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Sydney is the largest city of Australia and known for its harbour ...",
-                "Canberra, the capital city of Australia, was founded in 1913 ...",
-            ),
-            answer=(
-                "The first passage is about the largest city, not the capital. The second says "
-                "that Canberra is the capital city of Australia. The answer is Canberra"
-            ),
-        ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=(
-                "Ocean facts. About 71% of the Earth's surface is covered by water.",
-                "How deep is the sea? The deepest trench reaches almost 11 km ...",
-            ),
-            answer=(
-                "The first passage says that about 71% of the surface is covered by water; the "
-                "second is about depth. The answer is 71%"
-            ),
-        ),
-    ),
-    passage_characters=2_000,
-    total_characters=24_000,
-    max_tokens=96,
-)
-
-_RECALL: Final = Template(
-    instruction=(
-        "Write one or two sentences that answer each question from your own knowledge. "
-        f"If you are not sure, write: {ABSTENTION}"
-    ),
-    shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(),
-            answer="The capital of Australia is Canberra, which was founded in 1913.",
-        ),
-        Shot(
-            question="What did the mayor of Springfield say yesterday?",
-            passages=(),
-            answer=ABSTENTION,
-        ),
-    ),
-    passage_characters=1,
-    total_characters=1,
-    max_tokens=64,
-)
-
-_CONSOLIDATION: Final = Template(
-    instruction=(
-        "For each question, group the passages that agree, keep conflicting groups apart and drop "
-        "irrelevant passages; propose one answer with a confidence for each group, naming the "
-        "passages and whether they were retrieved or remembered; then give the final answer "
-        "between <ANSWER> and </ANSWER>."
-    ),
-    shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Retrieved: Sydney is the largest city of Australia and known for its harbour ...",
-                "Retrieved: Canberra, the capital city of Australia, was founded in 1913 ...",
-                "Remembered: The capital of Australia is Canberra.",
-            ),
-            answer=(
-                "Passages 2 and 3 agree on Canberra (high confidence); passage 1 is irrelevant. "
-                "<ANSWER>Canberra</ANSWER>"
-            ),
-        ),
-    ),
-    passage_characters=2_000,
-    total_characters=24_000,
-    max_tokens=96,
-)
 
 TEMPLATES: Final[dict[Task, Template]] = {
-    Task.ATOMIC_ANSWER: _ATOMIC,
-    Task.ANSWER_FROM_DOCUMENTS: _DOCUMENTS,
-    Task.SYNTHESISE_ANSWERS: _SYNTHESIS,
-    Task.ANSWER_FROM_KEYWORDS: _KEYWORDS,
-    Task.ANSWER_WITH_RATIONALE: _RATIONALE,
-    Task.RECALL_PASSAGE: _RECALL,
-    Task.CONSOLIDATE_PASSAGES: _CONSOLIDATION,
+    Task.ATOMIC_ANSWER: templates.ATOMIC,
+    Task.ANSWER_FROM_DOCUMENTS: templates.DOCUMENTS,
+    Task.SYNTHESISE_ANSWERS: templates.SYNTHESIS,
+    Task.ANSWER_FROM_KEYWORDS: templates.KEYWORDS,
+    Task.ANSWER_WITH_RATIONALE: templates.RATIONALE,
+    Task.RECALL_PASSAGE: templates.RECALL,
+    Task.CONSOLIDATE_PASSAGES: templates.CONSOLIDATION,
+    Task.DESCRIBE_FROM_PASSAGE: long_templates.PASSAGE,
+    Task.DESCRIBE_FROM_DOCUMENTS: long_templates.DOCUMENTS,
+    Task.SYNTHESISE_DESCRIPTIONS: long_templates.SYNTHESIS,
+    Task.JUDGE_ANSWER: long_templates.ANSWER_VERDICT,
+    Task.JUDGE_LONG_FORM: long_templates.LONG_FORM_SCORES,
 }
 PROMPTS_VERSION: Final = sha256(repr(TEMPLATES).encode()).hexdigest()[:12]
 

@@ -1,0 +1,253 @@
+"""The wording of every answering task, with worked examples.
+
+The examples are our own and ask nothing that evaluation data asks.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.prompt import Shot
+
+ABSTENTION: Final = "I don't know"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The fixed part of a task's prompts.
+
+    `passage_characters` caps one passage, `total_characters` all of them together; `max_tokens`
+    caps the reply.
+    """
+
+    instruction: str
+    shots: tuple[Shot, ...]
+    passage_characters: int
+    total_characters: int
+    max_tokens: int
+
+
+ATOMIC: Final = Template(
+    instruction=(
+        "Answer each question in a few words, using only its passage. "
+        f"If the passage does not contain the answer, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Canberra, the capital city of Australia, sits between Sydney and Melbourne and "
+                "was founded in 1913 ...",
+            ),
+            answer="Canberra",
+        ),
+        Shot(
+            question="Who invented the safety bicycle?",
+            passages=(
+                "Bicycle history. Many shops now sell electric bikes, and sales have tripled "
+                "since 2019, according to the trade body ...",
+            ),
+            answer=ABSTENTION,
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=(
+                "Ocean facts | Science. About 71% of the Earth's surface is covered by water, "
+                "and the oceans hold most of it.",
+            ),
+            answer="71%",
+        ),
+        Shot(
+            question="In which year was the telephone patented?",
+            passages=(
+                "Alexander Graham Bell received the patent for the telephone in March 1876, "
+                "beating Elisha Gray.",
+            ),
+            answer="1876",
+        ),
+    ),
+    passage_characters=1_200,
+    total_characters=1_200,
+    max_tokens=24,
+)
+
+DOCUMENTS: Final = Template(
+    instruction=(
+        "Answer each question in a few words, using only its passages. "
+        f"If no passage contains the answer, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Sydney is the largest city of Australia and known for its harbour ...",
+                "Canberra, the capital city of Australia, was founded in 1913 ...",
+                "Parliament House in Canberra, the national capital, opened in 1988.",
+            ),
+            answer="Canberra",
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=(
+                "Ocean facts. About 71% of the Earth's surface is covered by water.",
+                "How deep is the sea? The deepest trench reaches almost 11 km ...",
+            ),
+            answer="71%",
+        ),
+    ),
+    passage_characters=2_000,
+    total_characters=24_000,
+    max_tokens=24,
+)
+
+SYNTHESIS: Final = Template(
+    instruction=(
+        "Each question was answered by several reliable sources. Write the answer that most of "
+        "them agree on. Use only these answers: do not add, correct or question anything, even "
+        "if it looks outdated, and give no explanation or date remark."
+    ),
+    shots=(
+        Shot(
+            question="In which year was the telephone patented?",
+            passages=("1877", "1876", "1876"),
+            answer="1876",
+        ),
+        Shot(
+            question="Who painted The Starry Night?",
+            passages=("Vincent van Gogh",),
+            answer="Vincent van Gogh",
+        ),
+    ),
+    passage_characters=300,
+    total_characters=6_000,
+    max_tokens=48,
+)
+
+KEYWORDS: Final = Template(
+    instruction=(
+        "Answer each question in a few words, using only the listed words and phrases. "
+        f"If they do not contain the answer, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=("the capital of Australia", "capital", "Canberra"),
+            answer="Canberra",
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=("71% of the surface", "surface", "water", "71%"),
+            answer="71%",
+        ),
+    ),
+    passage_characters=200,
+    total_characters=4_000,
+    max_tokens=24,
+)
+
+RATIONALE: Final = Template(
+    instruction=(
+        "Work out the answer to each question from its passages: say which passages help, how they "
+        "lead to the answer, and end with the answer. Where no passage helps, use what you know."
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Sydney is the largest city of Australia and known for its harbour ...",
+                "Canberra, the capital city of Australia, was founded in 1913 ...",
+                "Parliament House in Canberra, the national capital, opened in 1988.",
+            ),
+            answer=(
+                'Passage 2 says "Canberra, the capital city of Australia", and passage 3 agrees. '
+                "The answer is Canberra."
+            ),
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=(
+                "Ocean facts. About 71% of the Earth's surface is covered by water.",
+                "How deep is the sea? The deepest trench reaches almost 11 km ...",
+            ),
+            answer=(
+                'Passage 1 says "About 71% of the Earth\'s surface is covered by water". '
+                "The answer is 71%."
+            ),
+        ),
+    ),
+    passage_characters=2_000,
+    total_characters=24_000,
+    max_tokens=112,
+)
+
+RECALL: Final = Template(
+    instruction=(
+        "Write one or two sentences that answer each question from your own knowledge. "
+        f"If you are not sure, write: {ABSTENTION}"
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(),
+            answer="The capital of Australia is Canberra, which was founded in 1913.",
+        ),
+        Shot(
+            question="What did the mayor of Springfield say yesterday?",
+            passages=(),
+            answer=ABSTENTION,
+        ),
+        Shot(
+            question="Who painted The Starry Night?",
+            passages=(),
+            answer="The Starry Night was painted by Vincent van Gogh in June 1889.",
+        ),
+    ),
+    passage_characters=1,
+    total_characters=1,
+    max_tokens=48,
+)
+
+CONSOLIDATION: Final = Template(
+    instruction=(
+        "For each question, group the passages that agree, keep conflicting groups apart and drop "
+        "irrelevant passages. Give one answer with a confidence for each group, naming its "
+        "passages and whether they were retrieved or remembered. Then give the final answer "
+        "between <ANSWER> and </ANSWER>."
+    ),
+    shots=(
+        Shot(
+            question="What is the capital of Australia?",
+            passages=(
+                "Retrieved: Sydney is the largest city of Australia and known for its harbour ...",
+                "Retrieved: Canberra, the capital city of Australia, was founded in 1913 ...",
+                "Remembered: The capital of Australia is Canberra.",
+            ),
+            answer=(
+                "Canberra: passages 2 (retrieved) and 3 (remembered), high confidence. "
+                "<ANSWER>Canberra</ANSWER>"
+            ),
+        ),
+        Shot(
+            question="Who painted The Starry Night?",
+            passages=(
+                "Retrieved: A reader's letter says that Paul Gauguin painted The Starry Night.",
+                "Retrieved: The Starry Night was painted by Vincent van Gogh in June 1889 ...",
+                "Retrieved: Museum of Modern Art, New York: Vincent van Gogh, The Starry Night.",
+            ),
+            answer=(
+                "Vincent van Gogh: passages 2 and 3 (retrieved), high confidence. Paul Gauguin: "
+                "passage 1 (retrieved), low confidence. <ANSWER>Vincent van Gogh</ANSWER>"
+            ),
+        ),
+        Shot(
+            question="What share of the Earth's surface is covered by water?",
+            passages=(
+                "Retrieved: Ocean facts. About 71% of the Earth's surface is covered by water.",
+                "Retrieved: How deep is the sea? The deepest trench reaches almost 11 km ...",
+            ),
+            answer="71%: passage 1 (retrieved), high confidence. <ANSWER>71%</ANSWER>",
+        ),
+    ),
+    passage_characters=2_000,
+    total_characters=24_000,
+    max_tokens=112,
+)
