@@ -1,0 +1,269 @@
+"""ReliabilityRAG over documents: golden graphs, fallbacks, and its theorem as properties."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
+from defenses.kernels.independent_set import independent_set
+from defenses.protocol import Complete, Signal
+from defenses.reliability_rag import ReliabilityRag
+from pipelines.guard import Guard
+from pipelines.signals.ports import Models
+from schemas.errors import EvidenceError
+from schemas.evidence import Evidence
+from schemas.prompt import Task
+from schemas.verdict import Abstention, Reason, Verdict
+from tests.builders import claims_evidence, make_evidence, make_snapshot
+from tests.driving import Script, run, saying
+
+
+def contradicting(n: int, pairs: list[tuple[int, int]], p: float = 0.9) -> Evidence:
+    """n documents; the answer at the first rank of each pair contradicts the second's."""
+    matrix = np.full((n, n), 0.01)
+    for better, worse in pairs:
+        matrix[better - 1, worse - 1] = p
+    return make_evidence(np.zeros((n, n)), matrix)
+
+
+def judge(evidence: Evidence, **options) -> Verdict:
+    return run(ReliabilityRag(**options).defend(evidence, None), Script())[0]
+
+
+def kept(n: int, pairs: list[tuple[int, int]], **options) -> tuple[int, ...]:
+    return judge(contradicting(n, pairs), **options).kept_ranks
+
+
+class TestGolden:
+    def test_g_b1_one_against_four(self):
+        assert kept(5, [(1, 2), (1, 3), (1, 4), (1, 5)]) == (2, 3, 4, 5)
+
+    def test_g_b2_two_alone(self):
+        assert kept(2, [(1, 2)]) == (1,)
+
+    def test_g_b3_cycle_of_five(self):
+        assert kept(5, [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)]) == (1, 3)
+
+    def test_g_b4_two_camps_of_two(self):
+        assert kept(4, [(1, 3), (1, 4), (2, 3), (2, 4)]) == (1, 2)
+
+    def test_g_b5_three_of_six(self):
+        assert kept(6, [(1, 4), (1, 5), (2, 4), (2, 6), (3, 5)]) == (1, 2, 3)
+
+    def test_g_b6_two_adversaries_ahead_of_three(self):
+        assert kept(5, list(itertools.product((1, 2), (3, 4, 5)))) == (3, 4, 5)
+
+    def test_g_b7_two_adversaries_ahead_of_two(self):
+        """On a tie, preferring better ranks helps an attacker who holds them."""
+        assert kept(4, list(itertools.product((1, 2), (3, 4)))) == (1, 2)
+
+    def test_g_b8_contradictions_of_an_abstention_change_nothing(self):
+        """Whatever a scorer would say of a document without an answer, nobody asks it."""
+
+        class Scorer:
+            model_id = "scorer"
+
+            def __init__(self, of_abstentions: float) -> None:
+                self.of_abstentions = of_abstentions
+
+            def probabilities(self, pairs):
+                both = [(p.premise, p.hypothesis) for p in pairs]
+                conflict = [self.of_abstentions if "know" in a + b else a != b for a, b in both]
+                return np.array([[0.0, 1.0 - c, float(c)] for c in conflict])
+
+        snapshot = make_snapshot(["it was Rome", "unclear", "it was Rome", "it was Oslo"])
+        script = {"unclear": "I don't know", "Rome": "Rome", "Oslo": "Oslo"}
+        answers = []
+        for of_abstentions in (0.0, 1.0):
+            scorer = Scorer(of_abstentions)
+            models = Models(ScriptedGenerator(script), scorer, ScriptedEmbedder())
+            guard = Guard("reliability_rag", ReliabilityRag(), models)
+            answers.append(guard.answer(snapshot, guard.initial_memory())[0])
+        assert answers[0] == answers[1]
+        assert answers[0].verdict.kept_ranks == (1, 3)
+
+
+class TestEdges:
+    def test_only_the_better_answer_as_premise_counts(self):
+        assert kept(2, [(2, 1)]) == (1, 2)
+
+    @pytest.mark.parametrize(("p", "expected"), [(0.5, (1,)), (0.4999, (1, 2))])
+    def test_the_threshold_itself_contradicts(self, p: float, expected: tuple[int, ...]):
+        assert judge(contradicting(2, [(1, 2)], p)).kept_ranks == expected
+
+    def test_the_threshold_is_an_option(self):
+        evidence = contradicting(2, [(1, 2)], 0.8)
+        assert judge(evidence, contradiction_threshold=0.81).kept_ranks == (1, 2)
+
+    def test_every_flipped_edge(self):
+        pairs = [(1, 3), (2, 4), (1, 2)]
+        others = sorted(set(itertools.combinations(range(1, 5), 2)) - set(pairs))
+        assert kept(4, pairs, edge_flip=1.0) == kept(4, others)
+
+    def test_flips_depend_on_seed_and_snapshot_alone(self):
+        evidence = contradicting(15, [(1, b) for b in range(2, 16)])
+        flipping = [judge(evidence, edge_flip=0.3, seed=s).kept_ranks for s in range(6)]
+        assert flipping == [judge(evidence, edge_flip=0.3, seed=s).kept_ranks for s in range(6)]
+        assert len(set(flipping)) > 1
+        later = replace(evidence, observed_at=evidence.observed_at.replace(year=2026))
+        assert judge(later, edge_flip=0.3).kept_ranks != flipping[0]
+
+    def test_flips_come_as_often_as_said(self):
+        rag = ReliabilityRag(edge_flip=0.2)
+        edges = rag.edges(np.zeros((300, 300)), np.random.default_rng(0))
+        pairs = 300 * 299 / 2
+        assert edges.sum() / pairs == pytest.approx(0.2, abs=4 * math.sqrt(0.16 / pairs))
+
+
+class TestAnswer:
+    def test_kept_documents_answer_in_rank_order(self):
+        script = Script(answer=saying("final"))
+        evidence = claims_evidence(["lie", "truth", None, "truth"])
+        verdict, state = run(ReliabilityRag().defend(evidence, None), script)
+        assert script.requests == [
+            Complete(
+                Task.ANSWER_FROM_DOCUMENTS,
+                evidence.query.text,
+                ("Title 2\ndocument 2", "Title 4\ndocument 4"),
+            )
+        ]
+        assert (verdict.answer, verdict.abstention, state) == ("final", None, None)
+        assert [(d.kept, d.reason, d.atomic_answer) for d in verdict.documents] == [
+            (False, Reason.CONTRADICTED, "lie"),
+            (True, Reason.SUPPORTED, "truth"),
+            (False, Reason.UNINFORMATIVE, None),
+            (True, Reason.SUPPORTED, "truth"),
+        ]
+
+    def test_no_documents(self):
+        assert judge(claims_evidence([])).abstention is Abstention.NO_DOCUMENTS
+
+    def test_one_document(self):
+        assert judge(claims_evidence(["A"])).kept_ranks == (1,)
+
+    def test_without_any_answer_every_document_is_passed_on(self):
+        verdict = judge(claims_evidence([None, None]))
+        assert (verdict.answer, verdict.kept_ranks) == ("final", (1, 2))
+        assert {d.reason for d in verdict.documents} == {Reason.NOT_JUDGED}
+
+    def test_an_abstaining_model(self):
+        script = Script(answer=saying(None))
+        verdict, _ = run(ReliabilityRag().defend(claims_evidence(["A", "B"]), None), script)
+        assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)
+        assert verdict.kept_ranks == (1,)
+
+    def test_ranks_with_gaps(self):
+        whole = claims_evidence(["lie", "truth", "truth", "lie", "truth"])
+        documents = tuple(replace(d, rank=3 * d.rank) for d in whole.documents)
+        assert judge(replace(whole, documents=documents)).kept_ranks == (6, 9, 15)
+
+    @pytest.mark.parametrize("method", ["auto", "exact", "degree_graph"])
+    def test_missing_signals(self, method: str):
+        evidence = claims_evidence(["A", "B"])
+        for missing in ({"answers": None, "relations": None}, {"relations": None}):
+            with pytest.raises(EvidenceError, match="ReliabilityRAG needs"):
+                judge(replace(evidence, **missing), method=method)
+
+
+class TestMethods:
+    def test_twenty_documents_are_judged_exactly(self):
+        claims = ["lie"] * 9 + ["truth"] * 11
+        for method in ("auto", "exact"):
+            verdict = judge(claims_evidence(claims), method=method)
+            assert verdict.kept_ranks == tuple(range(10, 21))
+
+    def test_above_twenty_the_exact_method_refuses_and_auto_samples(self):
+        evidence = claims_evidence(["truth"] * 21)
+        with pytest.raises(EvidenceError, match="too many documents"):
+            judge(evidence, method="exact")
+        script = Script(answer=saying("truth"))
+        automatic, _ = run(ReliabilityRag().defend(evidence, None), script)
+        assert automatic == judge_by_samples(evidence)
+        assert len(script.requests) == 3
+
+    def test_needs(self):
+        both = {Signal.ATOMIC_ANSWERS, Signal.RELATIONS}
+        assert ReliabilityRag().needs == both
+        assert ReliabilityRag(method="degree_graph").needs == both
+        assert ReliabilityRag(method="sampling").needs == set()
+        assert ReliabilityRag(method="sample_centroid").needs == set()
+
+    def test_degree_graph(self):
+        """The first document contradicts more than half and goes; the second contradicts one."""
+        verdict = judge(contradicting(5, [(1, 2), (1, 3), (1, 4), (2, 5)]), method="degree_graph")
+        assert verdict.kept_ranks == (2, 3, 4)
+        assert [d.reason for d in verdict.documents][::4] == [Reason.CONTRADICTED] * 2
+
+    @pytest.mark.parametrize(
+        "option",
+        [
+            {"method": "guess"},
+            {"contradiction_threshold": 1.1},
+            {"rounds": 0},
+            {"sample_size": 0},
+            {"gamma": 1.5},
+            {"edge_flip": -0.1},
+            {"seed": -1},
+        ],
+    )
+    def test_options_out_of_range(self, option: dict):
+        with pytest.raises(ValidationError):
+            ReliabilityRag(**option)
+
+
+def judge_by_samples(evidence: Evidence) -> Verdict:
+    rag = ReliabilityRag(method="sampling")
+    return run(rag.defend(evidence, None), Script(answer=saying("truth")))[0]
+
+
+class TestTheorem:
+    """Under what assumptions no poisoned document is trusted (Theorem 1)."""
+
+    @given(st.data())
+    def test_perfect_relations_and_a_benign_majority(self, data: st.DataObject):
+        """Whatever the poisoned documents say of each other."""
+        k = data.draw(st.integers(1, 12))
+        poisoned = data.draw(st.permutations(range(1, k + 1)))[: (k - 1) // 2]
+        pairs = [
+            (a, b)
+            for a, b in itertools.combinations(range(1, k + 1), 2)
+            if (a in poisoned) != (b in poisoned) or (a in poisoned and data.draw(st.booleans()))
+        ]
+        assert kept(k, pairs) == tuple(r for r in range(1, k + 1) if r not in poisoned)
+
+    @given(st.integers(1, 6).flatmap(lambda half: st.permutations([True] * half + [False] * half)))
+    def test_two_equal_camps_are_decided_by_the_first_rank(self, camp: list[bool]):
+        pairs = [
+            (a + 1, b + 1)
+            for a, b in itertools.combinations(range(len(camp)), 2)
+            if camp[a] != camp[b]
+        ]
+        assert kept(len(camp), pairs) == tuple(r for r, c in enumerate(camp, 1) if c == camp[0])
+
+    def test_noisy_relations_fail_less_often_with_more_documents(self):
+        """A fifth poisoned, one relation in twenty wrong; the paper names no constants."""
+        trials, rates = 400, []
+        for k in (5, 10, 15, 20):
+            failures = sum(noisy_failure(k, np.random.default_rng((k, t))) for t in range(trials))
+            rates.append(failures / trials)
+        for smaller, larger in itertools.pairwise(rates):
+            noise = math.sqrt((smaller * (1 - smaller) + larger * (1 - larger)) / trials)
+            assert larger <= smaller + 2 * noise
+        assert rates[-1] < rates[0]
+
+
+def noisy_failure(k: int, rng: np.random.Generator, wrong: float = 0.05) -> bool:
+    """Whether a poisoned document is selected in one random instance."""
+    poisoned = np.zeros(k, dtype=bool)
+    poisoned[rng.permutation(k)[: k // 5]] = True
+    apart = poisoned[:, None] != poisoned
+    edges = apart ^ (rng.random((k, k)) < wrong)
+    edges &= ~(poisoned[:, None] & poisoned)  # they agree with each other
+    upper = np.triu(edges, 1)
+    return bool(independent_set(upper | upper.T)[poisoned].any())
