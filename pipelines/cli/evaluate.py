@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,8 @@ import typer
 
 from connectors.files.directory_lock import hold_directory
 from pipelines.build import build_models, shared_engine
+from pipelines.cli.evaluation_progress import shown
 from pipelines.cli.evaluation_tables import print_experiment
-from pipelines.cli.progress import progress_of
 from pipelines.cli.terminal import make_directory, printable, stderr
 from pipelines.evaluation.attacks.conditions import one_surface, parse_condition, product
 from pipelines.evaluation.attacks.places import surface_of
@@ -18,6 +19,7 @@ from pipelines.evaluation.datasets import Dataset, load_dataset
 from pipelines.evaluation.experiment.contenders import (
     adapted_to_time,
     parse_contenders,
+    servable,
     swept,
     with_relations,
     without_repetition,
@@ -29,8 +31,9 @@ from pipelines.evaluation.experiment.experiment import (
     start_over,
 )
 from pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
+from pipelines.evaluation.experiment.scoreboard import Scoreboard
 from pipelines.evaluation.experiment.scorers import NOISE, perturbation_of, scorer_settings
-from pipelines.settings import Profile, Settings, load_settings
+from pipelines.settings import Profile, load_settings
 from schemas.errors import ConfigurationError, RadarstreamError
 
 STATE = "state.sqlite"
@@ -103,22 +106,30 @@ def evaluate(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
     )
     conditions = conditions_of(words(attacks), words(positions), condition or [], schedule)
+    make_directory(out)
+    engine = shared_engine(settings)
+    models = build_models(settings, engine)
+    served, left_out = servable(contenders, models, insisted=defenses)
     request = Request(
         dataset=data,
         conditions=conditions,
-        contenders=contenders,
-        reference=reference_among(contenders, reference),
+        contenders=tuple(served),
+        reference=reference_among(served, reference),
         k=k,
         limit=limit,
         seed=seed,
         surface=surface_of(conditions[-1]).value,
         command=shlex.join(["radarstream", *sys.argv[1:]]),
-        notes=tuple(filter(None, [data.complaint])),
+        notes=tuple(filter(None, [data.complaint, *left_out])),
     )
-    make_directory(out)
     with hold_directory(out):
-        experiment = run(request, settings, out, resume)
-        print_experiment(experiment, as_json=as_json)
+        if not resume:
+            start_over(out)
+        experiment = Experiment(request, settings, engine, models, out)
+        run(experiment)
+        board = experiment.results()
+        write_report(experiment, board)
+        print_experiment(experiment, board, as_json=as_json)
     failed = experiment.failed_contenders()
     if failed:
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
@@ -175,19 +186,23 @@ def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def run(request: Request, settings: Settings, out: Path, resume: bool) -> Experiment:
-    """Run into a directory that no other run writes to."""
-    engine = shared_engine(settings)
-    if not resume:
-        start_over(out)
-    experiment = Experiment(request, settings, engine, build_models(settings, engine), out)
-    progress = experiment.progress
+def run(experiment: Experiment) -> None:
+    """Run to the end, showing how far it is; Ctrl-C ends the command."""
     try:
-        with progress_of("evaluation", progress.total, lambda: progress.done):
+        with shown(experiment.progress):
             experiment.run()
     except KeyboardInterrupt:
         stderr.print("interrupted: the same command goes on from here")
         raise typer.Exit(INTERRUPTED) from None
     for note in experiment.record.notes:
         stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
-    return experiment
+
+
+def write_report(experiment: Experiment, board: Scoreboard) -> None:
+    """Write the report for a browser and the tables for a paper."""
+    with suppress(ImportError):
+        from pipelines.evaluation.experiment_report import write_experiment_report
+
+        write_experiment_report(
+            experiment.out, experiment.record, experiment.rows, experiment.evidence, board
+        )

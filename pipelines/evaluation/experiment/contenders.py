@@ -15,14 +15,16 @@ from typing import Any, get_type_hints
 from defenses.protocol import Defense, Signal
 from defenses.registry import DEFENSES, build_defense
 from pipelines.evaluation.experiment.records import Adaptation, Contender
+from pipelines.signals.ports import Models
+from pipelines.signals.token_probabilities import check_needs
 from schemas.errors import ConfigurationError
 
 ALL = "all"
 NOISE = "noise="
 
 
-def parse_contenders(text: str, *, available: Sequence[str] = tuple(DEFENSES)) -> list[Contender]:
-    """Read a list of specs; `all` stands for every available defence with its defaults.
+def parse_contenders(text: str) -> list[Contender]:
+    """Read a list of specs; `all` stands for every defence with its defaults.
 
     Raises ConfigurationError for what cannot be read and for options that the defence refuses.
 
@@ -32,7 +34,7 @@ def parse_contenders(text: str, *, available: Sequence[str] = tuple(DEFENSES)) -
     contenders: list[Contender] = []
     for spec in split_specs(text):
         if spec == ALL:
-            contenders += [Contender(name, name) for name in available]
+            contenders += [Contender(name, name) for name in DEFENSES]
         else:
             contenders.append(parse_contender(spec))
     return without_repetition(contenders)
@@ -172,6 +174,27 @@ def with_relations(contenders: Iterable[Contender], relations: Sequence[str]) ->
         if relates(c)
         for scorer in relations
     ]
+
+
+def servable(
+    contenders: Iterable[Contender], models: Models, *, insisted: str
+) -> tuple[list[Contender], list[str]]:
+    """The contenders that the models can serve, and notes on those left out.
+
+    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
+    """
+    named_ones = {spec for spec in split_specs(insisted) if spec != ALL}
+    kept, notes = [], []
+    for contender in contenders:
+        try:
+            check_needs(build_defense(contender.defense, dict(contender.options)), models)
+        except ConfigurationError as error:
+            if contender.name in named_ones or contender.options:
+                raise
+            notes.append(f"{contender.name} is left out: {error}")
+        else:
+            kept.append(contender)
+    return kept, notes
 
 
 def without_repetition(contenders: Iterable[Contender]) -> list[Contender]:

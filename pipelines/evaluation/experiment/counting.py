@@ -10,13 +10,25 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request
+from defenses.protocol import (
+    Complete,
+    CompleteAll,
+    Defending,
+    Embed,
+    LogProbs,
+    NextTokens,
+    Relate,
+    Request,
+)
 from pipelines.evaluation.experiment.records import Cost
-from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer
-from pipelines.signals.prompts import build_prompt
+from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer, TokenScorer
+from pipelines.signals.token_probabilities import prompts_of
 from schemas.errors import EvidenceError, PartialModelError
 from schemas.evidence import FloatArray
 from schemas.prompt import AnswerPair, Completion, Prompt
+from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+TokenQuery = NextTokenQuery | ContinuationQuery
 
 
 @dataclass
@@ -28,6 +40,7 @@ class Ledger:
     completions: dict[bytes, Completion] = field(default_factory=dict)
     pair_seconds: dict[AnswerPair, float] = field(default_factory=dict)
     text_seconds: dict[str, float] = field(default_factory=dict)
+    token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
 
     def around(self, models: Models) -> Models:
         """The same models, noting what they are asked."""
@@ -36,6 +49,7 @@ class Ledger:
             generator=NotedGenerator(models.generator, self),
             relations=NotedRelations(models.relations, self),
             embedder=NotedEmbedder(models.embedder, self),
+            tokens=None if models.tokens is None else NotedTokens(models.tokens, self),
         )
 
 
@@ -110,13 +124,45 @@ class NotedEmbedder:
         return rows
 
 
+@dataclass(frozen=True)
+class NotedTokens:
+    """A token scorer whose time is noted by the query."""
+
+    inner: TokenScorer
+    ledger: Ledger
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self.inner.model_id
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query. Raises ModelError like the wrapped model."""
+        started = perf_counter()
+        answers = self.inner.next_tokens(queries)
+        self.note(queries, perf_counter() - started)
+        return answers
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """One matrix per query. Raises ModelError like the wrapped model."""
+        started = perf_counter()
+        answers = self.inner.log_probs(queries)
+        self.note(queries, perf_counter() - started)
+        return answers
+
+    def note(self, queries: Sequence[TokenQuery], seconds: float) -> None:
+        """Share the seconds out."""
+        self.ledger.token_seconds.update(dict.fromkeys(queries, seconds / max(1, len(queries))))
+
+
 @dataclass
 class Tally:
     """One answer's cost so far; what was counted before is not counted again.
 
     Completions that are the answer count as generation, those a defence only reasons with as
-    atomic answers, like the rounds of Sampling + MIS in Table 8 of the RADAR paper. Embeddings
-    and the defence's own computation count as selection.
+    atomic answers, like the rounds of Sampling + MIS in Table 8 of the RADAR paper. A prompt whose
+    next token is asked for counts as one call however long the reply gets, a completion token
+    each time. Embeddings and the defence's own computation count as selection.
     """
 
     prompts: set[bytes] = field(default_factory=set)
@@ -133,17 +179,30 @@ class Tally:
         """Count one request of a defence."""
         match request:
             case Complete():
-                self.charge_prompt(prompt_of(request), ledger, final=request.final)
+                (prompt,) = prompts_of([request])
+                self.charge_prompt(prompt, ledger, final=request.final)
             case CompleteAll(requests=requests):
                 for single in requests:
                     self.charge(single, ledger)
             case Relate(question=question, premises=premises, hypotheses=hypotheses):
                 for premise, hypothesis in zip(premises, hypotheses, strict=True):
                     self.charge_pair(AnswerPair(question, premise, hypothesis), ledger)
+            case NextTokens(rows=rows, prefix=prefix):
+                query = NextTokenQuery(prompts_of(rows), prefix)
+                self.charge_tokens(query, ledger, tokens=1)
+            case LogProbs(rows=rows, continuation=continuation):
+                asked = ContinuationQuery(prompts_of(rows), continuation)
+                self.charge_tokens(asked, ledger, tokens=0)
             case Embed(texts=texts):
                 for text in set(texts) - self.texts:
                     self.texts.add(text)
                     self.selection_seconds += ledger.text_seconds.get(text, 0.0)
+
+    def charge_tokens(self, query: TokenQuery, ledger: Ledger, *, tokens: int) -> None:
+        """Count a query of token probabilities, `tokens` for each of its prompts."""
+        self.prompts.update(prompt.digest() for prompt in query.prompts)
+        self.completion_tokens += tokens * len(query.prompts)
+        self.generation_seconds += ledger.token_seconds.get(query, 0.0)
 
     def charge_prompt(self, prompt: Prompt, ledger: Ledger, *, final: bool) -> None:
         """Count one prompt and its completion."""
@@ -180,11 +239,6 @@ class Tally:
             selection_seconds=self.selection_seconds,
             generation_seconds=self.generation_seconds,
         )
-
-
-def prompt_of(request: Complete) -> Prompt:
-    """The prompt that a request becomes."""
-    return build_prompt(request.task, request.question, request.passages, request.previous_answer)
 
 
 def counted(

@@ -1,12 +1,13 @@
 """An experiment from its data set to its results: what `radarstream evaluate` does."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
 from sqlalchemy import Engine
 
+from pipelines.evaluation.dataset_statistics import describe
 from pipelines.evaluation.datasets import Dataset
 from pipelines.evaluation.experiment.identity import (
     UsedPrompts,
@@ -14,6 +15,7 @@ from pipelines.evaluation.experiment.identity import (
     package_versions,
     prompt_digests,
 )
+from pipelines.evaluation.experiment.progress import Progress
 from pipelines.evaluation.experiment.records import (
     Condition,
     Contender,
@@ -27,9 +29,12 @@ from pipelines.evaluation.experiment.row_files import (
     RESULTS,
     ROWS,
     read_record,
+    write_json,
     write_record,
 )
-from pipelines.evaluation.experiment.running import History, Plan, Progress, Runner
+from pipelines.evaluation.experiment.running import History, Plan, Runner
+from pipelines.evaluation.experiment.scoreboard import Scoreboard
+from pipelines.evaluation.experiment.scores import score_cells
 from pipelines.evaluation.provenance import code_revision
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
@@ -104,7 +109,7 @@ class Experiment:
             },
             revision=code_revision(),
             command=request.command,
-            statistics={},
+            statistics=describe(request.dataset),
             surface=request.surface,
             versions=package_versions(),
             notes=request.notes,
@@ -130,6 +135,12 @@ class Experiment:
                 notes=tuple(dict.fromkeys((*self.record.notes, *self.progress.notes))),
             )
             write_record(self.out, self.record)
+
+    def results(self) -> Scoreboard:
+        """Score the rows and write the results down."""
+        board = score_cells(self.rows, self.record)
+        write_json(self.out / RESULTS, asdict(board))
+        return board
 
     @property
     def rows(self) -> list[Row]:

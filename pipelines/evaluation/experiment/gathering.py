@@ -20,6 +20,7 @@ from schemas.prompt import AnswerPair, Task
 from schemas.snapshot import Labels, SearchSnapshot
 
 DECIMALS = 4
+ANSWERED = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})  # signals that need answers
 Answers = tuple[AtomicAnswer, ...]
 
 
@@ -39,7 +40,7 @@ class Gathered:
 
     def evidence(self, needs: frozenset[Signal]) -> Evidence | ModelError:
         """What a defence with these needs is given, or why it cannot be."""
-        answers = self.answers if needs else None
+        answers = self.answers if needs & ANSWERED else None
         relations = self.relations if Signal.RELATIONS in needs else None
         if isinstance(answers, ModelError):
             return answers
@@ -52,7 +53,7 @@ class Gathered:
         """The cost with which an answer that needs these signals starts."""
         tally = Tally()
         question = self.snapshot.query.text
-        if needs:
+        if needs & ANSWERED:
             for document in self.snapshot.documents:
                 prompt = build_prompt(Task.ATOMIC_ANSWER, question, (document.passage,))
                 tally.charge_prompt(prompt, self.ledger, final=False)
@@ -87,7 +88,7 @@ def gather(
     ledger = Ledger()
     noted = ledger.around(models)
     answers: Sequence[Answers | ModelError | None] = [None] * len(snapshots)
-    if needs:
+    if needs & ANSWERED:
         answers = isolating(
             lambda batch: answer_documents(noted.generator, batch), [s for s, _ in snapshots]
         )

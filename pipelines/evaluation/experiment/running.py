@@ -19,8 +19,9 @@ from defenses.registry import build_defense
 from pipelines.evaluation.attacks.conditions import attacked
 from pipelines.evaluation.experiment.cells import Cell
 from pipelines.evaluation.experiment.contenders import needs_of
-from pipelines.evaluation.experiment.gathering import Gathered, gather
+from pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
 from pipelines.evaluation.experiment.perturbation import PerturbedRelations
+from pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
 from pipelines.evaluation.experiment.records import (
     Adaptation,
     Condition,
@@ -64,16 +65,6 @@ class Plan:
 
 
 @dataclass
-class Progress:
-    """How far a run is, in prompts of shared evidence and rows; `doing` says at what."""
-
-    total: int = 0
-    done: int = 0
-    doing: str = ""
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass
 class Runner:
     """Runs a plan into a directory."""
 
@@ -94,7 +85,7 @@ class Runner:
             for condition, histories in attacked
             if (pending := self.pending(condition, histories))
         ]
-        self.progress.total = self.expected()
+        self.expect()
 
     def run(self) -> None:
         """Answer what is not yet answered. What is done is on disk, however this ends."""
@@ -144,17 +135,18 @@ class Runner:
         ]
         return all(row is not None and row.error is None for row in rows)
 
-    def expected(self) -> int:
-        """Distinct prompts of shared evidence, and rows."""
+    def expect(self) -> None:
+        """Count the work: distinct prompts of shared evidence, and rows."""
         self.unseen: set[tuple[str, str]] = set()
-        rows = 0
         for _, histories, pending in self.work:
-            if self.needed(pending):
-                for number in frozenset().union(*(left for _, left in pending)):
+            if self.needed(pending) & ANSWERED:
+                for number in wanted_by(pending):
                     for snapshot in histories[number]:
                         self.unseen.update(passages_of(snapshot))
-            rows += sum(len(histories[number]) for _, left in pending for number in left)
-        return len(self.unseen) + rows
+            for contender, left in pending:
+                rows = sum(len(histories[number]) for number in left)
+                self.progress.expected[contender.name] += rows
+        self.progress.expected[EVIDENCE_WORK] = len(self.unseen)
 
     def needed(self, pending: Pending) -> frozenset[Signal]:
         """The signals that some pending contender reads."""
@@ -164,18 +156,22 @@ class Runner:
         self, condition: Condition, histories: tuple[History, ...], pending: Pending
     ) -> None:
         """Gather the evidence once, then let every contender answer from it."""
-        wanted = frozenset().union(*(left for _, left in pending))
         self.progress.doing = f"{condition.name}: evidence"
-        gathered = self.gathered(condition, histories, wanted, self.needed(pending))
+        gathered = self.gathered(condition, histories, wanted_by(pending), self.needed(pending))
         for contender, left in pending:
             self.progress.doing = f"{condition.name}: {contender.name}"
             cell = self.cell(contender, condition)
             seen = [gathered[number] for number in sorted(left)]
             if contender.relations and cell.perturbation is None:
                 seen = [self.related_anew(history, cell) for history in seen]
-            for rows in cell.rows(seen, batch=self.settings.batch.queries):
-                self.keep(rows)
-                self.progress.done += len(rows)
+            batches = cell.rows(seen, batch=self.settings.batch.queries)
+            while True:
+                with self.progress.working(contender.name) as piece:
+                    rows = next(batches, [])
+                    piece.units = len(rows)
+                    self.keep(rows)
+                if not rows:
+                    break
 
     def gathered(
         self,
@@ -192,14 +188,13 @@ class Runner:
             for step, snapshot in enumerate(histories[number])
         ]
         for batch in batched(places, self.settings.batch.snapshots):
-            items = gather([(s, step) for _, step, s in batch], needs, self.models)
-            items = [self.noted(condition, item) for item in items]
-            for (number, _, _), item in zip(batch, items, strict=True):
-                found[number].append(item)
-            if needs:
-                prompts = {p for _, _, snapshot in batch for p in passages_of(snapshot)}
-                self.progress.done += len(prompts & self.unseen)
-                self.unseen -= prompts
+            with self.progress.working(EVIDENCE_WORK) as piece:
+                items = gather([(s, step) for _, step, s in batch], needs, self.models)
+                for (number, _, _), item in zip(batch, items, strict=True):
+                    found[number].append(self.noted(condition, item))
+                asked = {p for _, _, snapshot in batch for p in passages_of(snapshot)}
+                piece.units = len(asked & self.unseen) if needs & ANSWERED else 0
+                self.unseen -= asked
         return found
 
     def noted(self, condition: Condition, item: Gathered) -> Gathered:
@@ -250,6 +245,11 @@ class Runner:
                 self.rows[key] = row
                 fresh.append(row)
         self.row_file.append(fresh)
+
+
+def wanted_by(pending: Pending) -> frozenset[int]:
+    """The numbers of the histories that some contender has left."""
+    return frozenset().union(*(left for _, left in pending))
 
 
 def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:

@@ -1,0 +1,63 @@
+"""How far a run is and how long it may still take."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+
+EVIDENCE_WORK = "evidence"  # every other kind of work is a contender's name
+
+
+@dataclass
+class Progress:
+    """Work by kind, in distinct prompts of shared evidence and in rows of each contender.
+
+    `doing` says what is being done. `seconds_left` learns from each kind what one unit takes, so
+    that a contender of twelve calls does not count like one of a single call.
+    """
+
+    doing: str = ""
+    notes: list[str] = field(default_factory=list)
+    expected: Counter[str] = field(default_factory=Counter)
+    finished: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All units of work."""
+        return self.expected.total()
+
+    @property
+    def done(self) -> int:
+        """Units that are finished."""
+        return self.finished.total()
+
+    @contextmanager
+    def working(self, kind: str) -> Iterator["Finishing"]:
+        """Time a piece of work; the enclosed code says how many units it was."""
+        piece = Finishing()
+        started = perf_counter()
+        yield piece
+        elapsed = perf_counter() - started
+        self.seconds[kind] = self.seconds.get(kind, 0.0) + elapsed
+        self.finished[kind] += piece.units
+
+    def seconds_left(self) -> float | None:
+        """An estimate; None while nothing is known."""
+        if not self.done:
+            return None
+        known = {k: self.seconds[k] / n for k, n in self.finished.items() if n}
+        rows = [seconds for kind, seconds in known.items() if kind != EVIDENCE_WORK]
+        usual = sum(rows) / len(rows) if rows else 2.0 * known[EVIDENCE_WORK]
+        return sum(
+            (self.expected[kind] - self.finished[kind]) * known.get(kind, usual)
+            for kind in tuple(self.expected)
+        )
+
+
+@dataclass
+class Finishing:
+    """What a piece of work finished."""
+
+    units: int = 0
