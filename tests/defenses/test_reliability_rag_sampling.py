@@ -1,0 +1,277 @@
+"""ReliabilityRAG over random samples: what is drawn, asked, selected and finally shown."""
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from defenses.protocol import Complete, CompleteAll, Embed, Relate
+from defenses.reliability_rag import ReliabilityRag
+from schemas.errors import EvidenceError
+from schemas.evidence import AtomicAnswer, Evidence
+from schemas.prompt import Task
+from schemas.snapshot import Query
+from schemas.verdict import Abstention, Reason, Verdict
+from tests.builders import make_snapshot
+from tests.driving import Script, run, saying
+
+IDK = AtomicAnswer("I don't know", True)
+
+
+def documents(*texts: str) -> Evidence:
+    """Evidence without signals."""
+    snapshot = make_snapshot(texts)
+    return Evidence(snapshot.query, snapshot.observed_at, snapshot.documents)
+
+
+def numbered(k: int) -> Evidence:
+    return documents(*(f"document {rank}" for rank in range(1, k + 1)))
+
+
+def ranks_shown(request: Complete) -> tuple[int, ...]:
+    return tuple(int(passage.split()[-1]) for passage in request.passages)
+
+
+def last_shown(request: Complete) -> AtomicAnswer:
+    """A round says what its best document says."""
+    claim = request.passages[-1].splitlines()[-1]
+    return IDK if claim == "nothing" else AtomicAnswer(claim)
+
+
+def judge(evidence: Evidence, script: Script | None = None, **options) -> Verdict:
+    options.setdefault("method", "sampling")
+    return run(ReliabilityRag(**options).defend(evidence, None), script or Script())[0]
+
+
+class TestRequests:
+    def test_rounds_then_relations_then_the_answer(self):
+        script = Script(answer=last_shown)
+        verdict = judge(documents("Rome", "Oslo", "Rome"), script)
+        rounds, relate, final = script.requests
+        assert isinstance(rounds, CompleteAll)
+        assert isinstance(relate, Relate)
+        assert final == Complete(
+            Task.ANSWER_FROM_DOCUMENTS, "Who won the cup?", final.passages, final=True
+        )
+        assert verdict.answer == final.passages[-1].splitlines()[-1]
+        assert {r.task for r in rounds.requests} == {Task.ANSWER_FROM_DOCUMENTS}
+        assert {r.final for r in rounds.requests} == {False}
+
+    def test_equal_rounds_are_asked_once_and_show_the_best_document_last(self):
+        script = Script()
+        judge(numbered(3), script, rounds=50)
+        shown = [ranks_shown(r) for r in script.requests[0].requests]
+        assert shown == [(1,), (2, 1), (3, 1), (2,), (3, 2), (3,)]
+
+    def test_without_replacement_every_round_is_full(self):
+        script = Script()
+        judge(numbered(3), script, rounds=50, replacement=False)
+        assert [ranks_shown(r) for r in script.requests[0].requests] == [(2, 1), (3, 1), (3, 2)]
+
+    def test_pairs_of_equal_answers_are_related_once(self):
+        """The answer of the lower ranks is the premise."""
+        script = Script(answer=saying("Rome"))
+        judge(numbered(3), script, rounds=50)
+        assert script.asked(Relate) == [Relate("Who won the cup?", ("Rome",), ("Rome",))]
+
+    def test_the_answer_of_the_better_ranks_is_the_premise(self):
+        script = Script(answer=lambda r: AtomicAnswer(str(min(ranks_shown(r)))))
+        judge(numbered(3), script, rounds=50)
+        (relate,) = script.asked(Relate)
+        pairs = list(zip(relate.premises, relate.hypotheses, strict=True))
+        assert set(pairs) == {("1", "1"), ("1", "2"), ("1", "3"), ("2", "2"), ("2", "3")}
+
+    def test_one_informative_round_is_related_to_nothing(self):
+        script = Script(answer=lambda r: AtomicAnswer("A") if ranks_shown(r) == (2,) else IDK)
+        verdict = judge(numbered(3), script, sample_size=1)
+        assert script.asked(Relate) == []
+        assert [d.reason for d in verdict.documents] == [
+            Reason.UNINFORMATIVE,
+            Reason.SUPPORTED,
+            Reason.UNINFORMATIVE,
+        ]
+
+
+class TestSelection:
+    def test_the_union_of_agreeing_rounds_answers_in_rank_order(self):
+        script = Script(answer=last_shown)
+        verdict = judge(documents("lie", "truth", "truth", "truth", "truth"), script, gamma=1.0)
+        assert verdict.kept_ranks == (2, 3, 4, 5)
+        assert [p.splitlines()[0] for p in script.requests[-1].passages] == [
+            f"Title {rank}" for rank in (2, 3, 4, 5)
+        ]
+        assert verdict.documents[0].reason is Reason.CONTRADICTED
+
+    def test_a_document_never_drawn(self):
+        verdict = judge(numbered(50), rounds=1, sample_size=1)
+        reasons = Counter(d.reason for d in verdict.documents)
+        assert reasons == {Reason.SUPPORTED: 1, Reason.NOT_SAMPLED: 49}
+
+    def test_equals_the_published_procedure(self):
+        """T vertices with every repetition and abstention, all subsets tried."""
+        rng = np.random.default_rng(12)
+        for trial in range(60):
+            k, rounds = int(rng.integers(1, 7)), int(rng.integers(1, 9))
+            evidence = numbered(k)
+            said = {
+                sample: None if rng.random() < 0.2 else f"claim {rng.integers(4)}"
+                for size in (1, 2)
+                for sample in itertools.combinations(range(1, k + 1), size)
+            }
+            hostile = {
+                (f"claim {a}", f"claim {b}"): bool(rng.random() < 0.5)
+                for a in range(4)
+                for b in range(4)
+            } | {(f"claim {a}", f"claim {a}"): False for a in range(4)}
+
+            def answer(request: Complete, said=said) -> AtomicAnswer:
+                text = said.get(tuple(sorted(ranks_shown(request))), "final")
+                return IDK if text is None else AtomicAnswer(text)
+
+            def relation(premise: str, hypothesis: str, hostile=hostile) -> tuple[float, float]:
+                return (0.0, 0.9 if hostile[premise, hypothesis] else 0.1)
+
+            verdict = judge(
+                evidence, Script(answer=answer, relation=relation), rounds=rounds, seed=trial
+            )
+            drawn = drawn_rounds(evidence, rounds, trial)
+            assert verdict.kept_ranks == published(drawn, said, hostile)
+
+    def test_edge_flips_reach_the_graph_of_rounds(self):
+        evidence = documents("A", "A", "B", "B", "B")
+        usual = judge(evidence, Script(answer=last_shown), gamma=1.0)
+        flipped = judge(evidence, Script(answer=last_shown), gamma=1.0, edge_flip=1.0)
+        assert usual.kept_ranks != flipped.kept_ranks
+
+
+def drawn_rounds(evidence: Evidence, rounds: int, seed: int) -> list[tuple[int, ...]]:
+    """The ranks of every round, as often as drawn."""
+    seen: list[tuple[int, ...]] = []
+    rag = ReliabilityRag(method="sampling", rounds=rounds, seed=seed)
+    asking = rag.ask_samples(evidence, rag.generator_for(evidence))
+    request = next(asking)
+    try:
+        asking.send(tuple(IDK for _ in request.requests))
+    except StopIteration as stop:
+        for r in stop.value:
+            seen += [tuple(i + 1 for i in r.members)] * r.drawn
+    assert len(seen) == rounds
+    return seen
+
+
+def published(
+    drawn: list[tuple[int, ...]],
+    said: dict[tuple[int, ...], str | None],
+    hostile: dict[tuple[str, str], bool],
+) -> tuple[int, ...]:
+    """Union of the largest set of rounds without contradictions; of equals, the first tuples."""
+
+    def free(members: tuple[int, ...]) -> bool:
+        claims = [said[drawn[i]] for i in members]
+        pairs = itertools.combinations([c for c in claims if c is not None], 2)
+        return not any(hostile[pair] for pair in pairs)
+
+    order = sorted(range(len(drawn)), key=drawn.__getitem__)
+    drawn = [drawn[i] for i in order]
+    subsets = itertools.chain.from_iterable(
+        itertools.combinations(range(len(drawn)), size) for size in range(len(drawn) + 1)
+    )
+    best = min(filter(free, subsets), key=lambda s: (-len(s), [drawn[i] for i in s]))
+    return tuple(sorted({rank for i in best if said[drawn[i]] for rank in drawn[i]}))
+
+
+class TestCentroid:
+    DIRECTION = {"A": (1.0, 0.0), "B": (0.8, 0.6), "C": (0.0, 1.0)}
+
+    def test_the_answer_nearest_to_the_mean(self):
+        script = Script(
+            answer=lambda r: AtomicAnswer("ABC"[ranks_shown(r)[0] - 1]),
+            embedding=self.DIRECTION.__getitem__,
+        )
+        verdict = judge(
+            numbered(3), script, method="sample_centroid", sample_size=1, gamma=1.0, rounds=50
+        )
+        assert (verdict.answer, verdict.kept_ranks) == ("B", (2,))
+        assert [type(r) for r in script.requests] == [CompleteAll, Embed]
+
+    def test_repetitions_count(self):
+        """With fast decay nearly every draw is of the first document."""
+        script = Script(
+            answer=lambda r: AtomicAnswer("ABC"[ranks_shown(r)[0] - 1]),
+            embedding=self.DIRECTION.__getitem__,
+        )
+        verdict = judge(
+            numbered(3), script, method="sample_centroid", sample_size=1, gamma=0.2, rounds=50
+        )
+        assert verdict.answer == "A"
+
+
+class TestEdgeCases:
+    @pytest.mark.parametrize("method", ["sampling", "sample_centroid"])
+    def test_no_documents(self, method: str):
+        script = Script()
+        verdict = judge(documents(), script, method=method)
+        assert (verdict.abstention, script.requests) == (Abstention.NO_DOCUMENTS, [])
+
+    @pytest.mark.parametrize("method", ["sampling", "sample_centroid"])
+    def test_every_round_abstains(self, method: str):
+        script = Script(answer=saying(None))
+        verdict = judge(numbered(4), script, method=method)
+        assert verdict.abstention is Abstention.NO_EVIDENCE
+        assert verdict.kept_ranks == ()
+        assert [type(r) for r in script.requests] == [CompleteAll]
+
+    def test_the_final_answer_abstains(self):
+        script = Script(answer=lambda r: IDK if r.final else AtomicAnswer("A"))
+        verdict = judge(numbered(2), script)
+        assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)
+
+    @pytest.mark.parametrize("replacement", [True, False])
+    def test_one_document(self, replacement: bool):
+        script = Script()
+        verdict = judge(numbered(1), script, replacement=replacement)
+        assert (verdict.answer, verdict.kept_ranks) == ("final", (1,))
+        assert [ranks_shown(r) for r in script.requests[0].requests] == [(1,)]
+
+    def test_fifty_documents(self):
+        script = Script(answer=saying("A"))
+        verdict = judge(numbered(50), script)
+        assert len(script.requests[0].requests) <= 20
+        assert len(verdict.documents) == 50
+        assert 1 < len(verdict.kept_ranks) <= 40
+
+    def test_malformed_embeddings(self):
+        script = Script(embedding=lambda _: (float("nan"),))
+        with pytest.raises(EvidenceError, match="embeddings"):
+            judge(numbered(3), script, method="sample_centroid")
+
+    def test_relations_out_of_range(self):
+        defending = ReliabilityRag(method="sampling").defend(numbered(3), None)
+        script = Script()
+        request = defending.send(script.respond(next(defending)))
+        with pytest.raises(EvidenceError, match="probabilities"):
+            defending.send(2.0 * script.respond(request))
+
+
+class TestDeterminism:
+    def test_draws_depend_on_seed_query_and_time_alone(self):
+        evidence = numbered(50)
+
+        def drawn(of: Evidence, seed: int = 0) -> list[tuple[int, ...]]:
+            return drawn_rounds(of, 20, seed)
+
+        usual = drawn(evidence)
+        assert drawn(evidence) == usual
+        other_words = replace(evidence, query=Query(evidence.query.id, "Who won, really?"))
+        assert drawn(other_words) == usual
+        other_query = replace(evidence, query=Query("final", evidence.query.text))
+        later = replace(evidence, observed_at=evidence.observed_at + timedelta(milliseconds=1))
+        draws = [usual, drawn(evidence, 1), drawn(other_query), drawn(later)]
+        assert all(a != b for a, b in itertools.combinations(draws, 2))
+
+    def test_a_hostile_query_id_has_a_seed(self):
+        evidence = replace(numbered(3), query=Query("\ud800 {0} %s", "?"))
+        assert judge(evidence).answer == "final"
