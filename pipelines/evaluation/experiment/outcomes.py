@@ -87,9 +87,12 @@ class Questions:
 
     @staticmethod
     def of(cells: Iterable[Answers], *, seed: int, resamples: int) -> "Questions":
-        """The questions of all cells; static when none has a second step."""
+        """The questions of all cells, in the order of their ids, so that rows may come in any.
+
+        Static when none has a second step.
+        """
         steps = [step for cell in cells for step in cell.rows]
-        ids = tuple(dict.fromkeys(question for question, _ in steps))
+        ids = tuple(sorted({question for question, _ in steps}))
         return Questions(ids, all(step == 0 for _, step in steps), seed, resamples)
 
     def totals(self, values: Values) -> FloatArray:

@@ -1,0 +1,71 @@
+"""Rows of an experiment for tests of whatever is worked out from them."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pipelines.evaluation.experiment.records import (
+    Condition,
+    Contender,
+    Cost,
+    ExperimentRecord,
+    Row,
+)
+from schemas.snapshot import Labels
+from schemas.verdict import Abstention, MemoryVerdict, Verdict
+
+PIA = Condition("pia", (1,))
+PARIS = Labels(answers=("Paris",), target="Lyon")
+
+
+def row(
+    text: str | None,
+    *,
+    contender: str = "radar",
+    condition: str = "benign",
+    question: str = "q0",
+    step: int = 0,
+    labels: Labels = PARIS,
+    error: str | None = None,
+    memory: MemoryVerdict | None = None,
+    cost: Cost | None = None,
+    state_bytes: int = 0,
+) -> Row:
+    """A row with the answer `text`; None abstains."""
+    abstention = Abstention.NO_EVIDENCE if text is None else None
+    verdict = Verdict(text or "", (), abstention, memory=memory or MemoryVerdict())
+    return Row(
+        contender=contender,
+        condition=condition,
+        query_id=question,
+        step=step,
+        observed_at=datetime(2015 + step, 12, 31, tzinfo=UTC),
+        labels=labels,
+        verdict=None if error else verdict,
+        error=error,
+        cost=cost or Cost(),
+        state_bytes=state_bytes,
+    )
+
+
+def record(
+    contenders: Sequence[str] = ("radar", "vanilla"),
+    conditions: Sequence[Condition] = (Condition(), PIA),
+    *,
+    reference: str = "radar",
+) -> ExperimentRecord:
+    return ExperimentRecord(
+        dataset="toy",
+        dataset_digest="0" * 64,
+        questions=1,
+        snapshots=1,
+        k=10,
+        conditions=tuple(conditions),
+        contenders=tuple(Contender(name, name) for name in contenders),
+        reference=reference,
+        seed=7,
+        settings={},
+        models={},
+        revision="unknown",
+        command="radarstream evaluate",
+        statistics={},
+    )
