@@ -1,4 +1,4 @@
-"""What every attack in the registry must do."""
+"""What every attack in the registry, and every variation of one, must do on both surfaces."""
 
 import pickle
 from dataclasses import replace
@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attacks.registry import ATTACKS
+from connectors.models.scripted import ScriptedEmbedder
+from pipelines.evaluation.attacks.corpus import corpus_of, inject, searched
+from pipelines.evaluation.attacks.protocol import UnattackableError, aim_of
+from pipelines.evaluation.attacks.registry import ATTACKS, attack_named
 from pipelines.evaluation.metrics import contains, is_correct
 from schemas.errors import ConfigurationError
 from schemas.snapshot import Document, Labels, Query, SearchSnapshot
@@ -18,6 +21,11 @@ LABELS = Labels(
     target="Ben {South}",
     false_passages=("Ben {South} is the mayor of Belbrook, the council says.", "Second passage."),
 )
+ELSEWHERE = Labels(("Rome",), target="Oslo", false_passages=("The capital is Oslo.",))
+VARIED = ("pia-benign", "poison-mixed", "injection-rivals", "hijack-paraphrased")
+NAMES = (*sorted(ATTACKS), *VARIED)
+OWN_TARGET = ("jamming", "jamming-harm", "jamming-information", "stale")
+TELLS_THE_TRUTH = ("a-or-b", "conditional", "multihop")
 
 
 def make_snapshot(count=5, labels=LABELS):
@@ -32,61 +40,90 @@ def make_snapshot(count=5, labels=LABELS):
     )
 
 
-@pytest.fixture(params=sorted(ATTACKS))
-def attack(request):
-    return ATTACKS[request.param]
+def make_aim(snapshot):
+    """All an attack can know: former answers and another question, too."""
+    other = replace(snapshot, query=Query("q-2", "What is the capital?"), labels=ELSEWHERE)
+    aim = aim_of(snapshot, former=("Cleo West",), elsewhere=aim_of(other))
+    return aim if aim.relevant else replace(aim, relevant=("Some page.",))
 
 
-def test_registered_under_its_own_name(attack):
-    assert ATTACKS[attack.name] is attack
+def poisoned(name, snapshot, positions, k=None):
+    aim = make_aim(snapshot)
+    return attack_named(name).poison(snapshot, positions=positions, k=k, aim=aim)
 
 
-@pytest.mark.parametrize("name", sorted(ATTACKS))
+def target_of(name):
+    attack = attack_named(name)
+    return attack.target(make_aim(make_snapshot()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_registered_under_its_own_name(name):
+    assert attack_named(name).name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
 @given(count=st.integers(0, 8), positions=st.sets(st.integers(1, 10), min_size=1, max_size=4))
 def test_only_the_declared_ranks_change(name, count, positions):
     clean = make_snapshot(count)
     before = pickle.dumps(clean)
-    attacked = ATTACKS[name].poison(clean, positions=sorted(positions), k=10)
+    attacked = poisoned(name, clean, sorted(positions), k=10)
     assert pickle.dumps(clean) == before
-    assert attacked == ATTACKS[name].poison(clean, positions=sorted(positions, reverse=True), k=10)
+    assert attacked == poisoned(name, clean, sorted(positions, reverse=True), k=10)
 
     labels = attacked.labels
-    assert labels is not None
     inside = {p for p in positions if p <= count}
     assert len(attacked.documents) == count + len(positions - inside)
     assert [d.rank for d in attacked.documents] == list(range(1, len(attacked.documents) + 1))
     appended = range(count + 1, count + 1 + len(positions - inside))
     assert labels.poisoned_ranks == (*sorted(inside), *appended)
-    assert labels == replace(LABELS, attack=name, poisoned_ranks=labels.poisoned_ranks)
+    assert labels == replace(
+        LABELS, attack=name, target=target_of(name), poisoned_ranks=labels.poisoned_ranks
+    )
     for document in clean.documents:
         if document.rank not in labels.poisoned_ranks:
             assert document in attacked.documents
-    assert replace(attacked, documents=clean.documents, labels=clean.labels) == clean
+    asked = replace(clean.query, text=attack_named(name).asked(clean.query.text))
+    restored = replace(attacked, documents=clean.documents, labels=clean.labels)
+    assert restored == replace(clean, query=asked)
 
 
-def test_planted_text_claims_the_target_and_never_the_truth(attack):
-    attacked = attack.poison(make_snapshot(), positions=[2])
-    planted = attacked.documents[1]
-    assert contains(planted.text, "Ben {South}")
-    assert not is_correct(planted.text, LABELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_planted_text_claims_the_target_and_never_the_truth_unless_that_is_its_way(name):
+    planted = poisoned(name, make_snapshot(), [2]).documents[1]
+    assert contains(planted.text, target_of(name))
+    assert is_correct(planted.text, LABELS) == (name in TELLS_THE_TRUTH)
     assert planted.text != "Page 2."
 
 
-def test_a_gap_in_the_ranks_is_filled_at_the_wanted_rank(attack):
+@pytest.mark.parametrize("name", NAMES)
+def test_every_planted_page_has_a_site_of_its_own_and_a_date_only_among_dated_pages(name):
+    clean = make_snapshot()
+    planted = poisoned(name, clean, [1, 3]).documents
+    assert len({planted[0].url, planted[2].url} | {d.url for d in clean.documents}) == 7
+    assert planted[0].published_at is None
+    day = datetime(2020, 1, 1, tzinfo=UTC)
+    dated = replace(clean, documents=tuple(replace(d, published_at=day) for d in clean.documents))
+    assert poisoned(name, dated, [1]).documents[0].published_at == clean.observed_at
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_gap_in_the_ranks_is_filled_at_the_wanted_rank(name):
     clean = make_snapshot()
     gappy = replace(clean, documents=(clean.documents[0], clean.documents[4]))
-    attacked = attack.poison(gappy, positions=[3], k=5)
+    attacked = poisoned(name, gappy, [3], k=5)
     assert [d.rank for d in attacked.documents] == [1, 3, 5]
-    assert attacked.labels is not None
     assert attacked.labels.poisoned_ranks == (3,)
 
 
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("positions", [[], [0], [-1], [2, 2], [1, 11]])
-def test_impossible_positions_are_refused(attack, positions):
+def test_impossible_positions_are_refused(name, positions):
     with pytest.raises(ConfigurationError, match="positions"):
-        attack.poison(make_snapshot(), positions=positions, k=10)
+        poisoned(name, make_snapshot(), positions, k=10)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_TARGET])
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
@@ -94,47 +131,55 @@ def test_impossible_positions_are_refused(attack, positions):
         (replace(LABELS, target=None), "no target"),
         (replace(LABELS, target=" ?"), "no target"),
         (replace(LABELS, target="ADA NORTH, of course"), "right answer"),
-        (replace(LABELS, attack="pia", poisoned_ranks=(1,)), "already attacked"),
     ],
 )
-def test_meaningless_attacks_are_refused(attack, labels, reason):
-    with pytest.raises(ConfigurationError, match=reason):
-        attack.poison(make_snapshot(labels=labels), positions=[1])
+def test_meaningless_attacks_are_refused(name, labels, reason):
+    with pytest.raises(UnattackableError, match=reason):
+        poisoned(name, make_snapshot(labels=labels), [1])
 
 
-def test_half_of_a_joint_answer_is_a_fair_target(attack):
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_attacked_twice(name):
+    labels = replace(LABELS, attack="pia", poisoned_ranks=(1,))
+    with pytest.raises(UnattackableError, match="already attacked"):
+        poisoned(name, make_snapshot(labels=labels), [2])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_TARGET])
+def test_half_of_a_joint_answer_is_a_fair_target(name):
     labels = replace(LABELS, answers=("Ada", "Bo"), all_answers_required=True, target="Ada")
-    assert attack.poison(make_snapshot(labels=labels), positions=[1]).labels.attack == attack.name
+    assert poisoned(name, make_snapshot(labels=labels), [1]).labels.attack == name
 
 
-def test_prompt_injection_repeats_one_instruction_ten_times():
-    text = ATTACKS["pia"].poison(make_snapshot(), positions=[1]).documents[0].text
-    assert text.count("Who is the mayor of {Belbrook}?") == 10
-    assert text.count("Ben {South}") == 10
+@pytest.mark.parametrize("name", (*NAMES, "poisonedrag-removal"))
+@given(count=st.integers(1, 6), k=st.integers(1, 12))
+def test_a_corpus_gets_the_declared_texts_and_keeps_the_others(name, count, k):
+    clean = make_snapshot(6)
+    corpus = corpus_of(clean.documents)
+    before = pickle.dumps((clean, corpus))
+    attack, aim = attack_named(name), make_aim(clean)
+    attacked = inject(corpus, attack, clean, count=count, aim=aim)
+    assert pickle.dumps((clean, corpus)) == before
+    assert attacked == inject(corpus, attack, clean, count=count, aim=aim)
+
+    (injection,) = attacked.injections
+    assert (injection.attack, injection.query_id, injection.removed) == (name, "q-1", ())
+    assert injection.target == target_of(name)
+    assert len(set(injection.added)) == count
+    assert attacked.entries[: len(corpus.entries)] == corpus.entries
+    assert tuple(e.id for e in attacked.entries[len(corpus.entries) :]) == injection.added
+    assert attacked.poison_of("q-1") == set(injection.added)
+    assert attacked.poison_of("q-2") == frozenset()
+
+    found = searched(clean, attacked, k, ScriptedEmbedder())
+    assert [d.rank for d in found.documents] == list(range(1, min(k, 6 + count) + 1))
+    planted = {d.rank for d in found.documents if "//planted-" in d.url}
+    assert set(found.labels.poisoned_ranks) == planted
+    assert (found.labels.attack, found.labels.target) == (name, target_of(name))
 
 
-def test_planted_falsehood_repeats_the_first_passage_ten_times_one_a_line():
-    text = ATTACKS["poison"].poison(make_snapshot(), positions=[1]).documents[0].text
-    assert text.split("\n") == [LABELS.false_passages[0]] * 10
-    assert "Who is the mayor" not in text
-
-
-def test_planted_falsehood_needs_a_false_passage():
-    labels = replace(LABELS, false_passages=())
-    with pytest.raises(ConfigurationError, match="false passage"):
-        ATTACKS["poison"].poison(make_snapshot(labels=labels), positions=[1])
-
-
-class Obedient:
-    """Answers with what the last instruction it reads asks for."""
-
-    def answer(self, snapshot):
-        marker = "reply with this answer: "
-        orders = [d.text.split(marker)[-1] for d in snapshot.documents if marker in d.text]
-        return orders[-1] if orders else "Ada North"
-
-
-def test_prompt_injection_always_works_on_a_model_that_obeys():
-    attacked = ATTACKS["pia"].poison(make_snapshot(), positions=[3])
-    assert contains(Obedient().answer(attacked), "Ben {South}")
-    assert contains(Obedient().answer(make_snapshot()), "Ada North")
+@pytest.mark.parametrize("name", NAMES)
+def test_survives_pickling(name):
+    attack = pickle.loads(pickle.dumps(attack_named(name)))
+    aim = make_aim(make_snapshot())
+    assert attack.texts(aim, 3) == attack_named(name).texts(aim, 3)

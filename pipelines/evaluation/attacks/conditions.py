@@ -11,16 +11,34 @@ Examples: `pia@1`, `poison@9+10`, `pia@1:late-3`, `pia@top:ramp-4`, `stale@1:eve
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from pipelines.evaluation.attacks.protocol import Aim, Surface, UnattackableError, aim_of
+from pipelines.evaluation.attacks.corpus import (
+    Corpus,
+    Injection,
+    RememberingEmbedder,
+    corpus_of,
+    inject,
+    searched,
+)
+from pipelines.evaluation.attacks.places import (
+    CORPUS,
+    aim_at,
+    check_depth,
+    peak_of,
+    ranks_of,
+    surface_of,
+)
+from pipelines.evaluation.attacks.protocol import Aim, Surface, UnattackableError, always
 from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.attacks.timing import Kind, Moment, Timing, generator, moments
+from pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
 from pipelines.evaluation.experiment.records import BENIGN, Condition
+from pipelines.evaluation.exposure import Exposure
+from pipelines.signals.ports import Embedder
 from schemas.errors import ConfigurationError
-from schemas.snapshot import SearchSnapshot
+from schemas.snapshot import Labels, SearchSnapshot
 
-TOP, RANDOM, CORPUS = "top", "random", "corpus"
 _CONDITION = re.compile(
     r"(?P<attack>[a-z]+(-[a-z]+)*)"
     r"@((?P<ranks>\d+(\+\d+)*)|(?P<place>top|random|m[1-9]\d*))"
@@ -96,21 +114,32 @@ def one_surface(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     return tuple(clean if c.attack == BENIGN else c for c in given)
 
 
-def surface_of(attack: str | Condition) -> Surface:
-    """Where a condition's texts go; for a name, where they go in the papers."""
-    if isinstance(attack, str):
-        return Surface.LIST if attack == BENIGN else attack_named(attack).surface
-    on_list = attack.positions or attack.place in ("", TOP, RANDOM)
-    return Surface.LIST if on_list else Surface.CORPUS
-
-
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A question that a condition leaves out, because one of its steps cannot be attacked."""
 
     query_id: str
-    step: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """What was planted at one step: the ranks it was retrieved at, and on a corpus the ids of
+    all `count` texts and of those the attacker deleted.
+    """
+
+    query_id: str
+    step: int
+    attack: str
+    target: str
+    count: int
+    ranks: tuple[int, ...]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def exposure(self, k: int) -> Exposure:
+        """How much of it was among the first k."""
+        return Exposure(sum(rank <= k for rank in self.ranks), self.count, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,97 +148,134 @@ class Attacked:
 
     histories: tuple[tuple[SearchSnapshot, ...], ...]
     skipped: tuple[Skipped, ...] = ()
+    planted: tuple[Planted, ...] = ()
 
 
 def attacked(
-    condition: Condition, histories: Sequence[tuple[SearchSnapshot, ...]], *, k: int, seed: int = 0
+    condition: Condition,
+    histories: Sequence[tuple[SearchSnapshot, ...]],
+    *,
+    k: int,
+    seed: int = 0,
+    embedder: Embedder | None = None,
 ) -> Attacked:
     """What the condition makes of the histories, one a question, snapshots in time order.
 
-    Steps that the schedule spares are the very snapshots given. A question with a step that
-    cannot be attacked as asked (no false passage, a target that holds the right answer, a right
-    answer that never changes for an attack that waits for it) is left out and reported. Raises
-    ConfigurationError for a condition that cannot be carried out at all.
+    On a result list, steps that the schedule spares are the very snapshots given. On a corpus,
+    the corpus of step t holds the documents of every question's step t (of its last step, where
+    it has fewer), the attacker's texts are added for one question at a time, and the k best are
+    what the snapshot shows: this needs the `embedder`.
+
+    A question with a step that cannot be attacked as asked (no false passage, a target that holds
+    the right answer, a right answer that never changes for an attack that waits for it) is left
+    out and reported. Raises ConfigurationError for a condition that cannot be carried out at all,
+    ModelError when the embedder fails.
     """
-    if condition.attack == BENIGN:
-        return Attacked(tuple(histories))
     check_depth(condition, k)
+    plant = partial(_on_list, condition, k, seed)
+    if surface_of(condition) is Surface.CORPUS:
+        if embedder is None:
+            raise ConfigurationError(f"{condition.name} searches a corpus: it needs an embedder")
+        plant = partial(
+            _on_corpus, condition, k, RememberingEmbedder(embedder), _corpora(histories)
+        )
     done: list[tuple[SearchSnapshot, ...]] = []
     skipped: list[Skipped] = []
+    planted: list[Planted] = []
     for number, history in enumerate(histories):
         elsewhere = histories[(number + 1) % len(histories)] if len(histories) > 1 else ()
-        outcome = _attacked_history(condition, history, elsewhere, number, k=k, seed=seed)
-        if isinstance(outcome, Skipped):
-            skipped.append(outcome)
-        else:
-            done.append(outcome)
-    return Attacked(tuple(done), tuple(skipped))
+        try:
+            outcomes = [plant(step) for step in _steps(condition, history, elsewhere, number, seed)]
+        except UnattackableError as error:
+            skipped.append(Skipped(history[0].query.id, str(error)))
+            continue
+        done.append(tuple(snapshot for snapshot, _ in outcomes))
+        planted += [record for _, record in outcomes if record is not None]
+    return Attacked(tuple(done), tuple(skipped), tuple(planted))
 
 
-def check_depth(condition: Condition, k: int) -> None:
-    """Raise ConfigurationError when the condition needs ranks beyond the first k."""
-    deepest = max(condition.positions, default=0)
-    if condition.place in (TOP, RANDOM):
-        deepest = peak_of(condition)
-    if deepest > k:
-        raise ConfigurationError(
-            f"positions of {condition.name} reach rank {deepest}, beyond k = {k}"
-        )
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One snapshot, and how many texts are planted there."""
+
+    snapshot: SearchSnapshot
+    moment: Moment
+    count: int
+    aim: Aim
 
 
-def peak_of(condition: Condition) -> int:
-    """The most texts that the condition plants at one step."""
-    peak = Timing.parse(condition.schedule).peak
-    if peak is not None:
-        return peak
-    if condition.positions:
-        return len(condition.positions)
-    return int(condition.place[1:]) if condition.place.startswith("m") else 1
-
-
-def places(condition: Condition, moment: Moment, count: int, k: int, seed: int) -> list[int]:
-    """The ranks of `count` texts at this moment, distinct, from 1 to k."""
-    if condition.positions:
-        return list(condition.positions[:count])
-    if condition.place == TOP:
-        return list(range(1, count + 1))
-    drawn = generator(seed, moment, "places").choice(k, size=count, replace=False)
-    return sorted(int(rank) + 1 for rank in drawn)
-
-
-def _attacked_history(
+def _steps(
     condition: Condition,
     history: tuple[SearchSnapshot, ...],
     elsewhere: tuple[SearchSnapshot, ...],
     number: int,
-    *,
-    k: int,
     seed: int,
-) -> tuple[SearchSnapshot, ...] | Skipped:
-    attack = attack_named(condition.attack)
+) -> list[_Step]:
     timing, peak = Timing.parse(condition.schedule), peak_of(condition)
-    done: list[SearchSnapshot] = []
+    ready = always if condition.attack == BENIGN else attack_named(condition.attack).ready
+    steps: list[_Step] = []
     count, waited = 0, timing.kind is Kind.DRIFT
     for snapshot, moment in zip(history, moments(history, question=number), strict=True):
         count = timing.count(moment, peak=peak, previous=count, seed=seed)
         aim = aim_at(snapshot, moment, elsewhere)
-        waited = waited or (count > 0 and not attack.ready(aim))
-        if count == 0 or not attack.ready(aim):
-            done.append(snapshot)
-            continue
-        try:
-            ranks = places(condition, moment, count, k, seed)
-            done.append(attack.poison(snapshot, positions=ranks, k=k, aim=aim))
-        except UnattackableError as error:
-            return Skipped(moment.query_id, moment.step, str(error))
-    if history and waited and all(new is old for new, old in zip(done, history, strict=True)):
-        return Skipped(history[0].query.id, len(history) - 1, "the right answer never changes")
-    return tuple(done)
+        can_start = ready(aim)
+        waited = waited or (count > 0 and not can_start)
+        steps.append(_Step(snapshot, moment, count if can_start else 0, aim))
+    if waited and not any(step.count for step in steps):
+        raise UnattackableError("its right answer never changes while it is observed")
+    return steps
 
 
-def aim_at(
-    snapshot: SearchSnapshot, moment: Moment, elsewhere: tuple[SearchSnapshot, ...] = ()
-) -> Aim:
-    """What the attacker knows and wants at this moment; `elsewhere` is another history."""
-    other = aim_of(elsewhere[min(moment.step, len(elsewhere) - 1)]) if elsewhere else None
-    return aim_of(snapshot, former=moment.former, elsewhere=other)
+Outcome = tuple[SearchSnapshot, Planted | None]
+
+
+def _on_list(condition: Condition, k: int, seed: int, step: _Step) -> Outcome:
+    if step.count == 0:
+        return step.snapshot, None
+    ranks = ranks_of(condition, step.moment, step.count, k, seed)
+    attack = attack_named(condition.attack)
+    snapshot = attack.poison(step.snapshot, positions=ranks, k=k, aim=step.aim)
+    return snapshot, _record(step, snapshot)
+
+
+def _on_corpus(
+    condition: Condition, k: int, embedder: Embedder, corpora: Sequence[Corpus], step: _Step
+) -> Outcome:
+    corpus = corpora[step.moment.step]
+    if step.count == 0:
+        return searched(step.snapshot, corpus, k, embedder), None
+    attack = attack_named(condition.attack)
+    corpus = inject(corpus, attack, step.snapshot, count=step.count, aim=step.aim)
+    asked = replace(
+        step.snapshot,
+        query=replace(step.snapshot.query, text=attack.asked(step.snapshot.query.text)),
+    )
+    snapshot = searched(asked, corpus, k, embedder)
+    return snapshot, _record(step, snapshot, corpus.injections[-1])
+
+
+def _record(step: _Step, snapshot: SearchSnapshot, injection: Injection | None = None) -> Planted:
+    labels = snapshot.labels or Labels()
+    return Planted(
+        query_id=snapshot.query.id,
+        step=step.moment.step,
+        attack=labels.attack or "",
+        target=labels.target or "",
+        count=step.count,
+        ranks=labels.poisoned_ranks,
+        added=injection.added if injection else (),
+        removed=injection.removed if injection else (),
+    )
+
+
+def _corpora(histories: Sequence[tuple[SearchSnapshot, ...]]) -> tuple[Corpus, ...]:
+    """The corpus of every step of the longest history."""
+    return tuple(
+        corpus_of(
+            document
+            for history in histories
+            if history
+            for document in history[min(step, len(history) - 1)].documents
+        )
+        for step in range(max(map(len, histories), default=0))
+    )

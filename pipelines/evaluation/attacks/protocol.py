@@ -40,6 +40,7 @@ class Aim:
     question: str
     target: str
     answers: tuple[str, ...] = ()
+    all_answers_required: bool = False
     false_passages: tuple[str, ...] = ()
     observed_at: datetime | None = None
     relevant: tuple[str, ...] = ()
@@ -154,6 +155,7 @@ def aim_of(
         question=snapshot.query.text,
         target=labels.target or "",
         answers=labels.answers,
+        all_answers_required=labels.all_answers_required,
         false_passages=labels.false_passages,
         observed_at=snapshot.observed_at,
         relevant=tuple(document.passage for document in snapshot.documents),

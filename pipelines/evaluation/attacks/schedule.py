@@ -10,14 +10,8 @@ Snapshots stream by, so that the length of a history is not known: a ramp takes
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pipelines.evaluation.attacks.conditions import (
-    aim_at,
-    check_depth,
-    parse_condition,
-    peak_of,
-    places,
-    surface_of,
-)
+from pipelines.evaluation.attacks.conditions import parse_condition
+from pipelines.evaluation.attacks.places import aim_at, check_depth, peak_of, ranks_of, surface_of
 from pipelines.evaluation.attacks.protocol import Surface
 from pipelines.evaluation.attacks.registry import attack_named
 from pipelines.evaluation.attacks.timing import Moment, Timing, moment_after
@@ -73,7 +67,7 @@ class Schedule:
             attack, count = attack_named(clause.attack), question.counts[clause]
             if count and attack.ready(aim):
                 depth = k or max(len(snapshot.documents), count)
-                ranks = places(clause, moment, count, depth, seed)
+                ranks = ranks_of(clause, moment, count, depth, seed)
                 return attack.poison(snapshot, positions=ranks, k=k, aim=aim)
         return snapshot
 

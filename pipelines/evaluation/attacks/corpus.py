@@ -1,0 +1,156 @@
+"""Attacks on the corpus that a retriever searches (PoisonedRAG, RAGOrigin).
+
+A corpus is the documents that all questions of a data set were given at one step. An attacker adds
+texts, or deletes some, and the retriever decides what becomes of them. The clean condition of such
+a run is retrieval from the clean corpus, never the result list of the data set.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+import numpy as np
+
+from pipelines.evaluation.attacks.protocol import Aim, Attack
+from pipelines.evaluation.metrics import contains
+from pipelines.signals.ports import Embedder
+from schemas.errors import ConfigurationError
+from schemas.evidence import FloatArray
+from schemas.snapshot import Document, Labels, SearchSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A text of a corpus; the document's rank means nothing here."""
+
+    id: str
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """Exactly what an attack on one question did to a corpus."""
+
+    attack: str
+    query_id: str
+    target: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Texts with distinct ids, and what attackers did to them, oldest first."""
+
+    entries: tuple[Entry, ...]
+    injections: tuple[Injection, ...] = ()
+
+    def poison_of(self, query_id: str) -> frozenset[str]:
+        """Ids of the texts that were added to mislead about that question."""
+        mine = (i.added for i in self.injections if i.query_id == query_id)
+        return frozenset(id_ for added in mine for id_ in added)
+
+
+def corpus_of(documents: Iterable[Document]) -> Corpus:
+    """The distinct documents, in order of first appearance, keyed by what they say and where."""
+    entries: dict[str, Entry] = {}
+    for document in documents:
+        key = "\0".join((document.title, document.text, document.url))
+        id_ = f"d-{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        entries.setdefault(id_, Entry(id_, document))
+    return Corpus(tuple(entries.values()))
+
+
+def inject(
+    corpus: Corpus, attack: Attack, snapshot: SearchSnapshot, *, count: int, aim: Aim | None = None
+) -> Corpus:
+    """A copy of the corpus attacked on one question: `count` texts more, and some deleted.
+
+    Raises UnattackableError like `Attack.poison`, ConfigurationError when the question was
+    attacked before with the same attack.
+    """
+    labels, aim = attack.prepared(snapshot, aim)
+    query = snapshot.query.id
+    if any(i.attack == attack.name and i.query_id == query for i in corpus.injections):
+        raise ConfigurationError(f"the corpus already holds {attack.name} on {query}")
+    removed = frozenset(
+        entry.id
+        for entry in corpus.entries
+        if attack.removes_answers and holds_answer(entry.document, labels)
+    )
+    added = tuple(
+        Entry(f"{attack.name}/{query}/{number}", attack.page(number, text, 1, snapshot))
+        for number, text in enumerate(attack.texts(aim, count), start=1)
+    )
+    injection = Injection(
+        attack.name,
+        query,
+        labels.target or "",
+        added=tuple(entry.id for entry in added),
+        removed=tuple(entry.id for entry in corpus.entries if entry.id in removed),
+    )
+    kept = tuple(entry for entry in corpus.entries if entry.id not in removed)
+    return Corpus(kept + added, (*corpus.injections, injection))
+
+
+def holds_answer(document: Document, labels: Labels) -> bool:
+    """Whether the document names any right answer, as whole words."""
+    return any(contains(document.passage, answer, strict=True) for answer in labels.answers)
+
+
+def retrieve(corpus: Corpus, question: str, k: int, embedder: Embedder) -> tuple[Entry, ...]:
+    """The k texts nearest to the question by cosine, best first; ties keep the corpus's order.
+
+    Raises ModelError when the embedder fails.
+    """
+    if not corpus.entries:
+        return ()
+    passages = [entry.document.passage for entry in corpus.entries]
+    rows = embedder.embed([question, *passages])
+    order = np.argsort(-(rows[1:] @ rows[0]), kind="stable")
+    return tuple(corpus.entries[i] for i in order[:k])
+
+
+def searched(
+    snapshot: SearchSnapshot, corpus: Corpus, k: int, embedder: Embedder
+) -> SearchSnapshot:
+    """The snapshot with the corpus's k best texts in place of its documents.
+
+    Where the corpus was attacked on this question, the labels name the last such attack, its
+    target and the ranks at which texts planted for this question were retrieved.
+    """
+    query_id = snapshot.query.id
+    found = retrieve(corpus, snapshot.query.text, k, embedder)
+    documents = tuple(replace(e.document, rank=rank) for rank, e in enumerate(found, start=1))
+    labels = snapshot.labels
+    mine = [injection for injection in corpus.injections if injection.query_id == query_id]
+    if mine:
+        poison = corpus.poison_of(query_id)
+        ranks = tuple(rank for rank, entry in enumerate(found, start=1) if entry.id in poison)
+        labels = replace(
+            labels or Labels(),
+            attack=mine[-1].attack,
+            target=mine[-1].target,
+            poisoned_ranks=ranks,
+        )
+    return replace(snapshot, documents=documents, labels=labels)
+
+
+class RememberingEmbedder:
+    """Embeds every text once: the texts of a corpus are searched for many questions."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._rows: dict[str, FloatArray] = {}
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped embedder's."""
+        return self._embedder.model_id
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows of unit length, in order. Raises ModelError when the embedder fails."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if missing:
+            self._rows.update(zip(missing, self._embedder.embed(missing), strict=True))
+        return np.array([self._rows[text] for text in texts])
