@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from defenses.astute_rag import AstuteRag
+from defenses.instruct_rag import InstructRag
 from defenses.protocol import Defense
 from defenses.radar import Radar
 from defenses.reliability_rag import ReliabilityRag
@@ -15,6 +17,8 @@ from defenses.vanilla import Vanilla
 from schemas.errors import ConfigurationError
 
 DEFENSES: dict[str, type[Defense[Any]]] = {
+    "astute_rag": AstuteRag,
+    "instruct_rag": InstructRag,
     "radar": Radar,
     "reliability_rag": ReliabilityRag,
     "robust_rag": RobustRag,

@@ -1,0 +1,57 @@
+"""AstuteRAG: what the model remembers is weighed against what was retrieved."""
+
+from typing import ClassVar
+
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.protocol import Complete, Defending, Signal
+from schemas.evidence import Evidence
+from schemas.prompt import Task
+from schemas.snapshot import STRICT
+from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class AstuteRag:
+    """Writes down what it knows by itself, then consolidates that with the documents.
+
+    From the paper "Astute RAG: Overcoming Imperfect Retrieval Augmentation and Knowledge
+    Conflicts for Large Language Models" (Algorithm 1, with one generated passage and one
+    iteration, in which consolidation and answer are one request). A first request asks for a
+    passage from memory, the second shows all documents in rank order and that passage, each marked
+    with its source, and asks to group what agrees and to choose between the groups. A model that
+    knows nothing by itself adds no passage. On fresh news, memory that is out of date can overrule
+    the documents.
+
+    Parameters
+    ----------
+    answer_without_documents
+        Answer from memory alone when nothing was retrieved, instead of abstaining.
+    """
+
+    answer_without_documents: bool = False
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def initial_state(self) -> None:
+        """Nothing is remembered between snapshots."""
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Answer from all documents and memory; abstain when the consolidation does."""
+        documents = tuple(
+            DocumentVerdict(d.rank, kept=True, reason=Reason.NOT_JUDGED) for d in evidence.documents
+        )
+        if not documents and not self.answer_without_documents:
+            return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
+        question = evidence.query.text
+        known = yield Complete(Task.RECALL_PASSAGE, question, (), final=False)
+        # Every passage starts with its source, so that no document can pretend to another.
+        passages = [f"Retrieved: {document.passage}" for document in evidence.documents]
+        if not known.abstained:
+            passages.append(f"Remembered: {known.text}")
+        if not passages:
+            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
+        answer = yield Complete(Task.CONSOLIDATE_PASSAGES, question, tuple(passages))
+        if answer.abstained:
+            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
+        return Verdict(answer.text, documents), state

@@ -1,0 +1,71 @@
+"""InstructRAG: the model explains how the documents lead to its answer."""
+
+from collections.abc import Generator
+from typing import Any, ClassVar
+
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.protocol import Complete, Defending, Request, Signal
+from schemas.evidence import AtomicAnswer, Evidence
+from schemas.prompt import Task, conclusion
+from schemas.snapshot import STRICT
+from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class InstructRag:
+    """Answers with a rationale over all documents, after two worked rationales.
+
+    From "InstructRAG: Instructing Retrieval-Augmented Generation via Self-Synthesized
+    Rationales", the variant without training (ICL): the workflow of Eq. 1 and 2 in the RADAR paper
+    with a prompt that asks to analyse the documents and to fall back on the model's own knowledge.
+    Documents come in rank order, as in the reimplementations that are compared; the authors' code
+    reverses it.
+
+    Parameters
+    ----------
+    extract
+        Whether the answer is what the rationale concludes: what follows its last "The answer is",
+        else what a second request reads out of it. If not, the whole rationale is the answer, as
+        the authors score it: a falsehood that it only quotes then counts as an answer.
+    answer_without_documents
+        Answer from the model's own knowledge when nothing was retrieved, instead of abstaining.
+    """
+
+    extract: bool = True
+    answer_without_documents: bool = False
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def initial_state(self) -> None:
+        """Nothing is remembered."""
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Answer from all documents; abstain when the rationale or its conclusion does."""
+        documents = tuple(
+            DocumentVerdict(d.rank, kept=True, reason=Reason.NOT_JUDGED) for d in evidence.documents
+        )
+        if not documents and not self.answer_without_documents:
+            return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
+        question = evidence.query.text
+        passages = tuple(document.passage for document in evidence.documents)
+        answer = yield Complete(Task.ANSWER_WITH_RATIONALE, question, passages)
+        if self.extract and not answer.abstained:
+            answer = yield from concluded(question, answer.text)
+        if answer.abstained:
+            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
+        return Verdict(answer.text, documents), state
+
+
+def concluded(question: str, rationale: str) -> Generator[Request, Any, AtomicAnswer]:
+    """The answer that a rationale gives.
+
+    Asking for it is not final: it words what is decided already.
+    """
+    ending = conclusion(rationale)
+    if ending is not None:
+        return AtomicAnswer(ending)
+    extracted: AtomicAnswer = yield Complete(
+        Task.ATOMIC_ANSWER, question, (rationale,), final=False
+    )
+    return extracted
