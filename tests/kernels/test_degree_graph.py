@@ -20,6 +20,8 @@ def selected(n: int, pairs: list[tuple[int, int]]) -> list[int]:
         (3, [], [1, 2, 3]),
         (3, [(1, 2), (1, 3)], [2, 3]),
         (5, [(1, 2), (1, 3)], [1, 4, 5]),  # degree 2 is not more than half of five, rounded down
+        # 2 goes (4 > 3), whereupon 1 contradicts two of five.
+        (6, [(2, b) for b in (3, 4, 5, 6)] + [(1, b) for b in (2, 3, 4)], [1, 5, 6]),
         # 1 goes (4 > 3), then 2 (3 > 2); 3 contradicts no more than half of the rest.
         (6, [(1, b) for b in (2, 3, 4, 5)] + [(2, b) for b in (3, 4, 5)] + [(3, 6)], [3, 4, 5]),
     ],

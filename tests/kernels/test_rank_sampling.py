@@ -55,7 +55,7 @@ def test_rounds_with_poison_among_twenty():
 
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 1.0, 1e-9])
 @pytest.mark.parametrize("replacement", [True, False])
-@pytest.mark.parametrize(("k", "size"), [(1, 2), (3, 5), (50, 4)])
+@pytest.mark.parametrize(("k", "size"), [(1, 2), (3, 5), (50, 4), (50, 45)])
 def test_samples_are_ascending_sets(k: int, size: int, replacement: bool, gamma: float):
     weights = rank_weights(k, gamma)
     samples = rank_samples(
