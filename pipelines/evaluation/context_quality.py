@@ -1,0 +1,126 @@
+"""What a defence leaves of the context, by word overlap: `..._lex` substitutes of judged metrics.
+
+The published metrics ask a judge about single statements (as DeepEval defines them, and ADO reports
+them). Here a statement is a sentence, and it is attributed to a text that has at least 60 % of its
+words. The numbers compare defences with each other, not with judged numbers: in particular
+faithfulness counts claims that the context supports, where a judge counts those it does not
+contradict.
+
+Emptying the context leaves faithfulness at 1 and recall at 0: never read one without the other.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from pipelines.evaluation.experiment.records import EvidenceRow, Row
+from schemas.answer_text import normalised
+from schemas.verdict import Reason
+
+ATTRIBUTED = 0.6  # least share of a statement's words
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextScores:
+    """Means over answers, in [0, 1]; None without answers that have what it takes."""
+
+    answers: int
+    recall_lex: float | None
+    relevancy_lex: float | None
+    answer_relevancy_lex: float | None
+    faithfulness_lex: float | None
+
+
+def statements(text: str) -> list[str]:
+    r"""Sentences and lines that have a word.
+
+    >>> statements("It is Paris. Since 987!\n?")
+    ['It is Paris.', 'Since 987!']
+    """
+    return [part.strip() for part in _SENTENCE_END.split(text) if normalised(part)]
+
+
+def recall_lex(expected: str, context: Sequence[str]) -> float:
+    """Share of the expected answer's statements that a document has; 0 without any."""
+    found = _attributions(statements(expected), context)
+    return fmean(found) if found else 0.0
+
+
+def relevancy_lex(question: str, answers: Sequence[str], context: Sequence[str]) -> float:
+    """Share of the context's statements with a right answer's or the question's words.
+
+    0 without any statement.
+    """
+    wanted = [_words(text) for text in (question, *answers)]
+    found = [
+        any(_has_most(words, of) for of in wanted)
+        for document in context
+        for words in map(_words, statements(document))
+    ]
+    return fmean(found) if found else 0.0
+
+
+def answer_relevancy_lex(question: str, answers: Sequence[str], response: str) -> float:
+    """The same of the response's statements."""
+    return relevancy_lex(question, answers, [response])
+
+
+def faithfulness_lex(response: str, context: Sequence[str]) -> float:
+    """Share of the response's statements that the context has; 1 without any, or any context."""
+    claims = statements(response)
+    if not claims or not any(map(statements, context)):
+        return 1.0
+    return fmean(_attributions(claims, context))
+
+
+def kept_context(row: Row, evidence: EvidenceRow) -> tuple[str, ...]:
+    """The documents that a verdict left to answer from; all where the defence does not select."""
+    assert row.verdict is not None
+    verdicts = row.verdict.documents
+    if not verdicts or all(d.reason is Reason.NOT_JUDGED for d in verdicts):
+        return tuple(document.passage for document in evidence.documents)
+    kept = set(row.verdict.kept_ranks)
+    return tuple(d.passage for d in evidence.documents if d.rank in kept)
+
+
+def context_scores(rows: Iterable[Row], evidence: Iterable[EvidenceRow]) -> ContextScores:
+    """Scores of one cell's answers over the evidence of its condition; errors are left out.
+
+    Recall and relevancy need a right answer: the closest counts. An abstention claims nothing.
+    """
+    seen = {(found.query_id, found.step): found for found in evidence}
+    figures: list[tuple[float, float, float, float]] = []
+    for row in rows:
+        known = seen.get((row.query_id, row.step))
+        if known is None or row.error is not None or not row.labels.answers:
+            continue
+        context, answers = kept_context(row, known), row.labels.answers
+        response = row.response or ""
+        figures.append(
+            (
+                max(recall_lex(answer, context) for answer in answers),
+                relevancy_lex(known.question, answers, context),
+                answer_relevancy_lex(known.question, answers, response),
+                faithfulness_lex(response, context),
+            )
+        )
+    if not figures:
+        return ContextScores(0, None, None, None, None)
+    means = [fmean(column) for column in zip(*figures, strict=True)]
+    return ContextScores(len(figures), *means)
+
+
+def _attributions(claims: Sequence[str], context: Sequence[str]) -> list[bool]:
+    """Whether each claim is attributed to some document."""
+    documents = [_words(document) for document in context]
+    return [any(_has_most(words, _words(claim)) for words in documents) for claim in claims]
+
+
+def _has_most(words: frozenset[str], of: frozenset[str]) -> bool:
+    return bool(of) and len(of & words) >= ATTRIBUTED * len(of)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(normalised(text).split())
