@@ -3,12 +3,22 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request
+from defenses.protocol import (
+    Complete,
+    CompleteAll,
+    Defending,
+    Embed,
+    LogProbs,
+    NextTokens,
+    Relate,
+    Request,
+)
 from pipelines.signals.isolation import isolating
-from pipelines.signals.parsing import parse_answer
+from pipelines.signals.parsing import parse_reply
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
 from pipelines.signals.responses import completion_texts, embedding_rows, relation_rows
+from pipelines.signals.token_probabilities import log_probs_all, next_tokens_all
 from schemas.errors import ModelError
 from schemas.memory import StateT
 from schemas.prompt import AnswerPair
@@ -78,6 +88,8 @@ def fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
         (Complete, complete_all),
         (Relate, relate_all),
         (Embed, embed_all),
+        (NextTokens, next_tokens_all),
+        (LogProbs, log_probs_all),
     )
     for kind, answer_all in kinds:
         indices = [index for index, request in enumerate(requests) if isinstance(request, kind)]
@@ -99,7 +111,10 @@ def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
     """Complete every prompt in one call; a prompt that failed on its own is its ModelError."""
     prompts = [build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in requests]
     texts = completion_texts(models.generator, prompts)
-    return [text if isinstance(text, ModelError) else parse_answer(text) for text in texts]
+    return [
+        text if isinstance(text, ModelError) else parse_reply(request.task, text)
+        for request, text in zip(requests, texts, strict=True)
+    ]
 
 
 def relate_all(requests: Sequence[Relate], models: Models) -> list[Any]:
