@@ -12,6 +12,7 @@ from typing import Any, assert_never
 
 from sqlalchemy import Engine
 
+from connectors.models.local_weights import model_directory
 from connectors.models.openai_http.generator import OpenAiGenerator
 from connectors.models.openai_http.probe import Capabilities
 from connectors.models.response_cache import (
@@ -20,11 +21,13 @@ from connectors.models.response_cache import (
     CachedRelations,
     ResponseCache,
 )
+from connectors.models.transformers_generator import TransformersGenerator
+from connectors.models.transformers_tokens import TransformersTokens
 from connectors.state_table.engine import open_engine
 from defenses.registry import build_defense
 from pipelines import settings as s
 from pipelines.guard import Guard
-from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer
+from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer, TokenScorer
 from schemas.errors import ConfigurationError
 
 SQLITE = "sqlite:///"
@@ -49,7 +52,7 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     generator = CachedGenerator(
         build_generator(settings.generator), cached, chunk=settings.cache.chunk
     )
-    return Models(generator, relations, embedder)
+    return Models(generator, relations, embedder, build_tokens(settings.generator))
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
@@ -63,17 +66,31 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
         case s.OpenAiGenerator():
             return OpenAiGenerator(settings)
         case s.TransformersGenerator():
-            with naming_extra("gpu"):
-                from connectors.models.local_weights import model_directory
-                from connectors.models.transformers_generator import TransformersGenerator
-
-                return TransformersGenerator(
-                    model_directory(settings.model), batch_size=settings.batch_size
-                )
+            return transformers_generator(settings)
         case s.ScriptedGenerator():
             from connectors.models.scripted import NoLog, ScriptedGenerator
 
             return ScriptedGenerator(log=NoLog())
+    assert_never(settings)
+
+
+def transformers_generator(settings: s.TransformersGenerator) -> TransformersGenerator:
+    """Create the generator on local weights; equal settings share the loaded model."""
+    return TransformersGenerator(model_directory(settings.model), batch_size=settings.batch_size)
+
+
+def build_tokens(settings: s.GeneratorSettings) -> TokenScorer | None:
+    """Create what tells token probabilities of the generator's model; None if nothing does."""
+    match settings:
+        case s.TransformersGenerator():
+            return TransformersTokens(transformers_generator(settings))
+        case s.ScriptedGenerator():
+            from connectors.models.scripted import NoLog, ScriptedGenerator
+            from connectors.models.scripted_tokens import ScriptedTokens
+
+            return ScriptedTokens(ScriptedGenerator(log=NoLog()), log=NoLog())
+        case s.LlamaCpp() | s.OpenAiGenerator():
+            return None
     assert_never(settings)
 
 

@@ -46,8 +46,8 @@ class TransformersGenerator:
         """Yield each prompt's index with its completion, bucket by bucket. Raises ModelError."""
         if not prompts:
             return
-        model, tokenizer = self._model()
-        tokens = {prompt: _tokens(tokenizer, prompt) for prompt in prompts}
+        model, tokenizer = self.loaded()
+        tokens = {prompt: prompt_tokens(tokenizer, prompt) for prompt in prompts}
         places: dict[Prompt, list[int]] = {}
         for index, prompt in enumerate(prompts):
             places.setdefault(prompt, []).append(index)
@@ -57,7 +57,8 @@ class TransformersGenerator:
             for prompt, reply in zip(bucket, replies, strict=True):
                 yield from ((index, reply) for index in places[prompt])
 
-    def _model(self) -> tuple[Any, Any]:
+    def loaded(self) -> tuple[Any, Any]:
+        """Model and tokenizer, loaded once in the process. Raises ModelError."""
         with _LOADING:
             if self not in _LOADED:
                 _LOADED[self] = _load(self)
@@ -106,7 +107,8 @@ def _load(settings: TransformersGenerator) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _tokens(tokenizer: Any, prompt: Prompt) -> list[int]:
+def prompt_tokens(tokenizer: Any, prompt: Prompt) -> list[int]:
+    """A prompt as the model reads it, up to where its reply begins."""
     if getattr(tokenizer, "chat_template", None):
         text = tokenizer.apply_chat_template(
             chat_messages(prompt), tokenize=False, add_generation_prompt=True
@@ -122,9 +124,7 @@ def _generate(
     import torch
 
     longest = max(map(len, sequences))
-    limit = getattr(model.config, "max_position_embeddings", None)
-    if limit is not None and longest + max_tokens > limit:
-        raise ModelError(f"a prompt of {longest} tokens does not fit {limit} positions")
+    check_fits(model, longest + max_tokens)
     batch = tokenizer.pad({"input_ids": sequences}, padding=True, return_tensors="pt")
     try:
         with torch.inference_mode():
@@ -149,6 +149,13 @@ def _generate(
         )
         for sequence, reply in zip(sequences, replies, strict=True)
     ]
+
+
+def check_fits(model: Any, tokens: int) -> None:
+    """Raise ModelError when the model cannot read and write so many tokens together."""
+    limit = getattr(model.config, "max_position_embeddings", None)
+    if limit is not None and tokens > limit:
+        raise ModelError(f"a prompt and its reply of {tokens} tokens do not fit {limit} positions")
 
 
 def _directory_checksum(directory: Path) -> str:

@@ -1,0 +1,256 @@
+"""Token probabilities from the model that `transformers_generator` has loaded."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+
+from connectors.models.transformers_generator import (
+    TransformersGenerator,
+    check_fits,
+    prompt_tokens,
+)
+from schemas.errors import ModelError
+from schemas.evidence import FloatArray
+from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+Tokens = tuple[int, ...]
+Key = tuple[TransformersGenerator, tuple[Tokens, ...], Tokens]  # model, prompts, reply so far
+
+_LEAST_SHARED: Final = 16  # shorter common beginnings are not worth a pass of their own
+_STALE: Final = 8  # calls after which a half-written reply counts as given up
+_REFUSING: Final = ("I", " I", "\n", "Please", " Please")
+
+
+@dataclass(frozen=True, slots=True)
+class TransformersTokens:
+    """Tells token probabilities of `generator`'s model, without loading it a second time.
+
+    Prompts run `generator.batch_size` at a time, and what they begin with in common runs once. The
+    attention of replies in progress is kept, up to `kept_positions` token positions in the process,
+    so that the next token costs one position a prompt. Raises ModelError from every call.
+    """
+
+    generator: TransformersGenerator
+    kept_positions: int = 65_536
+
+    @property
+    def model_id(self) -> str:
+        """The generator's."""
+        return self.generator.model_id
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query, in order."""
+        if not queries:
+            return []
+        model, tokenizer = self.generator.loaded()
+        stops, refusals = stop_tokens(model, tokenizer), refusing_tokens(tokenizer)
+        _ONGOING.begin_call()
+        answers = []
+        for query in queries:
+            rows = [prompt_tokens(tokenizer, prompt) for prompt in query.prompts]
+            log_probs = np.empty((len(rows), _vocabulary(model)))
+            for part in by_length(rows, self.generator.batch_size):
+                prompts = tuple(tuple(rows[index]) for index in part)
+                log_probs[part] = self._next(model, tokenizer, prompts, query.prefix)
+            text = tokenizer.decode(list(query.prefix), skip_special_tokens=True)
+            answers.append(NextTokenRows(log_probs, text, stops, refusals))
+        return answers
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """Per query (r, t) natural logarithms, one column per token of its continuation."""
+        if not queries:
+            return []
+        model, tokenizer = self.generator.loaded()
+        answers = []
+        for query in queries:
+            said = continuation_tokens(tokenizer, query.continuation)
+            rows = [[*prompt_tokens(tokenizer, prompt), *said] for prompt in query.prompts]
+            logs = np.empty((len(rows), len(said)))
+            for part in by_length(rows, self.generator.batch_size):
+                batch = [rows[index] for index in part]
+                logits, _ = _read(model, tokenizer, batch, keep=len(said) + 1)
+                for index, row in zip(part, logits, strict=True):
+                    logs[index] = _log_softmax(row[:-1])[np.arange(len(said)), said]
+            answers.append(logs)
+        return answers
+
+    def _next(
+        self, model: Any, tokenizer: Any, prompts: tuple[Tokens, ...], prefix: Tokens
+    ) -> FloatArray:
+        """(r, V) logarithms of the token after each prompt and `prefix`."""
+        read = _ONGOING.take((self.generator, prompts, prefix[:-1])) if prefix else None
+        if read is None:
+            rows = [[*prompt, *prefix] for prompt in prompts]
+            logits, read = _read(model, tokenizer, rows, keep=1)
+        else:
+            logits, read = _read_one_more(model, read, prefix[-1])
+        _ONGOING.keep((self.generator, prompts, prefix), read, self.kept_positions)
+        return _log_softmax(logits[:, -1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """What the model has read of a batch: its attention cache and (r, positions) mask."""
+
+    cache: Any
+    mask: Any
+
+
+class _Ongoing:
+    """Replies in progress. Those that nobody goes on with go after a few calls.
+
+    A full store takes nothing more: many queries that take turns would otherwise throw each other
+    out just before their turn.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: dict[Key, tuple[_Read, int]] = {}
+        self._calls = 0
+
+    def begin_call(self) -> None:
+        """Count a call and forget replies that were not continued for some."""
+        with self._lock:
+            self._calls += 1
+            oldest = self._calls - _STALE
+            self._kept = {key: kept for key, kept in self._kept.items() if kept[1] > oldest}
+
+    def take(self, key: Key) -> _Read | None:
+        """Remove and return what is kept: reading on changes it."""
+        with self._lock:
+            return self._kept.pop(key, (None, 0))[0]
+
+    def keep(self, key: Key, read: _Read, limit: int) -> None:
+        """Keep `read` if no more than `limit` positions are kept then."""
+        with self._lock:
+            used = sum(kept.mask.numel() for kept, _ in self._kept.values())
+            if used + read.mask.numel() <= limit:
+                self._kept[key] = (read, self._calls)
+
+
+_ONGOING: Final = _Ongoing()
+
+
+def by_length(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
+    """Indices of rows of neighbouring lengths, at most `size` at a time, longest first."""
+    order = sorted(range(len(rows)), key=lambda index: len(rows[index]), reverse=True)
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+def continuation_tokens(tokenizer: Any, text: str) -> list[int]:
+    """A reply's tokens as they would follow a prompt. Raises ModelError when there is none.
+
+    After a completion prompt, which ends in a colon, the reply begins with a space; tokenizers
+    that put a space before every text would make that two, so the colon is tokenized with it.
+    """
+    if getattr(tokenizer, "chat_template", None):
+        tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
+    else:
+        before = tokenizer(":", add_special_tokens=False)["input_ids"]
+        joined = tokenizer(f": {text}", add_special_tokens=False)["input_ids"]
+        separable = joined[: len(before)] == before
+        alone = tokenizer(f" {text}", add_special_tokens=False)["input_ids"]
+        tokens = joined[len(before) :] if separable else alone
+    if not text.strip() or not tokens:
+        raise ModelError("a continuation without a token has no probability")
+    return list(tokens)
+
+
+def stop_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Tokens that end a reply."""
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    listed = configured if isinstance(configured, list) else [configured]
+    return frozenset(t for t in (*listed, tokenizer.eos_token_id) if t is not None)
+
+
+def refusing_tokens(tokenizer: Any) -> frozenset[int]:
+    """Single tokens for "I", "Please" and a line break."""
+    found = set()
+    for word in _REFUSING:
+        tokens = tokenizer(word, add_special_tokens=False)["input_ids"]
+        if tokens and tokenizer.decode(tokens[-1:]).strip(" ") == word.strip(" "):
+            found.add(int(tokens[-1]))
+    return frozenset(found)
+
+
+def _read(
+    model: Any, tokenizer: Any, rows: Sequence[Sequence[int]], *, keep: int
+) -> tuple[Any, _Read]:
+    """Read token rows of any lengths; the last `keep` logits of each, (r, keep, V)."""
+    import torch
+    from transformers import DynamicCache
+
+    check_fits(model, max(map(len, rows)))
+    shared = _shared(model, rows, keep)
+    cache = DynamicCache(config=model.config)
+    rest = [list(row[shared:]) for row in rows]
+    longest = max(map(len, rest))
+    padding = [longest - len(row) for row in rest]
+    ids = [[tokenizer.pad_token_id] * n + row for n, row in zip(padding, rest, strict=True)]
+    mask = [[1] * shared + [0] * n + [1] * (longest - n) for n in padding]
+    if shared:
+        beginning = torch.tensor([rows[0][:shared]], device=model.device)
+        _forward(model, beginning, _Read(cache, torch.ones_like(beginning)), keep=1)
+        cache.batch_repeat_interleave(len(rows))
+    read = _Read(cache, torch.tensor(mask, device=model.device))
+    return _forward(model, torch.tensor(ids, device=model.device), read, keep=keep), read
+
+
+def _read_one_more(model: Any, read: _Read, token: int) -> tuple[Any, _Read]:
+    """Read the same token in every row; the logits after it, (r, 1, V)."""
+    import torch
+
+    check_fits(model, int(read.mask.sum(dim=1).max()) + 1)
+    one = torch.ones_like(read.mask[:, :1])
+    further = _Read(read.cache, torch.cat([read.mask, one], dim=1))
+    return _forward(model, one * token, further, keep=1), further
+
+
+def _forward(model: Any, ids: Any, read: _Read, *, keep: int) -> Any:
+    """Run `ids`, the last columns of `read`, and return the last `keep` logits."""
+    import torch
+
+    positions = (read.mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+    try:
+        with torch.inference_mode():
+            output = model(
+                input_ids=ids,
+                attention_mask=read.mask,
+                position_ids=positions,
+                past_key_values=read.cache,
+                use_cache=True,
+                logits_to_keep=keep,
+            )
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:  # includes out of memory
+        raise ModelError(f"reading token probabilities failed: {error}") from error
+    return output.logits[:, -keep:]
+
+
+def _shared(model: Any, rows: Sequence[Sequence[int]], keep: int) -> int:
+    """How many first tokens of the rows to read once for all.
+
+    None for one row, and none where padding between the shared and the own part would push tokens
+    out of a model's attention window.
+    """
+    window = getattr(model.config.get_text_config(), "sliding_window", None)
+    if len(rows) == 1 or (window is not None and max(map(len, rows)) > window):
+        return 0
+    columns = zip(*rows, strict=False)
+    common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+    shared = min(common, min(map(len, rows)) - keep)
+    return shared if shared >= _LEAST_SHARED else 0
+
+
+def _log_softmax(logits: Any) -> FloatArray:
+    """Logarithms of the probabilities in the last axis, in double precision."""
+    logs: FloatArray = logits.double().log_softmax(dim=-1).cpu().numpy()
+    return logs
+
+
+def _vocabulary(model: Any) -> int:
+    return int(model.get_output_embeddings().weight.shape[0])

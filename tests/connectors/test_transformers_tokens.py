@@ -1,0 +1,258 @@
+"""Token probabilities of tiny models, against plain forward passes and the generator's text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from transformers import (
+    AutoModelForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedTokenizerFast,
+    set_seed,
+)
+
+from connectors.models import transformers_tokens
+from connectors.models.transformers_generator import TransformersGenerator, prompt_tokens
+from connectors.models.transformers_tokens import (
+    TransformersTokens,
+    by_length,
+    continuation_tokens,
+    refusing_tokens,
+    stop_tokens,
+)
+from pipelines.signals.prompts import build_prompt
+from schemas.errors import ModelError
+from schemas.prompt import Prompt, Task
+from schemas.tokens import ContinuationQuery, NextTokenQuery
+from tests import tiny_causal_lm
+
+TOWNS = ["Bern", "Oslo", "Lima", "Kyiv", "Rabat"]
+
+
+def windowed(directory: Path) -> Path:
+    """A model whose attention reaches 300 tokens back, less than any prompt is long."""
+    tiny_causal_lm.build(directory)
+    set_seed(3)
+    config = MistralConfig(
+        vocab_size=257,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=4096,
+        sliding_window=300,
+        initializer_range=0.6,
+        bos_token_id=256,
+        eos_token_id=256,
+    )
+    MistralForCausalLM(config).save_pretrained(directory)
+    return directory
+
+
+@pytest.fixture(scope="module", params=["completion", "chat", "windowed"])
+def directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp(request.param)
+    if request.param == "windowed":
+        return windowed(path)
+    return tiny_causal_lm.build(path, chat=request.param == "chat")
+
+
+@pytest.fixture
+def tokens(directory: Path) -> TransformersTokens:
+    return scorer(directory)
+
+
+def scorer(directory: Path, batch_size: int = 3, kept_positions: int = 65_536):
+    generator = TransformersGenerator(directory, batch_size=batch_size, device="cpu")
+    return TransformersTokens(generator, kept_positions)
+
+
+def prompts(towns: Sequence[str] = TOWNS) -> tuple[Prompt, ...]:
+    """Prompts of unlike length that begin alike."""
+    return tuple(
+        build_prompt(
+            Task.ATOMIC_ANSWER, "Where does Aldo live?", [f"In {town}." + " It rains." * (5 * i)]
+        )
+        for i, town in enumerate(towns)
+    )
+
+
+def plain_log_probs(directory: Path, tokens: TransformersTokens, ids: list[int]) -> np.ndarray:
+    """(len(ids), V) logarithms by one forward pass over one row, no cache, no padding."""
+    model = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True).eval()
+    with torch.inference_mode():
+        return model(torch.tensor([ids])).logits[0].double().log_softmax(-1).numpy()
+
+
+def ids_of(tokens: TransformersTokens, prompt: Prompt) -> list[int]:
+    return prompt_tokens(tokens.generator.loaded()[1], prompt)
+
+
+def test_rows_equal_plain_forward_passes(directory: Path, tokens: TransformersTokens) -> None:
+    (answer,) = tokens.next_tokens([NextTokenQuery(prompts())])
+    np.testing.assert_allclose(np.exp(answer.log_probs).sum(axis=1), 1.0)
+    for prompt, row in zip(prompts(), answer.log_probs, strict=True):
+        expected = plain_log_probs(directory, tokens, ids_of(tokens, prompt))[-1]
+        np.testing.assert_allclose(row, expected, atol=2e-4)
+
+
+def test_continuations_equal_plain_forward_passes(
+    directory: Path, tokens: TransformersTokens
+) -> None:
+    said = continuation_tokens(tokens.generator.loaded()[1], "Bern is")
+    (logs,) = tokens.log_probs([ContinuationQuery(prompts(), "Bern is")])
+    assert logs.shape == (len(TOWNS), len(said))
+    for prompt, row in zip(prompts(), logs, strict=True):
+        ids = ids_of(tokens, prompt)
+        every = plain_log_probs(directory, tokens, [*ids, *said])
+        expected = [every[len(ids) - 1 + i, token] for i, token in enumerate(said)]
+        np.testing.assert_allclose(row, expected, atol=2e-4)
+
+
+def test_following_the_best_token_gives_what_the_generator_writes(
+    tokens: TransformersTokens,
+) -> None:
+    asked = prompts()
+    for prompt, completion in zip(asked, tokens.generator.complete(asked), strict=True):
+        prefix: tuple[int, ...] = ()
+        while True:
+            (answer,) = tokens.next_tokens([NextTokenQuery((prompt,), prefix)])
+            best = int(answer.log_probs[0].argmax())
+            if len(prefix) == prompt.max_tokens or best in answer.stops:
+                break
+            prefix = (*prefix, best)
+        assert answer.text == completion.text
+
+
+def replies(tokens: TransformersTokens, steps: int = 5) -> list[np.ndarray]:
+    """Distributions along one reply to all prompts, and along another in turn with it."""
+    found: list[np.ndarray] = []
+    first, second = prompts(), prompts(TOWNS[:2])
+    for step in range(steps):
+        queries = [
+            NextTokenQuery(first, tuple(range(40, 40 + step))),
+            NextTokenQuery(second, tuple(range(70, 70 + step))),
+        ]
+        found += [answer.log_probs for answer in tokens.next_tokens(queries)]
+    return found
+
+
+def test_kept_attention_changes_nothing_but_the_time(directory: Path) -> None:
+    kept, fresh = replies(scorer(directory)), replies(scorer(directory, kept_positions=0))
+    for one, other in zip(kept, fresh, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-4)
+
+
+def test_only_the_new_token_is_read(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[int, int]] = []
+    forward = transformers_tokens._forward
+
+    def counting(model, ids, *rest, **options):
+        read.append(tuple(ids.shape))
+        return forward(model, ids, *rest, **options)
+
+    monkeypatch.setattr(transformers_tokens, "_forward", counting)
+    tokens = scorer(directory, batch_size=8)
+    tokens.next_tokens([NextTokenQuery(prompts(), (65,))])
+    read.clear()
+    tokens.next_tokens([NextTokenQuery(prompts(), (65, 66))])
+    assert read == [(len(TOWNS), 1)]
+    read.clear()
+    tokens.next_tokens([NextTokenQuery(prompts(), (65, 67))])  # another reply
+    assert read[-1][1] > 1
+
+
+def test_neither_batch_size_nor_order_matter(directory: Path) -> None:
+    alone, together = scorer(directory, batch_size=1), scorer(directory, batch_size=8)
+    (backward,) = together.next_tokens([NextTokenQuery(prompts()[::-1], (65,))])
+    (forward,) = alone.next_tokens([NextTokenQuery(prompts(), (65,))])
+    np.testing.assert_allclose(forward.log_probs, backward.log_probs[::-1], atol=2e-4)
+    (backward,) = together.log_probs([ContinuationQuery(prompts()[::-1], "Bern")])
+    (forward,) = alone.log_probs([ContinuationQuery(prompts(), "Bern")])
+    np.testing.assert_allclose(forward, backward[::-1], atol=2e-4)
+
+
+def test_nothing_asked(tokens: TransformersTokens) -> None:
+    assert tokens.next_tokens([]) == []
+    assert tokens.log_probs([]) == []
+    (answer,) = tokens.next_tokens([NextTokenQuery(())])
+    assert answer.log_probs.shape == (0, 257)
+    assert tokens.log_probs([ContinuationQuery((), "x")])[0].shape == (0, 1 + tokens_before(tokens))
+
+
+def tokens_before(tokens: TransformersTokens) -> int:
+    """A completion's reply begins with a space, a chat's does not."""
+    return 0 if tokens.generator.loaded()[1].chat_template else 1
+
+
+def test_the_model_is_the_generators(tokens: TransformersTokens) -> None:
+    tokens.next_tokens([NextTokenQuery(prompts()[:1])])
+    same = TransformersGenerator(tokens.generator.model_path, batch_size=3, device="cpu")
+    assert same.loaded()[0] is tokens.generator.loaded()[0]
+    assert tokens.model_id == same.model_id
+
+
+def test_stops_and_refusals(tokens: TransformersTokens) -> None:
+    model, tokenizer = tokens.generator.loaded()
+    assert stop_tokens(model, tokenizer) == {256}
+    assert [tokenizer.decode([t]) for t in sorted(refusing_tokens(tokenizer))] == ["I", "\n"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n"])
+def test_an_empty_continuation_is_an_error(tokens: TransformersTokens, text: str) -> None:
+    with pytest.raises(ModelError, match="without a token"):
+        tokens.log_probs([ContinuationQuery(prompts(), text)])
+
+
+def test_what_does_not_fit_the_model_is_an_error(tmp_path: Path) -> None:
+    tokens = scorer(tiny_causal_lm.build(tmp_path, positions=64))
+    with pytest.raises(ModelError, match="64 positions"):
+        tokens.next_tokens([NextTokenQuery(prompts())])
+    with pytest.raises(ModelError, match="64 positions"):
+        tokens.log_probs([ContinuationQuery(prompts(), "Bern")])
+    with pytest.raises(ModelError):
+        scorer(tmp_path / "none").next_tokens([NextTokenQuery(prompts())])
+
+
+class TestOngoing:
+    def test_a_full_store_keeps_what_it_has(self) -> None:
+        store = transformers_tokens._Ongoing()
+        reads = [transformers_tokens._Read(None, torch.ones(2, 5)) for _ in range(3)]
+        store.begin_call()
+        for key, read in zip("abc", reads, strict=True):
+            store.keep(key, read, 20)
+        assert [store.take(key) for key in "abc"] == [reads[0], reads[1], None]
+        assert store.take("a") is None
+
+    def test_what_nobody_goes_on_with_is_forgotten(self) -> None:
+        store = transformers_tokens._Ongoing()
+        store.begin_call()
+        store.keep("a", transformers_tokens._Read(None, torch.ones(1, 1)), 20)
+        for _ in range(transformers_tokens._STALE):
+            store.begin_call()
+        assert store.take("a") is None
+
+
+def test_rows_of_like_length_go_together() -> None:
+    rows = [[0] * n for n in (3, 9, 1, 7)]
+    assert list(by_length(rows, 2)) == [[1, 3], [0, 2]]
+    assert list(by_length([], 2)) == []
+
+
+def test_a_tokenizer_that_adds_spaces_adds_no_second_one() -> None:
+    vocabulary = {t: i for i, t in enumerate(["▁:", "▁Bern", "▁", "<end>"])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<end>"))
+    prepend, replace = normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")
+    tokenizer.normalizer = normalizers.Sequence([prepend, replace])
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>")
+    assert fast(" Bern")["input_ids"] == [2, 1]
+    assert continuation_tokens(fast, "Bern") == [1]
