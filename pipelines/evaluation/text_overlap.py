@@ -1,13 +1,12 @@
 """How much of a right answer's wording a response has: exact match, token F1, ROUGE-L F1.
 
-All in [0, 1], after normalisation, and the best over the right answers.
+All in [0, 1], the best over the right answers. The first two compare normalised texts.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 
-from rapidfuzz.distance import LCSseq
-
+from defenses.kernels.rouge import rouge_l
 from schemas.answer_text import normalised
 
 
@@ -30,12 +29,12 @@ def token_f1(text: str, answers: Iterable[str]) -> float:
 
 
 def rouge_l_f1(text: str, answers: Iterable[str]) -> float:
-    """ROUGE-L: the same over the longest common subsequence of words (C.-Y. Lin, 2004).
+    """ROUGE-L: F1 of the longest common subsequence of stemmed words (C.-Y. Lin, 2004).
 
     >>> rouge_l_f1("police killed the gunman", ["the gunman police killed"])
     0.5
     """
-    return max((_sequence_f1(_words(text), _words(answer)) for answer in answers), default=0.0)
+    return float(rouge_l([text, *answers])[0].max())
 
 
 def _words(text: str) -> list[str]:
@@ -43,14 +42,6 @@ def _words(text: str) -> list[str]:
 
 
 def _bag_f1(ours: list[str], theirs: list[str]) -> float:
-    common = (Counter(ours) & Counter(theirs)).total()
-    return _f1(common, len(ours), len(theirs))
-
-
-def _sequence_f1(ours: list[str], theirs: list[str]) -> float:
-    return _f1(LCSseq.similarity(ours, theirs), len(ours), len(theirs))
-
-
-def _f1(common: int, ours: int, theirs: int) -> float:
     """2PR / (P + R) with P = common / ours and R = common / theirs; 0 without a common word."""
-    return 2 * common / (ours + theirs) if common else 0.0
+    common = (Counter(ours) & Counter(theirs)).total()
+    return 2 * common / (len(ours) + len(theirs)) if common else 0.0
