@@ -61,7 +61,14 @@ class Request:
         """The questions that are asked, each snapshot cut to its first k documents."""
         histories = self.dataset.histories[: self.limit]
         cut = tuple(truncated(history, self.k) for history in histories)
-        return Plan(cut, self.conditions, self.contenders, self.k, self.seed)
+        return Plan(
+            histories=cut,
+            corpus=self.dataset.histories,
+            conditions=self.conditions,
+            contenders=self.contenders,
+            k=self.k,
+            seed=self.seed,
+        )
 
 
 def truncated(history: History, k: int) -> History:
@@ -126,6 +133,11 @@ class Experiment:
         """Answer what is missing; the record tells the seconds even of a run that was stopped."""
         started = perf_counter()
         write_record(self.out, self.record)
+        statistics = dict(self.record.statistics)
+        if self.runner.exposures:
+            found = {name: asdict(scores) for name, scores in self.runner.exposures.items()}
+            statistics["exposure"] = statistics.get("exposure", {}) | found
+        self.record = replace(self.record, statistics=statistics)
         try:
             self.runner.run()
         finally:

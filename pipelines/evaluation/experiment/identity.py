@@ -79,6 +79,7 @@ def continued(earlier: ExperimentRecord, now: ExperimentRecord) -> ExperimentRec
         conditions=tuple(dict.fromkeys((*earlier.conditions, *now.conditions))),
         contenders=tuple(dict.fromkeys((*earlier.contenders, *now.contenders))),
         prompts=earlier.prompts,
+        statistics=earlier.statistics | now.statistics,
         notes=tuple(dict.fromkeys((*earlier.notes, *now.notes))),
         seconds=earlier.seconds,
     )

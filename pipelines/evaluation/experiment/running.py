@@ -16,7 +16,9 @@ from sqlalchemy import Engine
 
 from defenses.protocol import Signal
 from defenses.registry import build_defense
-from pipelines.evaluation.attacks.conditions import attacked
+from pipelines.evaluation.attacks.conditions import Planted, attacked
+from pipelines.evaluation.attacks.places import surface_of
+from pipelines.evaluation.attacks.protocol import Surface
 from pipelines.evaluation.experiment.cells import Cell
 from pipelines.evaluation.experiment.contenders import needs_of
 from pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
@@ -38,6 +40,7 @@ from pipelines.evaluation.experiment.row_files import (
     read_rows,
 )
 from pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
+from pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from schemas.snapshot import SearchSnapshot
@@ -50,18 +53,17 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared on what. Histories are one per question, cut to the first `k` documents."""
+    """What is compared on what. Histories are one per question, cut to the first `k` documents.
+
+    `corpus` are all histories of the data set, uncut: what an attack on a corpus searches.
+    """
 
     histories: tuple[History, ...]
+    corpus: tuple[History, ...]
     conditions: tuple[Condition, ...]
     contenders: tuple[Contender, ...]
     k: int
     seed: int
-
-    @property
-    def in_time(self) -> bool:
-        """Whether some question is asked more than once."""
-        return any(len(history) > 1 for history in self.histories)
 
 
 @dataclass
@@ -79,6 +81,7 @@ class Runner:
         self.rows: dict[Key, Row] = read_rows(self.out)
         self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
 
+        self.exposures: dict[str, ExposureScores] = {}
         attacked = [(c, self.attacked(c)) for c in self.plan.conditions]
         self.work: list[Work] = [
             (condition, histories, pending)
@@ -99,20 +102,26 @@ class Runner:
 
     def attacked(self, condition: Condition) -> tuple[History, ...]:
         """The histories under a condition; questions that cannot be attacked are noted."""
+        plan = self.plan
+        searched = surface_of(condition) is Surface.CORPUS
         outcome = attacked(
             condition,
-            self.plan.histories,
-            k=self.plan.k,
-            seed=self.plan.seed,
+            plan.corpus if searched else plan.histories,
+            k=plan.k,
+            seed=plan.seed,
             embedder=self.models.embedder,
         )
-        if outcome.skipped:
-            first = outcome.skipped[0]
+        asked = {history[0].query.id for history in plan.histories}
+        skipped = [question for question in outcome.skipped if question.query_id in asked]
+        if skipped:
             self.progress.notes.append(
-                f"{condition.name} leaves out {len(outcome.skipped)} questions that cannot be "
-                f"attacked, the first ({first.query_id}): {first.reason}"
+                f"{condition.name} leaves out {len(skipped)} questions that cannot be attacked, "
+                f"the first ({skipped[0].query_id}): {skipped[0].reason}"
             )
-        return outcome.histories
+        if searched:
+            planted = [record for record in outcome.planted if record.query_id in asked]
+            self.exposures[condition.name] = exposure_of(planted, plan.k)
+        return tuple(history for history in outcome.histories if history[0].query.id in asked)
 
     def pending(self, condition: Condition, histories: Sequence[History]) -> Pending:
         """Contenders with something left to answer, with the numbers of those histories."""
@@ -245,6 +254,11 @@ class Runner:
                 self.rows[key] = row
                 fresh.append(row)
         self.row_file.append(fresh)
+
+
+def exposure_of(planted: Iterable[Planted], k: int) -> ExposureScores:
+    """How much of what was added to the corpus was retrieved, a step of a question as one case."""
+    return score_exposure(Exposure(len(record.ranks), record.count, k) for record in planted)
 
 
 def wanted_by(pending: Pending) -> frozenset[int]:
