@@ -76,7 +76,9 @@ def parse_condition(text: str) -> Condition:
     return condition
 
 
-def product(attacks: Sequence[str], positions: Sequence[str]) -> tuple[Condition, ...]:
+def product(
+    attacks: Sequence[str], positions: Sequence[str], schedule: str = ""
+) -> tuple[Condition, ...]:
     """Conditions of a table: the clean one, then every attack at every position.
 
     A position is `1`, `9+10`, `top` or `random`. An attack that says its own place, such as
@@ -87,13 +89,14 @@ def product(attacks: Sequence[str], positions: Sequence[str]) -> tuple[Condition
     ['benign', 'pia@1', 'pia@10', 'poison@1', 'poison@10']
     """
     texts: list[str] = []
+    when = f":{schedule}" if schedule else ""
     for attack in attacks:
         if attack == BENIGN or "@" in attack:
             texts.append(attack)
         elif surface_of(attack) is Surface.CORPUS:
-            texts.append(f"{attack}@m{attack_named(attack).several}")
+            texts.append(f"{attack}@m{attack_named(attack).several}{when}")
         else:
-            texts += [f"{attack}@{position}" for position in positions]
+            texts += [f"{attack}@{position}{when}" for position in positions]
     made = [Condition(), *(parse_condition(text) for text in texts)]
     return one_surface(dict.fromkeys(made))
 
@@ -176,9 +179,9 @@ def attacked(
     if surface_of(condition) is Surface.CORPUS:
         if embedder is None:
             raise ConfigurationError(f"{condition.name} searches a corpus: it needs an embedder")
-        plant = partial(
-            _on_corpus, condition, k, RememberingEmbedder(embedder), _corpora(histories)
-        )
+        if not isinstance(embedder, RememberingEmbedder):
+            embedder = RememberingEmbedder(embedder)
+        plant = partial(_on_corpus, condition, k, embedder, _corpora(histories))
     done: list[tuple[SearchSnapshot, ...]] = []
     skipped: list[Skipped] = []
     planted: list[Planted] = []
@@ -221,7 +224,7 @@ def _steps(
         can_start = ready(aim)
         waited = waited or (count > 0 and not can_start)
         steps.append(_Step(snapshot, moment, count if can_start else 0, aim))
-    if waited and not any(step.count for step in steps):
+    if steps and waited and not any(step.count for step in steps):
         raise UnattackableError("its right answer never changes while it is observed")
     return steps
 
