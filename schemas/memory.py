@@ -27,6 +27,17 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
+class LastAnswer:
+    """What a defence adapted by a lightweight history keeps: its last answer, if it gave one.
+
+    `inner` is the state of the defence itself.
+    """
+
+    answer: str | None
+    inner: Belief | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Memory(Generic[StateT]):
     """A defence's state and how many snapshots have been folded into it."""
 

@@ -9,16 +9,22 @@ from typing import Any
 
 from schemas.codec.wire import compact_json
 from schemas.errors import InputError, ReasonClass
-from schemas.memory import Belief
+from schemas.memory import Belief, LastAnswer
 
 STATE_VERSION = 1
 
-State = Belief | None
+State = Belief | LastAnswer | None
 
 
 def encode_state(state: State) -> bytes:
-    """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state."""
+    """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state.
+
+    The last answer of a lightweight history is `"p"`, beside what it wraps.
+    """
     row: dict[str, object] = {"v": STATE_VERSION}
+    if isinstance(state, LastAnswer):
+        row["p"] = state.answer
+        state = state.inner
     if state is not None:
         row |= {"a": state.answer, "s": state.support, "f": state.conflict}
     return compact_json(row).encode("utf-8", "surrogatepass")
@@ -34,6 +40,15 @@ def decode_state(data: bytes) -> State:
         raise InputError(
             ReasonClass.UNKNOWN_SCHEMA, f"the stored state is not of version {STATE_VERSION}"
         )
+    if "p" not in row:
+        return _belief(row)
+    answer = row.pop("p")
+    if not isinstance(answer, str | None):
+        raise InputError(ReasonClass.WRONG_TYPE, "the stored last answer is not text")
+    return LastAnswer(answer, _belief(row))
+
+
+def _belief(row: dict[str, Any]) -> Belief | None:
     if not row:
         return None
     if row.keys() != {"a", "s", "f"} or not isinstance(row["a"], str):

@@ -467,6 +467,8 @@ def test_state_golden_and_size() -> None:
         b'{"v":1,"a":"x","s":1.5,"f":0.5}',
         b'{"v":1,"a":"x","s":"0.5","f":0.5}',
         b'{"v":1,"a":"x","s":true,"f":0.5}',
+        b'{"v":1,"p":1}',
+        b'{"v":1,"p":"x","a":"x"}',
     ],
 )
 def test_damaged_state_is_refused(row: bytes) -> None:
