@@ -17,9 +17,9 @@ from pipelines.evaluation.attacks.conditions import one_surface, parse_condition
 from pipelines.evaluation.attacks.places import surface_of
 from pipelines.evaluation.datasets import Dataset, load_dataset
 from pipelines.evaluation.experiment.contenders import (
-    adapted_to_time,
     parse_contenders,
     servable,
+    spread_over_time,
     swept,
     with_relations,
     without_repetition,
@@ -30,7 +30,7 @@ from pipelines.evaluation.experiment.experiment import (
     reference_among,
     start_over,
 )
-from pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
+from pipelines.evaluation.experiment.records import Condition, Contender
 from pipelines.evaluation.experiment.scoreboard import Scoreboard
 from pipelines.evaluation.experiment.scorers import NOISE, perturbation_of, scorer_settings
 from pipelines.settings import Profile, load_settings
@@ -64,7 +64,7 @@ def evaluate(
     ] = "",
     adaptations: Annotated[
         str, typer.Option(help="What static defences carry through a history.")
-    ] = "none",
+    ] = "none,cumulative,lightweight",
     k: Annotated[int, typer.Option("-k", min=1, help="Documents per question.")] = 10,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
     out: Annotated[Path, typer.Option(help="Directory for results.")] = Path("build/evaluate"),
@@ -154,20 +154,10 @@ def contenders_of(
     for sweep in sweeps:
         contenders += swept(sweep)
     if not data.static:
-        contenders = adapted_to_time(contenders, [adaptation(word) for word in adaptations])
+        contenders = spread_over_time(contenders, adaptations)
     if not contenders:
         raise ConfigurationError("no defence given")
     return tuple(without_repetition(contenders))
-
-
-def adaptation(word: str) -> Adaptation:
-    """Read an adaptation's name."""
-    try:
-        return Adaptation(word)
-    except ValueError:
-        raise ConfigurationError(
-            f"no adaptation {word!r}; there are {', '.join(Adaptation)}"
-        ) from None
 
 
 def conditions_of(

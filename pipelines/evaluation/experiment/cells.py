@@ -1,13 +1,12 @@
 """One contender under one condition: its answers to every history, step by step, in batches."""
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from defenses.protocol import Defense
+from defenses.temporal import Pool
 from pipelines.evaluation.experiment.counting import Ledger, Tally, counted
 from pipelines.evaluation.experiment.gathering import Gathered
 from pipelines.evaluation.experiment.perturbation import Perturbation
@@ -17,7 +16,6 @@ from pipelines.signals.ports import Models
 from schemas.codec import encode_state
 from schemas.errors import EvidenceError, ModelError
 from schemas.evidence import Evidence
-from schemas.memory import Belief
 from schemas.snapshot import Labels
 from schemas.verdict import Verdict
 
@@ -33,7 +31,6 @@ class Cell:
     condition: str
     defense: Defense[Any]
     models: Models
-    forgets: bool = False
     perturbation: Perturbation | None = None
 
     def rows(self, histories: Sequence[History], *, batch: int) -> Iterator[list[Row]]:
@@ -46,9 +43,6 @@ class Cell:
         for step in range(longest):
             present = iter([i for i, history in enumerate(histories) if len(history) > step])
             while chunk := list(islice(present, batch)):
-                if self.forgets:
-                    for i in chunk:
-                        states[i] = self.defense.initial_state()
                 items = [(histories[i][step], states[i]) for i in chunk]
                 answered = self.answers(items)
                 for i, (_, state) in zip(chunk, answered, strict=True):
@@ -120,7 +114,6 @@ def stored_bytes(state: Any) -> int:
     """What a state takes between two steps, as it would be stored; 0 for none."""
     if state is None:
         return 0
-    if isinstance(state, Belief):
-        return len(encode_state(state))
-    text = json.dumps(asdict(state), default=datetime.isoformat, ensure_ascii=False)
-    return len(text.encode("utf-8", "surrogatepass"))
+    if isinstance(state, Pool):
+        return state.bytes + stored_bytes(state.inner)
+    return len(encode_state(state))

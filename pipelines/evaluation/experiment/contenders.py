@@ -1,12 +1,14 @@
 """Contenders from what the command line says: defences, options, adaptations, variations.
 
-list    = spec { "," spec }
-spec    = defence [ ":" option { "," option } ] [ "+" adaptation ]
-option  = name "=" value             value as in TOML; a bare word is text
+The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vanilla+cumulative`:
 
-radar,radar:pair_scale=0.3,on_empty=abstain,vanilla+cumulative
+    list   = spec { "," spec }
+    spec   = defence [ ":" option { "," option } ] [ "+" how ]
+    option = name "=" value             value as in TOML; a bare word is text
+    how    = "none" | "lightweight" | "cumulative" [ "-" documents ]
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,13 +16,16 @@ from typing import Any, get_type_hints
 
 from defenses.protocol import Defense, Signal
 from defenses.registry import DEFENSES, build_defense
+from defenses.temporal import adapt
 from pipelines.evaluation.experiment.records import Adaptation, Contender
 from pipelines.signals.ports import Models
 from pipelines.signals.token_probabilities import check_needs
 from schemas.errors import ConfigurationError
 
 ALL = "all"
-NOISE = "noise="
+_HOW = re.compile(
+    r"(?P<name>own|none|lightweight|cumulative)(?:(?<=cumulative)-(?P<pool>[1-9]\d*))?"
+)
 
 
 def parse_contenders(text: str) -> list[Contender]:
@@ -54,15 +59,27 @@ def split_specs(text: str) -> list[str]:
 
 def parse_contender(spec: str) -> Contender:
     """Read one spec. Raises ConfigurationError."""
-    body, plus, last = spec.rpartition("+")
-    adaptation = Adaptation.OWN
-    if plus and last in list(Adaptation):
-        adaptation = Adaptation(last)
-    else:
-        body = spec
-    name, _, rest = body.partition(":")
+    body, plus, how = spec.rpartition("+")
+    known = _HOW.fullmatch(how) if plus else None
+    name, _, rest = (body if known else spec).partition(":")
     options = tuple(option(part) for part in rest.split(",") if part)
-    return checked(Contender(named(name, options, adaptation), name, options, adaptation))
+    contender = renamed(Contender("", name, options))
+    return over_time(contender, how) if known else contender
+
+
+def over_time(contender: Contender, how: str) -> Contender:
+    """The contender with an adaptation to time such as `none` or `cumulative-20`.
+
+    Raises ConfigurationError for another.
+    """
+    match = _HOW.fullmatch(how)
+    if match is None:
+        raise ConfigurationError(
+            f"no adaptation {how!r}; there are none, lightweight, cumulative and cumulative-20"
+        )
+    pool = int(match["pool"]) if match["pool"] else None
+    adaptation = Adaptation(match["name"])
+    return renamed(replace(contender, adaptation=adaptation, pool=pool))
 
 
 def option(text: str) -> tuple[str, Any]:
@@ -73,30 +90,32 @@ def option(text: str) -> tuple[str, Any]:
     return name, scalar(value)
 
 
-def scalar(text: str) -> Any:
-    """A TOML value, or the text itself where it is none.
+def scalar(text: str) -> bool | int | float | str:
+    """A TOML boolean, number or string, or the text itself where it is none.
 
     >>> scalar("0.3"), scalar("true"), scalar("abstain")
     (0.3, True, 'abstain')
     """
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    return value if isinstance(value, bool | int | float | str) else text
 
 
-def named(
-    defense: str,
-    options: Iterable[tuple[str, Any]],
-    adaptation: Adaptation = Adaptation.OWN,
-    relations: str = "",
-) -> str:
-    """The heading of a contender: its spec, with another relation scorer in brackets."""
-    settings = ",".join(f"{name}={plain(value)}" for name, value in options)
-    name = f"{defense}:{settings}" if settings else defense
-    if adaptation is not Adaptation.OWN:
-        name += f"+{adaptation}"
-    return f"{name}[{relations}]" if relations else name
+def renamed(contender: Contender) -> Contender:
+    """The contender under its heading: its spec, with another relation scorer in brackets.
+
+    A defence without a memory of its own is the same with and without adaptation `none`.
+    """
+    settings = ",".join(f"{name}={plain(value)}" for name, value in contender.options)
+    name = f"{contender.defense}:{settings}" if settings else contender.defense
+    same = (Adaptation.OWN,) if remembers(contender) else (Adaptation.OWN, Adaptation.NONE)
+    if contender.adaptation not in same:
+        name += f"+{contender.adaptation}"
+        name += f"-{contender.pool}" if contender.pool else ""
+    name += f"[{contender.relations}]" if contender.relations else ""
+    return replace(contender, name=name)
 
 
 def plain(value: Any) -> str:
@@ -104,44 +123,37 @@ def plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def checked(contender: Contender) -> Contender:
-    """The contender, if its defence can be made. Raises ConfigurationError."""
-    build_defense(contender.defense, dict(contender.options))
-    return contender
+def built(contender: Contender) -> Defense[Any]:
+    """The defence with its options, before any adaptation. Raises ConfigurationError."""
+    return build_defense(contender.defense, dict(contender.options))
+
+
+def adapted(contender: Contender) -> Defense[Any]:
+    """The defence as it meets a history."""
+    return adapt(built(contender), contender.adaptation, context=contender.pool)
 
 
 def remembers(contender: Contender) -> bool:
     """Whether the defence carries a state of its own from step to step."""
-    defense = build_defense(contender.defense, dict(contender.options))
-    return get_type_hints(type(defense).initial_state).get("return") is not type(None)
-
-
-def relates(contender: Contender) -> bool:
-    """Whether the defence reads relations between answers."""
-    return Signal.RELATIONS in needs_of(contender)
+    state = get_type_hints(type(built(contender)).initial_state).get("return")
+    return state is not type(None)
 
 
 def needs_of(contender: Contender) -> frozenset[Signal]:
     """The signals the defence is given."""
-    defense: Defense[Any] = build_defense(contender.defense, dict(contender.options))
-    return defense.needs
+    return built(contender).needs
 
 
-def adapted_to_time(
-    contenders: Iterable[Contender], adaptations: Sequence[Adaptation]
-) -> list[Contender]:
-    """For histories: a static defence runs once per adaptation; one with a memory of its own
-    runs with that, and alone (`none`) only where its spec says so.
+def spread_over_time(contenders: Iterable[Contender], ways: Sequence[str]) -> list[Contender]:
+    """For histories: a static defence runs once per way to adapt it; one with a memory of its own
+    runs with that, and otherwise only where its spec says so.
     """
     spread: list[Contender] = []
     for contender in contenders:
         if contender.adaptation is not Adaptation.OWN or remembers(contender):
             spread.append(contender)
-            continue
-        for adaptation in adaptations:
-            shown = Adaptation.OWN if adaptation is Adaptation.NONE else adaptation
-            name = named(contender.defense, contender.options, shown, contender.relations)
-            spread.append(replace(contender, name=name, adaptation=adaptation))
+        else:
+            spread += [over_time(contender, way) for way in ways]
     return without_repetition(spread)
 
 
@@ -162,16 +174,16 @@ def swept(text: str) -> list[Contender]:
     contenders = []
     for value in values.split(","):
         options = (option(f"{name}={value}"),)
-        contenders.append(checked(Contender(named(defense, options), defense, options)))
+        contenders.append(renamed(Contender("", defense, options)))
     return contenders
 
 
 def with_relations(contenders: Iterable[Contender], relations: Sequence[str]) -> list[Contender]:
     """Copies of the contenders that read relations, one per other scorer or perturbation."""
     return [
-        replace(c, name=named(c.defense, c.options, c.adaptation, scorer), relations=scorer)
-        for c in contenders
-        if relates(c)
+        renamed(replace(contender, relations=scorer))
+        for contender in contenders
+        if Signal.RELATIONS in needs_of(contender)
         for scorer in relations
     ]
 
@@ -187,7 +199,7 @@ def servable(
     kept, notes = [], []
     for contender in contenders:
         try:
-            check_needs(build_defense(contender.defense, dict(contender.options)), models)
+            check_needs(built(contender), models)
         except ConfigurationError as error:
             if contender.name in named_ones or contender.options:
                 raise

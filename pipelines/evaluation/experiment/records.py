@@ -57,7 +57,7 @@ class Contender:
     """One defence as it is compared. `name` is its heading in every table, unique in a run.
 
     `relations` names another relation scorer than the run's, or a perturbation of it; empty for
-    the run's own.
+    the run's own. `pool` is how many documents a cumulative snapshot shows; None for all.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Contender:
     options: tuple[tuple[str, Any], ...] = ()
     adaptation: Adaptation = Adaptation.OWN
     relations: str = ""
+    pool: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

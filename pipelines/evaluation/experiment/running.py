@@ -15,17 +15,15 @@ from typing import TypeVar
 from sqlalchemy import Engine
 
 from defenses.protocol import Signal
-from defenses.registry import build_defense
 from pipelines.evaluation.attacks.conditions import Planted, attacked
 from pipelines.evaluation.attacks.places import surface_of
 from pipelines.evaluation.attacks.protocol import Surface
 from pipelines.evaluation.experiment.cells import Cell
-from pipelines.evaluation.experiment.contenders import needs_of
+from pipelines.evaluation.experiment.contenders import adapted, needs_of
 from pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
 from pipelines.evaluation.experiment.perturbation import PerturbedRelations
 from pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
 from pipelines.evaluation.experiment.records import (
-    Adaptation,
     Condition,
     Contender,
     EvidenceRow,
@@ -238,9 +236,8 @@ class Runner:
         return Cell(
             contender=contender.name,
             condition=condition.name,
-            defense=build_defense(contender.defense, dict(contender.options)),
+            defense=adapted(contender),
             models=models,
-            forgets=contender.adaptation is Adaptation.NONE,
             perturbation=perturbation,
         )
 
