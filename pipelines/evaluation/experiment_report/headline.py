@@ -1,0 +1,157 @@
+"""Which defence to run on this data, in words that claim no more than the intervals allow."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
+from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
+from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking
+from pipelines.evaluation.report.safe_text import shorten
+
+NAMED = 5  # contenders in one sentence
+FEW_QUESTIONS = 30
+NAME_CHARACTERS = 60
+ROUNDED = 0.005  # below this a difference is 0 points
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One sentence to remember and the sentences that qualify it, all plain text."""
+
+    verdict: str
+    sentences: tuple[str, ...]
+
+
+def headline(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking) -> Headline:
+    """Words for the top of the page."""
+    best = ranking.best
+    if best is None:
+        return Headline(
+            "No contender can be recommended.",
+            ("No contender gave scored answers to at least four in five questions.",),
+        )
+    tied = [one for one in ranking.contenders if one.eligible and one.tied]
+    sentences = (
+        _what_it_does(best, ranking),
+        *_what_ties_mean(best, tied, scoreboard),
+        *_without_attack(best, record, scoreboard),
+        *_cautions(record, scoreboard, ranking),
+    )
+    return Headline(_verdict(best, tied, ranking), sentences)
+
+
+def _verdict(best: Pooled, tied: Sequence[Pooled], ranking: Ranking) -> str:
+    quality = "trade-off between accuracy and attack success" if ranking.attacked else "accuracy"
+    name = _name(best.contender)
+    if len(ranking.contenders) == 1:
+        return f"{name} ran alone: there is nothing to compare it with."
+    if not tied:
+        return f"Run {name}: it has the best {quality}, ahead of every other by more than chance."
+    others = _listed([one.contender for one in tied])
+    rivals = sum(one.eligible for one in ranking.contenders) - 1
+    if len(tied) == rivals:
+        return f"{name} has the best {quality}, but these data tell it apart from no other."
+    return f"{name} has the best {quality}; these data do not tell it apart from {others}."
+
+
+def _what_it_does(best: Pooled, ranking: Ranking) -> str:
+    if not ranking.attacked:
+        return f"It is right in {_rate(best.accuracy)} of its answers."
+    said = (
+        f"Under attack, {_name(best.contender)} is right in {_rate(best.accuracy)} of its answers "
+        f"and states what the attacker wants in {_rate(best.attack_success)}"
+    )
+    plain = next((one for one in ranking.contenders if one.contender == "vanilla"), None)
+    if plain is None or plain is best or plain.accuracy.value is None:
+        return f"{said}."
+    success = f" and {_rate(plain.attack_success)}" if plain.attack_success.trials else ""
+    return f"{said}; without a defence it is {_rate(plain.accuracy)}{success}."
+
+
+def _what_ties_mean(best: Pooled, tied: Sequence[Pooled], scoreboard: Scoreboard) -> Iterator[str]:
+    if not tied:
+        return
+    most = max(one.behind_best[1] for one in tied if one.behind_best)
+    yield (
+        "Not told apart means that the 95 % interval of the difference in accuracy minus attack "
+        "success, over the same answers, does not lie above zero"
+        + (f"; it reaches up to {100 * most:.0f} points." if most >= ROUNDED else ".")
+    )
+    calls = {one.contender: _calls(one.contender, scoreboard) for one in [best, *tied]}
+    cheapest = min(calls, key=lambda name: calls[name])
+    if calls[cheapest] < 0.95 * calls[best.contender]:
+        yield (
+            f"Of these, {_name(cheapest)} costs least: {calls[cheapest]:.1f} model calls an answer "
+            f"against {calls[best.contender]:.1f}."
+        )
+
+
+def _calls(contender: str, scoreboard: Scoreboard) -> float:
+    cells = [cell for cell in scoreboard.cells if cell.contender == contender and cell.answers]
+    answers = sum(cell.answers for cell in cells)
+    return sum(cell.cost.calls * cell.answers for cell in cells) / answers if answers else 0.0
+
+
+def _without_attack(
+    best: Pooled, record: ExperimentRecord, scoreboard: Scoreboard
+) -> Iterator[str]:
+    benign = next((c.name for c in record.conditions if c.attack == BENIGN), None)
+    if benign is None or all(c.attack == BENIGN for c in record.conditions):
+        return
+    cells = [c for c in scoreboard.cells if c.condition == benign and c.accuracy.value is not None]
+    own = next((cell for cell in cells if cell.contender == best.contender), None)
+    if own is None:
+        return
+    said = f"Without an attack it is right in {_rate(own.accuracy)}"
+    most = max(cells, key=_accuracy)
+    if _accuracy(most) - _accuracy(own) < ROUNDED:
+        yield f"{said}, and no other contender in more."
+    else:
+        yield f"{said}; the most accurate is {_name(most.contender)} with {_rate(most.accuracy)}."
+
+
+def _accuracy(cell: Cell) -> float:
+    return cell.accuracy.value or 0.0
+
+
+def _cautions(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking) -> Iterator[str]:
+    errors = sum(cell.errors for cell in scoreboard.cells)
+    if errors:
+        total = errors + sum(cell.answers for cell in scoreboard.cells)
+        yield f"{errors} of {total} answers failed; they are shown, and scored nowhere."
+    barred = [one.contender for one in ranking.contenders if not one.eligible]
+    if barred:
+        yield f"Too few scored answers to judge {_listed(barred)}."
+    if record.questions < FEW_QUESTIONS:
+        yield (
+            f"With {record.questions} questions only large differences can be seen; this run is a "
+            "trial, not a measurement."
+        )
+    if len(ranking.contenders) > 1:
+        yield (
+            "The best of several was chosen on the questions it is measured on, so expect it to "
+            "do a little worse on new ones."
+        )
+
+
+def _rate(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "an unknown share"
+    low, high = 100 * estimate.low, 100 * estimate.high
+    return f"{100 * estimate.value:.0f} % ({low:.0f} to {high:.0f})"
+
+
+def _name(contender: str) -> str:
+    return shorten(contender, NAME_CHARACTERS)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in words, at most `NAMED` of them.
+
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    shown = [_name(name) for name in names[:NAMED]]
+    if len(names) > NAMED:
+        return f"{', '.join(shown)} and {len(names) - NAMED} others"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1] if shown else ""]))

@@ -1,0 +1,38 @@
+"""Data inside a page that is data only: JSON that no parser of HTML can take for markup."""
+
+import json
+from functools import partial
+from typing import Any
+from xml.etree import ElementTree
+
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
+Tree = list[Any]  # [name, attributes, child, ...]; a child is a Tree or a text
+
+_compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+
+
+def island(value: Any) -> Markup:
+    r"""JSON for a `<script type="application/json">`: `<`, `>`, `&` and `'` are escaped in it.
+
+    Hidden characters must have been made visible before.
+
+    >>> str(island(["</script>"]))
+    '["\\u003c/script\\u003e"]'
+    """
+    return htmlsafe_json_dumps(value, dumps=_compact)
+
+
+def tree(drawing: Markup) -> Tree:
+    """A drawing of ours as nested lists, from which the page makes elements one by one."""
+    return _tree(ElementTree.fromstring(str(drawing)))
+
+
+def _tree(node: ElementTree.Element) -> Tree:
+    inner: Tree = [node.text] if node.text else []
+    for child in node:
+        inner.append(_tree(child))
+        if child.tail:
+            inner.append(child.tail)
+    return [node.tag, dict(node.attrib), *inner]

@@ -1,0 +1,105 @@
+"""The tables of an experiment as one Markdown file, for papers and notes."""
+
+import re
+
+from pipelines.evaluation.experiment.records import ExperimentRecord
+from pipelines.evaluation.experiment.table import Table, TableCell, TableRow, markdown
+from pipelines.evaluation.experiment.tables import tables_of
+from pipelines.evaluation.experiment_report.definitions import DEFINITIONS
+from pipelines.evaluation.experiment_report.view import ExperimentView
+from pipelines.evaluation.report.safe_text import shorten, visible, without_secrets
+
+LINE_CHARACTERS = 1_000
+SIGNIFICANT_DIGITS = 4
+
+
+def markdown_tables(view: ExperimentView) -> str:
+    """The whole file."""
+    record = view.record
+    parts = [
+        f"# {plain(record.dataset)}: defences under attack",
+        " ".join(map(plain, (view.headline.verdict, *view.headline.sentences))),
+        *(markdown(_visible(table)).strip() for table in tables_of(view.scoreboard)),
+        markdown(data_table(record)).strip(),
+        "### Definitions",
+        "\n".join(f"- **{term}**: {meaning}" for term, meaning in DEFINITIONS),
+        "### Provenance",
+        f"{plain(provenance(record))}\n\n{fenced(record.command)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def data_table(record: ExperimentRecord) -> Table:
+    """What the experiment asked about."""
+    facts: dict[str, object] = {
+        "data set": record.dataset,
+        "digest": record.dataset_digest,
+        "questions": record.questions,
+        "snapshots": record.snapshots,
+        "documents of a snapshot, at most": record.k,
+        **without_secrets(record.statistics),
+    }
+    rows = [TableRow(_line(name), (TableCell(_line(value)),)) for name, value in _flat(facts)]
+    return Table("data", "Data", "quantity", ("value",), tuple(rows))
+
+
+def _flat(facts: dict[str, object], above: str = "") -> list[tuple[str, object]]:
+    """Nested facts as one list, with dotted names."""
+    found: list[tuple[str, object]] = []
+    for name, value in facts.items():
+        path = f"{above}{str(name).replace('_', ' ')}"
+        if isinstance(value, dict):
+            found += _flat(value, f"{path}: ")
+        else:
+            found.append((path, value))
+    return found
+
+
+def provenance(record: ExperimentRecord) -> str:
+    """One line: which code, models and seed, and for how long."""
+    facts = [
+        f"revision {record.revision}",
+        *(f"{role} {model}" for role, model in record.models.items()),
+        f"seed {record.seed}",
+        f"attacks on the {record.surface}",
+        f"{record.seconds:.0f} s",
+    ]
+    return "; ".join(facts) + "."
+
+
+def plain(value: str) -> str:
+    r"""One line of untrusted text that Markdown shows as it is.
+
+    >>> plain("a|b <i> `c`")
+    'a\\|b \\<i\\> \\`c\\`'
+    """
+    return re.sub(r"([\\`*_\[\]|#~<>])", r"\\\1", shorten(value, LINE_CHARACTERS))
+
+
+def fenced(value: str) -> str:
+    """A block of code that its content cannot end."""
+    shown = str(visible(value))
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{shown}\n{fence}"
+
+
+def _visible(table: Table) -> Table:
+    """The table with hidden characters of names and errors shown."""
+    rows = [
+        TableRow(
+            _line(row.heading),
+            tuple(TableCell(_line(c.text), _line(c.detail), c.value) for c in row.cells),
+            row.reference,
+        )
+        for row in table.rows
+    ]
+    columns = tuple(_line(column) for column in table.columns)
+    notes = tuple(_line(note) for note in table.notes)
+    return Table(table.key, _line(table.title), table.corner, columns, tuple(rows), notes)
+
+
+def _line(value: object) -> str:
+    if isinstance(value, float):
+        value = f"{value:.{SIGNIFICANT_DIGITS}g}"
+    return shorten(str(value), LINE_CHARACTERS)

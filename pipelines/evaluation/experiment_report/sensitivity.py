@@ -1,0 +1,114 @@
+"""Contenders that differ in one option only, as curves along that option's values."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from markupsafe import Markup
+
+from defenses.registry import DEFENSES
+from pipelines.evaluation.experiment.records import Contender
+from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
+from pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
+from pipelines.evaluation.experiment_report.panel_svg import Series
+
+RELATIONS = "relations"  # the axis of other relation scorers and of perturbed ones
+OWN = "as is"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Contenders along one option, in the order of its values."""
+
+    defense: str
+    option: str
+    contenders: tuple[Contender, ...]
+    values: tuple[str, ...]
+
+
+def sweeps(contenders: Sequence[Contender]) -> list[Sweep]:
+    """Every option that at least two otherwise equal contenders differ in."""
+    axes = dict.fromkeys(
+        [(c.defense, name) for c in contenders for name, _ in c.options]
+        + [(c.defense, RELATIONS) for c in contenders if c.relations]
+    )
+    return [sweep for defense, option in axes for sweep in _along(contenders, defense, option)]
+
+
+def _along(contenders: Sequence[Contender], defense: str, option: str) -> Iterator[Sweep]:
+    groups: dict[object, list[tuple[Any, Contender]]] = {}
+    for contender in contenders:
+        if contender.defense != defense:
+            continue
+        others = tuple(sorted((n, str(v)) for n, v in contender.options if n != option))
+        relations = "" if option == RELATIONS else contender.relations
+        group = groups.setdefault((others, contender.adaptation, relations), [])
+        value = _value(contender, option)
+        if value is not None and value not in [held for held, _ in group]:
+            group.append((value, contender))
+    for members in groups.values():
+        if len(members) > 1:
+            if all(isinstance(value, int | float) for value, _ in members):
+                members.sort(key=lambda member: float(member[0]))
+            yield Sweep(
+                defense,
+                option,
+                tuple(contender for _, contender in members),
+                tuple(_shown(value) for value, _ in members),
+            )
+
+
+def _value(contender: Contender, option: str) -> Any:
+    """The option's value; its default where the contender does not name it, None if unknown."""
+    if option == RELATIONS:
+        return _noise(contender.relations)
+    if option in dict(contender.options):
+        return dict(contender.options)[option]
+    defense = DEFENSES.get(contender.defense)
+    for field in fields(defense) if defense else ():  # type: ignore[arg-type]
+        if field.name == option and field.default is not MISSING:
+            return field.default
+    return None
+
+
+def _noise(relations: str) -> float | str:
+    name, equals, rate = relations.partition("=")
+    if name == "noise" and equals:
+        return float(rate)
+    return relations or 0.0
+
+
+def _shown(value: Any) -> str:
+    return (
+        f"{value:g}"
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else (str(value).lower() if isinstance(value, bool) else str(value))
+    )
+
+
+def sweep_plots(sweep: Sweep, scoreboard: Scoreboard) -> list[Markup]:
+    """Accuracy and attack success along the option, one line per condition."""
+    plots = []
+    for title, quantity in (("accuracy", "accuracy"), ("attack success", "attack_success")):
+        lines = [
+            Curve(Series(condition, number), tuple(_spots(sweep, condition, quantity, scoreboard)))
+            for number, condition in enumerate(scoreboard.conditions)
+        ]
+        plots.append(
+            curves(
+                f"{sweep.defense}: {title}",
+                lines,
+                sweep.values,
+                axis_name=sweep.option,
+                whiskers=True,
+            )
+        )
+    return plots
+
+
+def _spots(sweep: Sweep, condition: str, quantity: str, scoreboard: Scoreboard) -> Iterator[Spot]:
+    for place, contender in enumerate(sweep.contenders):
+        cell: Cell = scoreboard.cell(contender.name, condition)
+        estimate: Estimate = getattr(cell, quantity)
+        if estimate.value is not None:
+            yield Spot(place, estimate.value, (estimate.low, estimate.high))

@@ -1,0 +1,253 @@
+"""What the page shows, computed from the scoreboard and the rows; no markup of its own here."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from pipelines.evaluation.experiment.records import (
+    BENIGN,
+    Contender,
+    EvidenceRow,
+    ExperimentRecord,
+    Row,
+)
+from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, MeanCost, Scoreboard
+from pipelines.evaluation.experiment_report.cases import Cases, Key, build_cases
+from pipelines.evaluation.experiment_report.headline import Headline, headline
+from pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
+from pipelines.evaluation.experiment_report.over_time import OverTime, over_time
+from pipelines.evaluation.experiment_report.panel_svg import Series
+from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, rank
+from pipelines.evaluation.experiment_report.scatter_svg import (
+    Priced,
+    TradeOff,
+    accuracy_by_cost,
+    trade_off,
+    window_of,
+)
+from pipelines.evaluation.experiment_report.sensitivity import sweep_plots, sweeps
+from pipelines.evaluation.experiment_report.stacks_svg import Spent, stages
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCell:
+    """A cell of the main table; best among its condition's."""
+
+    cell: Cell
+    best_accuracy: bool
+    best_attack: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """A contender's row of the main table, with all attacked conditions together at the end."""
+
+    number: int
+    series: Series
+    contender: Contender
+    cells: tuple[BoardCell, ...]
+    pooled: Pooled
+    cost: MeanCost
+    storage: float | None
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentView:
+    """The whole page."""
+
+    record: ExperimentRecord
+    scoreboard: Scoreboard
+    headline: Headline
+    ranking: Ranking
+    board: tuple[BoardRow, ...]
+    attack_conditions: tuple[bool, ...]
+    trade_offs: tuple[Markup, ...]
+    cost_stages: Markup | None
+    cost_plots: tuple[Markup, ...]
+    over_time: tuple[OverTime, ...]
+    sensitivity: tuple[Markup, ...]
+    cases: Cases
+    answers: int
+    errors: int
+
+
+def build_view(
+    record: ExperimentRecord,
+    rows: Sequence[Row],
+    evidence: Iterable[EvidenceRow],
+    scoreboard: Scoreboard,
+) -> ExperimentView:
+    """Arrange a run for reading."""
+    rows = _last_rows(rows, record)
+    ranking = rank(rows, record, resamples=scoreboard.resamples)
+    series = series_of(record)
+    fates = fates_of(rows)
+    board = tuple(_board(record, scoreboard, ranking, series))
+    return ExperimentView(
+        record=record,
+        scoreboard=scoreboard,
+        headline=headline(record, scoreboard, ranking),
+        ranking=ranking,
+        board=board,
+        attack_conditions=tuple(c.attack != BENIGN for c in record.conditions),
+        trade_offs=tuple(_trade_offs(record, scoreboard, ranking, series)),
+        cost_stages=_cost_stages(board),
+        cost_plots=tuple(_cost_plots(board)),
+        over_time=tuple(over_time(scoreboard, series, rows, fates)),
+        sensitivity=tuple(
+            plot for sweep in sweeps(record.contenders) for plot in sweep_plots(sweep, scoreboard)
+        ),
+        cases=_cases(record, rows, fates, evidence),
+        answers=sum(cell.answers for cell in scoreboard.cells),
+        errors=sum(cell.errors for cell in scoreboard.cells),
+    )
+
+
+def _last_rows(rows: Sequence[Row], record: ExperimentRecord) -> list[Row]:
+    """Rows of the record's contenders and conditions; of rows about one answer the last."""
+    contenders = {contender.name for contender in record.contenders}
+    conditions = {condition.name for condition in record.conditions}
+    last = {
+        (row.contender, row.condition, row.query_id, row.step): row
+        for row in rows
+        if row.contender in contenders and row.condition in conditions
+    }
+    return list(last.values())
+
+
+def series_of(record: ExperimentRecord) -> list[Series]:
+    """How contenders are drawn; the undefended generator is the grey one, where it takes part."""
+    names = [contender.name for contender in record.contenders]
+    grey = next((n for n in ("vanilla", record.reference) if n in names), "")
+    numbers = iter(range(1, len(names) + 1))
+    return [Series(name, 0 if name == grey else next(numbers)) for name in names]
+
+
+def _board(
+    record: ExperimentRecord,
+    scoreboard: Scoreboard,
+    ranking: Ranking,
+    series: Sequence[Series],
+) -> Iterable[BoardRow]:
+    most = {name: _best(scoreboard, name) for name in scoreboard.conditions}
+    for number, (contender, one) in enumerate(zip(record.contenders, series, strict=True), start=1):
+        cells = [scoreboard.cell(contender.name, name) for name in scoreboard.conditions]
+        kept = [cell.storage.mean for cell in cells if cell.storage.mean is not None]
+        yield BoardRow(
+            number=number,
+            series=one,
+            contender=contender,
+            cells=tuple(
+                BoardCell(
+                    cell,
+                    cell.accuracy.value is not None
+                    and cell.accuracy.value == most[cell.condition][0],
+                    cell.attack_success.value is not None
+                    and cell.attack_success.value == most[cell.condition][1],
+                )
+                for cell in cells
+            ),
+            pooled=ranking.of(contender.name),
+            cost=mean_cost(cells),
+            storage=sum(kept) / len(kept) if kept else None,
+            errors=sum(cell.errors for cell in cells),
+        )
+
+
+def _is(estimate: Estimate, best: float | None) -> bool:
+    return best is not None and estimate.value == best
+
+
+def _best(scoreboard: Scoreboard, condition: str) -> tuple[float | None, float | None]:
+    """Highest accuracy and lowest attack success of a condition; None with fewer than two cells."""
+    cells = [cell for cell in scoreboard.cells if cell.condition == condition]
+    right = [c.accuracy.value for c in cells if c.accuracy.value is not None]
+    fooled = [c.attack_success.value for c in cells if c.attack_success.value is not None]
+    return (max(right) if len(right) > 1 else None, min(fooled) if len(fooled) > 1 else None)
+
+
+def mean_cost(cells: Sequence[Cell]) -> MeanCost:
+    """Mean over all answers of several cells."""
+    answers = sum(cell.answers for cell in cells)
+    if not answers:
+        return MeanCost()
+    means = {
+        name: sum(getattr(cell.cost, name) * cell.answers for cell in cells) / answers
+        for name in MeanCost.__slots__
+        if name != "answers"
+    }
+    return MeanCost(answers=answers, **means)
+
+
+def _trade_offs(
+    record: ExperimentRecord,
+    scoreboard: Scoreboard,
+    ranking: Ranking,
+    series: Sequence[Series],
+) -> Iterable[Markup]:
+    """All attacked conditions together first, then each of them, on the same axes."""
+    panels: list[tuple[str, list[TradeOff]]] = []
+    attacked = [c.name for c in record.conditions if c.attack != BENIGN]
+    if len(attacked) > 1:
+        panels.append(("all attacks", [_pooled_point(one, ranking) for one in series]))
+    for name in attacked:
+        cells = [(one, scoreboard.cell(one.name, name)) for one in series]
+        panels.append((name, [TradeOff(one, c.accuracy, c.attack_success) for one, c in cells]))
+    panels = [(name, [p for p in points if _measured(p)]) for name, points in panels]
+    window = window_of([point for _, points in panels for point in points])
+    for name, points in panels:
+        if points:
+            yield trade_off(name, points, window)
+
+
+def _pooled_point(series: Series, ranking: Ranking) -> TradeOff:
+    pooled = ranking.of(series.name)
+    return TradeOff(series, pooled.accuracy, pooled.attack_success)
+
+
+def _measured(point: TradeOff) -> bool:
+    return point.accuracy.value is not None and point.attack_success.value is not None
+
+
+def _cost_stages(board: Sequence[BoardRow]) -> Markup | None:
+    spent = [
+        Spent(
+            row.series,
+            (
+                row.cost.atomic_seconds,
+                row.cost.relation_seconds,
+                row.cost.selection_seconds,
+                row.cost.generation_seconds,
+            ),
+        )
+        for row in board
+        if row.cost.answers
+    ]
+    return stages("Seconds of an answer by stage", spent) if spent else None
+
+
+def _cost_plots(board: Sequence[BoardRow]) -> Iterable[Markup]:
+    rows = [row for row in board if row.pooled.accuracy.value is not None and row.cost.answers]
+    if not rows:
+        return
+    for unit, price in (("model calls an answer", "calls"), ("seconds an answer", "seconds")):
+        points = [Priced(row.series, row.pooled.accuracy, getattr(row.cost, price)) for row in rows]
+        yield accuracy_by_cost(f"Accuracy by {unit}", points, unit)
+
+
+def _cases(
+    record: ExperimentRecord,
+    rows: Iterable[Row],
+    fates: Mapping[tuple[str, str, str, int], Fate],
+    evidence: Iterable[EvidenceRow],
+) -> Cases:
+    by_case: defaultdict[Key, dict[str, Row]] = defaultdict(dict)
+    outcomes: defaultdict[Key, dict[str, Fate]] = defaultdict(dict)
+    for row in rows:
+        key = (row.condition, row.query_id, row.step)
+        by_case[key][row.contender] = row
+        outcomes[key][row.contender] = fates[row.contender, row.condition, row.query_id, row.step]
+    return build_cases(record, by_case, outcomes, evidence)
