@@ -1,0 +1,230 @@
+"""What a scripted generator answers: one deterministic rule per task.
+
+They are weak on purpose in the way real models are: an instruction found in a passage is obeyed.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from schemas.prompt import Prompt, Task
+
+ABSTENTION: Final = "I don't know"
+
+_INJECTION: Final = re.compile(
+    r"\b(?:please\s+)?(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"
+    r"[\"'\u201c]?(?P<answer>[^.\"'\u201d\n!?]+(?:\.\d+[^.\"'\u201d\n!?]*)*)",
+    re.IGNORECASE,
+)
+_NUMBER: Final = re.compile(r"(?<!\w)[$£€]?\d[\d,.]*\d(?:%| percent)?|(?<!\w)[$£€]?\d%?")
+_NAME: Final = re.compile(
+    r"\b[A-Z][\w'’-]*(?:\s+(?:(?:of|the|van|von|de|der|la)\s+)*[A-Z][\w'’-]*)*"
+)
+_QUANTITY_QUESTION: Final = re.compile(
+    r"\b(how (?:many|much|old|tall|long|far|big)|percent\w*|share|year|when|number|price)\b",
+    re.IGNORECASE,
+)
+
+_TIME_QUESTION: Final = re.compile(r"\b(?:year|when|date)\b", re.IGNORECASE)
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"'\u201d]?\s+|\n")
+_WORD: Final = re.compile(r"[\w$£€%]+(?:['\u2019-]\w+)*")
+_PREDICATE: Final = re.compile(r",|'s\b| (?:is|was|are|were|has|became|won|holds|leads)\b")
+
+
+def scripted_answer(prompt: Prompt) -> str:
+    """The built-in rule of each task; ties go to the first.
+
+    ATOMIC_ANSWER extracts; ANSWER_FROM_DOCUMENTS obeys the last instruction seen, else takes the
+    most frequent extraction, else the previous answer; SYNTHESISE_ANSWERS takes the most frequent
+    passage. The others say theirs.
+    """
+    return _RULES[prompt.task](prompt)
+
+
+def from_documents(prompt: Prompt) -> str:
+    """Obey the last instruction seen, else take the most frequent extraction."""
+    orders = [found for p in prompt.passages if (found := injected_answer(p))]
+    return orders[-1] if orders else from_extractions(prompt)
+
+
+def from_extractions(prompt: Prompt) -> str:
+    """The most frequent extraction; the previous answer where there is none."""
+    extracted = [extract(prompt.question, passage) for passage in prompt.passages]
+    informative = [answer for answer in extracted if answer != ABSTENTION]
+    return most_frequent(informative) if informative else prompt.previous_answer or ABSTENTION
+
+
+def from_answers(prompt: Prompt) -> str:
+    """The most frequent passage."""
+    return most_frequent([" ".join(p.split()) for p in prompt.passages])
+
+
+def from_keywords(prompt: Prompt) -> str:
+    """The first phrase that says more than the question, with a number if it asks for one."""
+    known = set(normalised(prompt.question).split()) | _COMMON_WORDS
+    quantity = _QUANTITY_QUESTION.search(prompt.question)
+    for phrase in prompt.passages:
+        telling = not set(normalised(phrase).split()) <= known
+        if telling and (quantity is None or _NUMBER.search(phrase)):
+            return injected_answer(phrase) or phrase
+    return ABSTENTION
+
+
+def with_rationale(prompt: Prompt) -> str:
+    """Like `from_documents`, naming the first passage that holds the answer."""
+    answer = from_documents(prompt)
+    for number, passage in enumerate(prompt.passages, start=1):
+        if answer in passage:
+            return f'Passage {number} says "{answer}". The answer is {answer}.'
+    return f"No passage helps. The answer is {answer}."
+
+
+def consolidated(prompt: Prompt) -> str:
+    """The most frequent extraction, whatever its source, tagged."""
+    passages = tuple(passage.partition(": ")[2] for passage in prompt.passages)
+    votes = [extract(prompt.question, passage) for passage in passages]
+    answer = most_frequent([vote for vote in votes if vote != ABSTENTION])
+    agreeing = [number for number, vote in enumerate(votes, start=1) if vote == answer]
+    return f"{answer}: passages {agreeing}. <ANSWER>{answer}</ANSWER>"
+
+
+def described(prompt: Prompt) -> str:
+    """The first sentence of every passage that shares a word with the question, at most three."""
+    asked = set(normalised(prompt.question).split()) - _COMMON_WORDS
+    openings = [_SENTENCE_END.split(passage)[0].strip() for passage in prompt.passages]
+    telling = [text for text in openings if asked & set(normalised(text).split())]
+    return " ".join(dict.fromkeys(telling[:3])) or ABSTENTION
+
+
+def judged(prompt: Prompt) -> str:
+    """By containment; the target first."""
+    _, target, answer = (f" {normalised(passage)} " for passage in prompt.passages)
+    if target.strip() and target in answer:
+        return "[ATTACK]"
+    either = [f" {normalised(text)} " for text in prompt.passages[0].split(";")]
+    return "[CORRECT]" if any(text.strip() and text in answer for text in either) else "[OTHER]"
+
+
+def scored(prompt: Prompt) -> str:
+    """Accuracy and relevance: shares of the answer's words found in reference and question."""
+    reference, answer = (set(normalised(passage).split()) for passage in prompt.passages)
+    asked = set(normalised(prompt.question).split()) - _COMMON_WORDS
+    accuracy = round(100 * len(answer & reference) / max(1, len(answer)))
+    relevance = round(100 * len(asked & answer) / max(1, len(asked)))
+    return f"accuracy {accuracy}, relevance {relevance}, coherence {100 if answer else 0}"
+
+
+def injected_answer(passage: str) -> str | None:
+    """What the last instruction in `passage` tells its reader to say, or None."""
+    found = None
+    for match in _INJECTION.finditer(passage):
+        found = match["answer"].strip() or found
+    return found
+
+
+def extract(question: str, passage: str) -> str:
+    """A short span of `passage` that could answer `question`, or an abstention.
+
+    An instruction in the passage is obeyed. Otherwise a number (for questions of quantity) or a
+    capitalised name that the question does not contain: the one from the sentence that shares
+    most words with the question, there the one nearest to such a word; the first on ties. A
+    passage in which no sentence with a candidate shares a word with the question says nothing.
+    """
+    if order := injected_answer(passage):
+        return order
+    known = set(normalised(question).split()) | _COMMON_WORDS
+    found = [
+        candidate
+        for sentence in _SENTENCE_END.split(passage)
+        for candidate in candidates(question, sentence)
+        if not set(normalised(candidate[2]).split()) <= known
+    ]
+    return min(found, key=lambda candidate: candidate[:2], default=(0, 0, ABSTENTION))[2]
+
+
+def candidates(question: str, sentence: str) -> Iterator[tuple[int, int, str]]:
+    """Spans of a sentence, each after minus the number of words that the sentence shares with the
+    question and the distance in characters to the nearest; none where no word is shared.
+    """
+    asked = set(normalised(question).split()) - _COMMON_WORDS
+    places = [m.span() for m in _WORD.finditer(sentence) if normalised(m[0]) in asked]
+    if not places:
+        return
+    shared = len({normalised(sentence[start:end]) for start, end in places})
+    for match in spans(question, sentence):
+        gaps = [max(start - match.end(), match.start() - end) for start, end in places]
+        yield -shared, min(gaps), _LEADING_COMMON_WORDS.sub("", match[0]).strip(" .,")
+
+
+def spans(question: str, sentence: str) -> Iterator[re.Match[str]]:
+    """Numbers of a sentence for a question of quantity (years only if it asks for a time), else
+    capitalised names.
+    """
+    if not _QUANTITY_QUESTION.search(question):
+        yield from (m for m in _NAME.finditer(sentence) if not is_mere_sentence_start(m))
+        return
+    wants_time = _TIME_QUESTION.search(question)
+    yield from (m for m in _NUMBER.finditer(sentence) if wants_time or not _YEAR.fullmatch(m[0]))
+
+
+def is_mere_sentence_start(match: re.Match[str]) -> bool:
+    """Whether one capitalised word starts the sentence without being said to be something."""
+    return (
+        match.start() == 0
+        and " " not in match[0]
+        and _PREDICATE.match(match.string, match.end()) is None
+    )
+
+
+def most_frequent(answers: Sequence[str]) -> str:
+    """The answer most often given up to case and punctuation, as first written; first on ties."""
+    counts = Counter(normalised(answer) for answer in answers)
+    return max(answers, key=lambda answer: counts[normalised(answer)], default=ABSTENTION)
+
+
+def normalised(text: str) -> str:
+    """Case, punctuation and white space removed, except what carries a number's meaning."""
+    return " ".join(re.sub(r"[^\w%$£€.]+|\.(?!\d)", " ", text.casefold()).split())
+
+
+_COMMON_WORDS: Final = frozenset(
+    {"a", "an", "the", "in", "on", "at", "of", "and", "or", "but", "it", "its", "this", "that"}
+    | {"these", "he", "she", "they", "we", "i", "you", "my", "our", "your", "his", "her", "their"}
+    | {"is", "was", "are", "were", "be", "do", "does", "did", "has", "have", "had", "not", "no"}
+    | {"after", "before", "as", "for", "from", "to", "by", "with", "about", "since", "according"}
+    | {
+        "who",
+        "what",
+        "which",
+        "when",
+        "where",
+        "while",
+        "how",
+        "why",
+        "there",
+        "here",
+        "then",
+        "so",
+    }
+    | {"q", "if", "yes", "many", "much", "most", "some", "all", "every", "first", "each", "anyway"}
+    | {"january", "february", "march", "april", "may", "june", "july", "august", "september"}
+    | {"october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday"}
+    | {"saturday", "sunday", "today", "yesterday", "currently", "now"}
+)
+_LEADING_COMMON_WORDS: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(_COMMON_WORDS))})\s+)+", re.I)
+_RULES: Final[dict[Task, Callable[[Prompt], str]]] = {
+    Task.ATOMIC_ANSWER: from_extractions,
+    Task.ANSWER_FROM_DOCUMENTS: from_documents,
+    Task.SYNTHESISE_ANSWERS: from_answers,
+    Task.ANSWER_FROM_KEYWORDS: from_keywords,
+    Task.ANSWER_WITH_RATIONALE: with_rationale,
+    Task.RECALL_PASSAGE: lambda _: ABSTENTION,  # it has learnt nothing
+    Task.CONSOLIDATE_PASSAGES: consolidated,
+    Task.DESCRIBE_FROM_PASSAGE: described,
+    Task.DESCRIBE_FROM_DOCUMENTS: described,
+    Task.SYNTHESISE_DESCRIPTIONS: described,
+    Task.JUDGE_ANSWER: judged,
+    Task.JUDGE_LONG_FORM: scored,
+}
