@@ -36,6 +36,8 @@ MAX_CHARACTERS = 11_000_000  # of all cases together
 TEXT_CHARACTERS = 1_000  # of a document
 ANSWER_CHARACTERS = 600
 
+STATES = {Reason.NOT_JUDGED: 2, Reason.UNINFORMATIVE: 3}  # others: 1 kept, 0 rejected
+
 Key = tuple[str, str, int]  # condition, query id, step
 
 
@@ -253,13 +255,13 @@ def _verdict(
 
 
 def _documents(verdict: Verdict, words: dict[str, int]) -> Iterator[list[Any]]:
-    """Rank, kept (2: read without selecting), reason; S, F and margin where there are any."""
+    """Rank, state, reason; S, F and margin where the defence has them."""
     for document in verdict.documents:
         evidence = (document.keep_evidence, document.reject_evidence, document.margin)
         figures = [] if evidence == (None, None, None) else [_rounded(v) for v in evidence]
         reason = words[reason_in_words(document, verdict)]
-        kept = 2 if document.reason is Reason.NOT_JUDGED else int(document.kept)
-        yield [document.rank, kept, reason, *figures]
+        state = STATES.get(document.reason, int(document.kept))
+        yield [document.rank, state, reason, *figures]
 
 
 def _memory(verdict: Verdict) -> list[Any]:

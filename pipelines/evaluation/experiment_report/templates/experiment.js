@@ -138,20 +138,21 @@
   };
 
   const answers = (found) => {
+    const remembers = found.v.some((v) => v && v.m);
     const rows = found.v.map((v, n) => {
       if (!v) return null;
       const letter = found.f[n];
       const said = v.x ? v.x : v.i ? `no answer: ${v.i}` : v.a || "(empty)";
       return el("tr", {},
         el("th", { scope: "row" }, el("bdi", {}, data.contenders[n])),
-        el("td", {}, mark(letter, WORDS[FATES[letter]]), " ", el("bdi", { class: `ink-${FATES[letter]}` }, said)),
-        el("td", { class: "muted" }, WORDS[FATES[letter]] || ""),
-        el("td", { class: "muted" }, memory(v)),
+        el("td", { class: "said" }, mark(letter, WORDS[FATES[letter]]), " ", el("bdi", { class: `ink-${FATES[letter]}` }, said)),
+        el("td", { class: "muted fate" }, WORDS[FATES[letter]] || ""),
+        remembers ? el("td", { class: "muted memory" }, memory(v)) : "",
         el("td", { class: "n" }, String(v.c[0])), el("td", { class: "n" }, String(v.c[1])),
         el("td", { class: "n" }, String(v.c[2])), el("td", { class: "n" }, number(v.c[3])));
     });
     return el("div", { class: "scroll" }, el("table", { class: "plain answers" },
-      el("thead", {}, el("tr", {}, ["contender", "answer", "", "memory"].map((t) => el("th", { scope: "col" }, t)),
+      el("thead", {}, el("tr", {}, ["contender", "answer", "", ...(remembers ? ["memory"] : [])].map((t) => el("th", { scope: "col" }, t)),
         ["calls", "tokens", "pairs", "seconds"].map((t) => el("th", { scope: "col", class: "n" }, t)))),
       el("tbody", {}, rows)));
   };
@@ -183,17 +184,17 @@
     const pools = found.v.map((v, n) => (v && v.pool ? el("p", { class: "footnote" }, el("b", {}, data.contenders[n]),
       ` reads a pool of ${v.d.length} documents of this and earlier steps and keeps ${v.d.filter((d) => d[1] === 1).length} of them.`) : ""));
     return el("div", {}, el("div", { class: "scroll" }, table),
-      el("p", { class: "footnote" }, "✓ kept, ✕ rejected, · read without selecting. Point at a mark for the reason."), pools);
+      el("p", { class: "footnote" }, "✓ kept, ✕ rejected, – left out as it says nothing, · read without selecting. Point at a mark for the reason."), pools);
   };
   const judged = (held, name) => {
     if (!held) return el("td", { class: "judged" });
-    const [, kept, word, s, f, margin] = held;
-    const reason = data.words[word];
-    const selects = kept !== 2;
+    const [, kept, why, s, f, margin] = held;
+    const reason = data.words[why];
+    const [state, sign] = [["cut", "✕"], ["kept", "✓"], ["read", "·"], ["silent", "–"]][kept];
     const figures = s === undefined ? "" : `; S ${number(s)}, F ${number(f)}, margin ${number(margin, 3)}`;
-    const state = selects ? (kept ? "kept" : "cut") : "read";
-    return el("td", { class: `judged ${state}`, title: `${name}: ${state === "cut" ? "rejected" : state}, ${reason}${figures}` },
-      selects ? (kept ? "✓" : "✕") : "·", el("span", { class: "visually-hidden" }, ` ${state}: ${reason}`));
+    const word = { cut: "rejected", silent: "left out" }[state] || state;
+    return el("td", { class: `judged ${state}`, title: `${name}: ${word}, ${reason}${figures}` },
+      sign, el("span", { class: "visually-hidden" }, ` ${word}: ${reason}`));
   };
   const quoted = (text, said) => {
     const at = said && said.length > 1 ? text.toLowerCase().indexOf(said.toLowerCase()) : -1;
