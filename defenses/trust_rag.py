@@ -38,9 +38,13 @@ class TrustRag:
         "Adaptive Defense Orchestration for RAG", Algorithm 1 as printed, which does the reverse
         and keeps the more coherent cluster; for comparison only.
     similarity_threshold
-        sigma.
+        sigma. The authors' .88 belongs to their SimCSE encoder. With all-MiniLM-L6-v2, the clusters
+        of the first 10 results of 50 RealTimeQA questions have mean cosines of .73 (median), .90
+        (95th percentile) and .95 (99th), but five falsehoods planted for one question have .70
+        (median): the 99th percentile would let them all pass, and .88 is kept for comparison.
     overlap_threshold
-        rho: ROUGE-L above which two documents are near duplicates.
+        rho: ROUGE-L above which two documents are near duplicates. At .25, over half of those
+        results count as duplicates, because snippets share the words of the question.
     overlap_gate
         Whether "original" passes lists without near duplicates unchanged.
     on_empty

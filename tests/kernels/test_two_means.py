@@ -55,6 +55,14 @@ def test_equal_points_leave_the_last_alone(n: int):
     assert np.flatnonzero(two_means(points, rng())).tolist() == [n - 1]
 
 
+@pytest.mark.parametrize("angle", np.linspace(0.1, 1.5, 15))
+def test_rounding_does_not_decide_between_equally_good_splits(angle: float):
+    """A square splits along either middle; turned in the plane it still splits the same way."""
+    turns = angle + np.arange(4) * np.pi / 2
+    square = np.stack((np.cos(turns), np.sin(turns)), axis=1)
+    assert two_means(square, rng()).tolist() == [False, False, True, True]
+
+
 def test_two_sites_of_equal_points_above_the_exact_limit():
     points = np.repeat([[0.0, 1.0], [1.0, 0.0]], [20, 5], axis=0)
     assert np.flatnonzero(two_means(points, rng())).tolist() == list(range(20, 25))
