@@ -11,8 +11,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from defenses.cut_graph import Graph, informative_answers
 from defenses.kernels.min_cut import MinCut, energy, min_cut, scaling_bits
-from defenses.radar import Graph, Radar, informative_answers
+from defenses.radar import Radar
 from schemas.memory import Belief
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.timing import interleaved

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from defenses.cut_graph import source_side
+from defenses.kernels.terminals import keep_evidence, reject_evidence
 from defenses.protocol import Complete, Embed, Relate
-from defenses.radar import Radar, keep_evidence, reject_evidence
+from defenses.radar import Radar
 from schemas.errors import EvidenceError
 from schemas.evidence import Evidence
 from schemas.memory import Belief
@@ -349,11 +351,10 @@ class TestEmptyCut:
 
     def test_equal_differences_go_to_the_lower_rank(self):
         evidence = claims_evidence(["A", "B"], leak=0.0)
-        radar = Radar()
-        graph = radar.build_graph(evidence, ("A", "B"))
+        graph = Radar().build_graph(evidence, ("A", "B"))
         graph.source[:] = 0.25
         cut = type("Cut", (), {"kept": np.zeros(2, dtype=bool)})()
-        assert radar.select(graph, cut).tolist() == [True, False]
+        assert source_side(graph, cut, "best_document").tolist() == [True, False]
 
     def test_all_informative(self):
         verdict = judge(self.evidence, Radar(on_empty="all_informative"))

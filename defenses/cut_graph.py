@@ -1,0 +1,230 @@
+"""What the defences by minimum cut share: the graph, its requests, selection and verdict."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from defenses.kernels.min_cut import MinCut, flip_margins
+from defenses.kernels.relations import both_ways
+from defenses.protocol import Embed, Relate, Request
+from schemas.errors import EvidenceError
+from schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
+from schemas.memory import Belief
+from schemas.verdict import (
+    MEMORY_NODE,
+    Abstention,
+    DocumentVerdict,
+    Edge,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
+
+BoolArray = NDArray[np.bool_]
+OnEmpty = Literal["best_document", "all_informative", "abstain"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """The cut graph of one step.
+
+    One node per informative document in rank order, numbered by rank, then MEMORY_NODE if there
+    is a previous answer. `source`, `sink` are (n,), `pair` is (n, n) with a zero diagonal.
+    """
+
+    nodes: tuple[int, ...]
+    texts: tuple[str, ...]
+    source: FloatArray
+    sink: FloatArray
+    pair: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """What the cut kept and what is finally `trusted`: (n,) mask over the graph's nodes."""
+
+    graph: Graph
+    cut: MinCut
+    trusted: BoolArray
+
+
+def informative_answers(evidence: Evidence) -> tuple[str, ...]:
+    """Atomic answers that say something, in rank order."""
+    if evidence.answers is None:
+        raise EvidenceError("atomic answers are needed, the evidence has none")
+    return tuple(evidence.answers[i].text for i in evidence.informative)
+
+
+def known_relations(evidence: Evidence) -> Relations:
+    """The relations between the informative answers."""
+    if evidence.relations is None:
+        raise EvidenceError("relations between atomic answers are needed, the evidence has none")
+    return evidence.relations
+
+
+def relate(
+    question: str, answer: str, others: tuple[str, ...]
+) -> Generator[Request, Any, tuple[FloatArray, FloatArray]]:
+    """Consistency and conflict of `answer` with each of `others`, both (n,)
+    (RADAR, Eq. 29 and 30).
+    """
+    n = len(others)
+    repeated = (answer,) * n
+    response = yield Relate(question, repeated + others, others + repeated)
+    rows = finite_rows("relations", response, 2 * n)
+    if rows.shape[1] != 3 or rows.min() < 0.0 or rows.max() > 1.0:
+        raise EvidenceError("relations must be three probabilities a row")
+    weights = both_ways(rows[:n], rows[n:])
+    return weights[:, 0], weights[:, 2]
+
+
+def finite_rows(name: str, response: Any, count: int) -> FloatArray:
+    """A response as a (count, d) float64 matrix, d > 0. Raises EvidenceError otherwise."""
+    rows = np.asarray(response, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
+        raise EvidenceError(f"{name} must have {count} rows, got shape {rows.shape}")
+    if not np.isfinite(rows).all():
+        raise EvidenceError(f"{name} hold a value that is not finite")
+    return rows
+
+
+def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty) -> BoolArray:
+    """The source side of the cut, or what `on_empty` says if that is empty; (n,) mask."""
+    if cut.kept.any() or on_empty == "abstain":
+        return cut.kept
+    documents: BoolArray = np.array(graph.nodes) != MEMORY_NODE
+    if on_empty == "all_informative":
+        return documents
+    best = np.argmax(np.where(documents, graph.source - graph.sink, -np.inf))
+    fallback = np.zeros_like(documents)
+    fallback[best] = True
+    return fallback
+
+
+def drop_isolated(
+    texts: tuple[str, ...], selected: BoolArray, threshold: float
+) -> Generator[Request, Any, BoolArray]:
+    """Drop answers unlike the other selected ones (RADAR, Eq. 37-40); (n,) mask.
+
+    An answer stays when its mean cosine to the others is at least `threshold`. One pass. Keeps
+    the selection when every answer would go.
+    """
+    members = np.flatnonzero(selected)
+    if len(members) < 2:
+        return selected
+    response = yield Embed(tuple(texts[i] for i in members))
+    vectors = finite_rows("embeddings", response, len(members))
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, 0.0)
+    means = cosines.sum(axis=1) / (len(members) - 1)
+    agreeing = members[means >= threshold]
+    if len(agreeing) == 0:
+        return selected
+    trusted = np.zeros_like(selected)
+    trusted[agreeing] = True
+    return trusted
+
+
+def trusted_passages(evidence: Evidence, selection: Selection) -> tuple[str, ...]:
+    """Trusted documents as a model reads them, in rank order."""
+    nodes = zip(selection.graph.nodes, selection.trusted, strict=True)
+    ranks = {rank for rank, trusted in nodes if trusted}
+    return tuple(d.passage for d in evidence.documents if d.rank in ranks)
+
+
+def verdict_without_evidence(evidence: Evidence, state: Belief | None) -> Verdict:
+    """No document answers the question: the previous answer stands, if there is one."""
+    documents = tuple(
+        DocumentVerdict(d.rank, kept=False, reason=Reason.UNINFORMATIVE) for d in evidence.documents
+    )
+    if state is None:
+        reason = Abstention.NO_EVIDENCE if documents else Abstention.NO_DOCUMENTS
+        return Verdict("", documents, abstention=reason)
+    memory = MemoryVerdict(MemoryDecision.NONE, state.answer, state.support, state.conflict)
+    return Verdict(state.answer, documents, memory=memory)
+
+
+def verdict_on(
+    evidence: Evidence,
+    state: Belief | None,
+    selection: Selection,
+    outcome: AtomicAnswer | Abstention,
+) -> Verdict:
+    """Everything needed to re-check the decision: capacities, labels, energy and margins."""
+    graph, cut = selection.graph, selection.cut
+    margins = flip_margins(cut.kept, graph.source, graph.sink, graph.pair)
+    abstention = outcome if isinstance(outcome, Abstention) else None
+    return Verdict(
+        answer="" if isinstance(outcome, Abstention) else outcome.text,
+        documents=document_verdicts(evidence, selection, margins),
+        abstention=abstention,
+        memory=memory_verdict(state, selection, margins),
+        energy=cut.energy,
+        edges=edges_of(graph),
+    )
+
+
+def document_verdicts(
+    evidence: Evidence, selection: Selection, margins: FloatArray
+) -> tuple[DocumentVerdict, ...]:
+    """One verdict per document, in rank order."""
+    graph, cut = selection.graph, selection.cut
+    node_of = {rank: node for node, rank in enumerate(graph.nodes)}
+    verdicts = []
+    for document in evidence.documents:
+        node = node_of.get(document.rank)
+        if node is None:
+            verdicts.append(DocumentVerdict(document.rank, False, Reason.UNINFORMATIVE))
+            continue
+        trusted = bool(selection.trusted[node])
+        verdicts.append(
+            DocumentVerdict(
+                rank=document.rank,
+                kept=trusted,
+                reason=reason_for(bool(cut.kept[node]), trusted),
+                atomic_answer=graph.texts[node],
+                keep_evidence=float(graph.source[node]),
+                reject_evidence=float(graph.sink[node]),
+                margin=float(margins[node]),
+            )
+        )
+    return tuple(verdicts)
+
+
+def reason_for(source_side: bool, trusted: bool) -> Reason:
+    """Why a document was trusted or not, from its side of the cut."""
+    if source_side:
+        return Reason.SUPPORTED if trusted else Reason.ISOLATED
+    return Reason.BEST_OF_NONE if trusted else Reason.CUT
+
+
+def memory_verdict(
+    state: Belief | None, selection: Selection, margins: FloatArray
+) -> MemoryVerdict:
+    """The previous answer's side of the cut, its priors and its posterior capacities."""
+    if state is None:
+        return MemoryVerdict()
+    retained = selection.cut.kept[-1]
+    return MemoryVerdict(
+        decision=MemoryDecision.RETAINED if retained else MemoryDecision.FALSIFIED,
+        previous_answer=state.answer,
+        support_prior=state.support,
+        conflict_prior=state.conflict,
+        support_posterior=float(selection.graph.source[-1]),
+        conflict_posterior=float(selection.graph.sink[-1]),
+        margin=float(margins[-1]),
+    )
+
+
+def edges_of(graph: Graph) -> tuple[Edge, ...]:
+    """Every pair with a positive capacity, once."""
+    rows, columns = np.nonzero(np.triu(graph.pair, 1))
+    capacities = graph.pair[rows, columns]
+    return tuple(
+        Edge(graph.nodes[i], graph.nodes[j], capacity)
+        for i, j, capacity in zip(rows.tolist(), columns.tolist(), capacities.tolist(), strict=True)
+    )
