@@ -111,7 +111,7 @@ class LlamaCpp:
                 if stop():
                     return
                 try:
-                    report((prompt, Completion(self._request_fitting(prompt))))
+                    report((prompt, self._request_fitting(prompt)))
                 except ModelError as error:
                     report((prompt, error))
 
@@ -124,12 +124,12 @@ class LlamaCpp:
         """
         texts: dict[int, str] = dict.fromkeys(range(len(batch)), "")
 
-        def receive(chunk: object) -> bool:
+        def receive(chunk: Any) -> bool:
             for choice in chunk.get("choices", ()) if isinstance(chunk, dict) else ():
                 index = choice["index"]
                 texts[index] += choice["text"]
                 if choice["finish_reason"] is not None:
-                    report((batch[index], Completion(texts.pop(index))))
+                    report((batch[index], _counted(texts.pop(index), chunk)))
             return stop()
 
         prompts = [completion_text(prompt) for prompt in batch]
@@ -141,7 +141,7 @@ class LlamaCpp:
             raise ModelError(f"llama.cpp refused a request: {error}") from error
         return [batch[index] for index in texts]
 
-    def _request_fitting(self, prompt: Prompt) -> str:
+    def _request_fitting(self, prompt: Prompt) -> Completion:
         """Ask for one prompt, halving its passages until it fits the context."""
         characters = max(map(len, prompt.passages), default=0)
         while True:
@@ -154,8 +154,8 @@ class LlamaCpp:
             prompt = with_passages(prompt, characters)
         raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
 
-    def _reply(self, text: str, max_tokens: int) -> str | None:
-        """Raw reply to one prompt, or None when it exceeds the context."""
+    def _reply(self, text: str, max_tokens: int) -> Completion | None:
+        """Reply to one prompt, or None when it exceeds the context."""
         server = self._server()
         try:
             response = server.handle_completions(self._request(text, max_tokens))
@@ -163,7 +163,7 @@ class LlamaCpp:
             raise ModelError(f"llama.cpp refused a request: {error}") from error
         match response:
             case {"choices": [{"text": str(reply)}]}:
-                return reply
+                return _counted(reply, response)
             case {"error": {"type": "exceed_context_size_error"}}:
                 return None
             case {"error": {"message": str(message)}}:
@@ -190,6 +190,14 @@ class LlamaCpp:
                 if server is None:
                     server = _SERVERS[self] = _load(self)
         return server
+
+
+def _counted(text: str, response: dict[str, Any]) -> Completion:
+    """A completion with the tokens that llama.cpp counted; 0 where it does not say."""
+    match response.get("usage"):
+        case {"prompt_tokens": int(asked), "completion_tokens": int(told)}:
+            return Completion(text, asked, told)
+    return Completion(text)
 
 
 def physical_cores() -> int:
