@@ -28,7 +28,9 @@ from tests.scripted_models import last_words
 WINNERS = ("Rome", "Bern", "Oslo", "Cork", "Graz")
 
 
-def make_history(number: int, winners: Sequence[str], *, said: int = 3) -> tuple[SearchSnapshot, ...]:
+def make_history(
+    number: int, winners: Sequence[str], *, said: int = 3
+) -> tuple[SearchSnapshot, ...]:
     """A question whose right answer at each step is in `winners`; `said` documents say so."""
     snapshots = []
     for step, winner in enumerate(winners):
@@ -39,7 +41,9 @@ def make_history(number: int, winners: Sequence[str], *, said: int = 3) -> tuple
             query_id=f"cup-{number}",
             observed_at=OBSERVED_AT + timedelta(days=365 * step),
         )
-        labels = Labels((winner,), target="Faro", false_passages=(f"The winner of {number}: Faro.",))
+        labels = Labels(
+            (winner,), target="Faro", false_passages=(f"The winner of {number}: Faro.",)
+        )
         snapshots.append(replace(snapshot, labels=labels))
     return tuple(snapshots)
 

@@ -1,0 +1,265 @@
+"""`radarstream evaluate` as a user meets it: results, errors, interruption, resumption."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from connectors.files.directory_lock import hold_directory
+from connectors.models.scripted import ScriptedGenerator
+from defenses.registry import DEFENSES
+from pipelines import build
+from pipelines.cli.app import app, main
+from pipelines.evaluation.experiment.row_files import read_rows
+from schemas.codec import encode
+from tests.pipelines.experiments import make_history
+
+BLOCKING = Path(__file__).with_name("blocking_radarstream.py")
+REPOSITORY = Path(__file__).parents[2]
+RIVALS = "radar,vanilla,reliability_rag"
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+    build._engine.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def cups(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four questions, asked once."""
+    return written(tmp_path_factory.mktemp("cups") / "cups.jsonl", [["Rome"], ["Bern"]] * 2)
+
+
+def written(file: Path, winners: list[list[str]]) -> Path:
+    histories = [make_history(number, answers) for number, answers in enumerate(winners)]
+    file.write_bytes(b"".join(encode(s) + b"\n" for history in histories for s in history))
+    return file
+
+
+def run(*arguments: object) -> Result:
+    build._engine.cache_clear()
+    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
+
+
+def succeeded(*arguments: object) -> Result:
+    result = run(*arguments)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """Exit code and error output through the entry point."""
+    build._engine.cache_clear()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", "evaluate", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.out + captured.err
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, captured.err
+
+
+def verdicts(out: Path) -> dict[object, object]:
+    return {key: (row.verdict, row.error) for key, row in read_rows(out).items()}
+
+
+def test_the_table_of_the_paper_in_one_command(cups: Path) -> None:
+    result = succeeded(
+        "--dataset", cups, "--dry-run", "--defenses", "all", "--attacks", "pia,poison",
+        "--positions", "1,3", "-k", 3, "--out", "out",
+    )  # fmt: skip
+    for name in (*DEFENSES, "benign", "pia@1", "pia@3", "poison@1", "poison@3"):
+        assert name in result.output
+    assert "Cost of an answer" in result.output
+    out = Path("out")
+    assert len(read_rows(out)) == len(DEFENSES) * 5 * 4
+    record = json.loads((out / "experiment.json").read_text())
+    assert record["command"].startswith("radarstream ")
+    assert record["reference"] == "radar"
+    results = json.loads((out / "results.json").read_text())
+    assert len(results["cells"]) == len(DEFENSES) * 5
+    assert all(cell["errors"] == 0 for cell in results["cells"])
+
+
+def test_json_is_the_whole_result(cups: Path) -> None:
+    options = ["--dataset", cups, "--dry-run", "--attacks", "", "--defenses", RIVALS]
+    output = succeeded(*options, "--out", "out", "--json", "--reference", "vanilla").stdout
+    found = json.loads(output)
+    assert found["record"]["command"]
+    assert found["results"]["conditions"] == ["benign"]
+    assert found["results"] == json.loads(Path("out/results.json").read_text())
+    assert found["results"]["reference"] == "vanilla"
+
+
+def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
+    succeeded("--dataset", cups, "--dry-run", "--defenses", "vanilla", "--out", "a",
+              "--condition", "pia@1", "--condition", "poison@2+3", "--limit", 2)  # fmt: skip
+    conditions = {key[1] for key in read_rows(Path("a"))}
+    assert conditions == {"benign", "pia@1", "poison@2+3"}
+    histories = written(tmp_path / "h.jsonl", [["Rome", "Bern", "Oslo"], ["Cork", "Cork"]])
+    succeeded("--dataset", histories, "--dry-run", "--defenses", "radar,radar+none,vanilla",
+              "--attacks", "pia", "--positions", "1", "--schedule", "late-1", "--out", "b")  # fmt: skip
+    contenders = {key[0] for key in read_rows(Path("b"))}
+    assert contenders == {
+        "radar",
+        "radar+none",
+        "vanilla",
+        "vanilla+cumulative",
+        "vanilla+lightweight",
+    }
+    attacked = {k[2:]: r.labels.attack for k, r in read_rows(Path("b")).items() if "late" in k[1]}
+    assert {step: attack for (_, step), attack in attacked.items()} == {0: None, 1: "pia", 2: "pia"}
+
+
+def test_sensitivity_is_one_option_each(cups: Path) -> None:
+    succeeded(
+        "--dataset", cups, "--dry-run", "--defenses", "radar,vanilla", "--attacks", "pia",
+        "--positions", "1", "--out", "out", "--sweep", "radar.similarity_threshold=0.1,0.2",
+        "--nli-noise", "0,0.5", "--relation-scorers", "scripted",
+    )  # fmt: skip
+    record = json.loads(Path("out/experiment.json").read_text())
+    assert [contender["name"] for contender in record["contenders"]] == [
+        "radar",
+        "vanilla",
+        "radar[scripted]",
+        "radar[noise=0.5]",
+        "radar:similarity_threshold=0.1",
+        "radar:similarity_threshold=0.2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--defenses", "radr"], "no defence named 'radr'"),
+        (["--defenses", ""], "no defence given"),
+        (["--attacks", "pio"], "pio"),
+        (["--positions", "0"], "pia@0"),
+        (["--positions", "11"], "beyond k = 10"),
+        (["--condition", "pia"], "cannot read attack 'pia'"),
+        (["--attacks", "pia,poisonedrag"], "separate runs"),
+        (["--sweep", "radar"], "cannot read sweep"),
+        (["--nli-noise", "2"], "rate from 0 to 1"),
+        (["--nli-noise", "much"], "rate from 0 to 1"),
+        (["--relation-scorers", "nli"], "no relation scorer"),
+        (["--reference", "astute"], "no contender 'astute'"),
+        (["--config", "none.toml"], "no settings file"),
+        (["--dataset", "missing.json"], "missing.json"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(
+    cups: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    common = ["--dry-run", "--out", "out"]
+    dataset = [] if "--dataset" in arguments else ["--dataset", cups]
+    code, error = refused(capsys, *dataset, *common, *arguments)
+    assert code == 2
+    assert message in error
+    assert not list(Path().glob("out/*.jsonl"))
+
+
+def test_another_experiment_in_the_directory_is_refused(
+    cups: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["--dataset", cups, "--dry-run", "--defenses", "vanilla", "--out", "out"]
+    succeeded(*common, "--positions", "1")
+    code, error = refused(capsys, *common, "--positions", "1", "-k", 2)
+    assert code == 2
+    assert "k: 10 there, 2 here" in error
+    succeeded(*common, "--positions", "1", "-k", 2, "--no-resume")
+
+
+def test_a_contender_that_always_fails_ends_with_1_and_results(
+    cups: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ScriptedGenerator.__init__
+
+    def failing(self: ScriptedGenerator, **options: object) -> None:
+        made(self, **{**options, "fail_on_text": "Page"})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ScriptedGenerator, "__init__", failing)
+    code, error = refused(capsys, "--dataset", cups, "--dry-run", "--defenses", "radar,vanilla",
+                          "--attacks", "", "--out", "out")  # fmt: skip
+    assert code == 1
+    assert "no answer without an error from radar, vanilla" in error
+    assert Path("out/results.json").exists()
+
+
+def test_a_few_errors_are_a_note(cups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ScriptedGenerator.__init__
+
+    def failing(self: ScriptedGenerator, **options: object) -> None:
+        made(self, **{**options, "fail_on_text": "of 1:"})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ScriptedGenerator, "__init__", failing)
+    result = succeeded("--dataset", cups, "--dry-run", "--defenses", "vanilla", "--attacks", "",
+                       "--out", "out")  # fmt: skip
+    assert "1 answers failed" in result.output
+
+
+def test_a_directory_has_one_writer(cups: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("out").mkdir()
+    with hold_directory(Path("out")):
+        code, error = refused(capsys, "--dataset", cups, "--dry-run", "--out", "out")
+    assert code == 2
+    assert "is writing to out" in error
+
+
+def interrupted(
+    directory: Path, call: int, number: signal.Signals, arguments: list[str]
+) -> tuple[int, str]:
+    """Exit code and error output of a command that got a signal at its generator's CALL-th call."""
+    reached, gate = directory / "reached", directory / "gate"
+    for pipe in (reached, gate):
+        os.mkfifo(pipe)
+    command = [sys.executable, BLOCKING, str(call), reached, gate, "--", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert reached.read_text() == "here"
+        running.send_signal(number)
+        _, error = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.wait()
+    return running.returncode, error
+
+
+@pytest.mark.parametrize(
+    ("number", "call", "code"),
+    [(signal.SIGINT, 9, 130), (signal.SIGKILL, 12, -9)],
+)
+def test_an_evaluation_goes_on_where_it_was_cut_off(
+    tmp_path: Path, number: signal.Signals, call: int, code: int
+) -> None:
+    data = written(tmp_path / "h.jsonl", [["Rome", "Bern"], ["Oslo", "Cork"], ["Graz"]])
+    (tmp_path / "small.toml").write_text("[batch]\nsnapshots = 2\nqueries = 1\n")
+    common = ["--dataset", data, "--dry-run", "--config", tmp_path / "small.toml", "--defenses",
+              RIVALS, "--attacks", "pia", "--positions", "1", "--adaptations", "none"]  # fmt: skip
+    succeeded(*common, "--out", "whole")
+    arguments = ["evaluate", *map(str, common), "--out", "out"]
+    ended, error = interrupted(tmp_path, call, number, arguments)
+    assert ended == code
+    assert (number == signal.SIGINT) == ("the same command goes on" in error)
+    cut = len(read_rows(Path("out")))
+    assert cut < len(read_rows(Path("whole")))
+    with Path("out/rows.jsonl").open("ab") as rows:
+        rows.write(b'{"contender":"radar","cond')  # what a crash amid a write leaves
+    succeeded(*common, "--out", "out")
+    assert verdicts(Path("out")) == verdicts(Path("whole"))
+    found, expected = (json.loads(Path(d, "results.json").read_text()) for d in ("out", "whole"))
+    for results in (found, expected):
+        for cell in results["cells"]:
+            del cell["cost"]  # seconds differ
+    assert found == expected
