@@ -148,6 +148,7 @@ def test_page_text_is_cleaned_and_capped(tmp_path) -> None:
         (" ['a']\n", ["a"]),
         ("[Redacted]", "[Redacted]"),
         ("[" * 5000, "[" * 5000),
+        ("[" + "-" * 90_000 + "1]", "[" + "-" * 90_000 + "1]"),
         ("['\x00']", "['\x00']"),
         ("plain", "plain"),
         ("open('x')", "open('x')"),

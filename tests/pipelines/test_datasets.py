@@ -137,6 +137,14 @@ def test_attack_targets_never_replace_labels(tmp_path) -> None:
     assert (second.labels.target, second.labels.answers) == ("Bob", ("Cid",))
 
 
+def test_a_search_that_found_nothing_and_undated_results_are_no_targets(tmp_path) -> None:
+    empty = year("Cid", docs=[], incorrect_answer="Dan")
+    dated = load_dataset(written(tmp_path, history("Who?", y2015=empty, y2016=year("Ann"))))
+    assert [s.labels.target for s in dated.histories[0]] == ["Dan", None]
+    undated = written(tmp_path, [listed("Who?"), history("Who?", y2016=year("Ann"))], "b.json")
+    assert [s.labels.target for s in load_dataset(undated).histories[0]] == ["Bob", None]
+
+
 def test_digest_is_of_the_histories(tmp_path) -> None:
     one = load_dataset(written(tmp_path, [listed("Who?"), listed("Whose?")]))
     spaced = written(tmp_path, json.dumps([listed("Who?"), listed("Whose?")], indent=3), "b.json")

@@ -70,6 +70,11 @@ def test_difference_is_over_the_same_answers():
     assert found.cell("radar", "pia@1").accuracy_difference is None
 
 
+def test_an_answer_missing_on_one_side_is_excluded():
+    difference = board(static_rows("PP", "PPP")).cell("vanilla", "benign").accuracy_difference
+    assert (difference.pairs, difference.excluded) == (2, 1)
+
+
 def test_holm_takes_all_differences_of_one_quantity_together():
     rows = static_rows("PPPPPP", "LLLLLL")
     rows += static_rows("PPPPPP", "LLLLLL", condition="pia@1", labels=ATTACKED)
@@ -115,8 +120,10 @@ def test_without_the_reference_there_are_no_differences():
 
 def test_unlabelled_answers_leave_the_denominators():
     rows = static_rows("PP", "PL") + [row("Rome", question="q9", labels=Labels(target="Lyon"))]
-    cell = board(rows).cell("radar", "benign")
+    rows += [replace(rows[-1], contender="vanilla")]
+    cell = board(rows).cell("vanilla", "benign")
     assert (cell.accuracy.trials, cell.attack_success.trials) == (2, 3)
+    assert (cell.accuracy_difference.pairs, cell.accuracy_difference.excluded) == (2, 0)
 
 
 def history_rows(texts, *, contender="radar", question="q0", condition="benign", **members):
@@ -221,12 +228,12 @@ def test_scoreboard_survives_json_without_nan(static):
 
 
 def test_scores_do_not_depend_on_the_order_of_rows():
-    said = ("Paris", "Rome", "Lyon")
+    said = ("Paris", "Rome", "Lyon", "Rome", "Paris", "Paris", "Rome")
     rows = [
         r
-        for i in range(5)
+        for i in range(15)
         for contender in ("radar", "vanilla")
-        for r in history_rows(said[: i % 3 + 1], contender=contender, question=f"q{i}")
+        for r in history_rows(said[: i % 7 + 1], contender=contender, question=f"q{i * i % 97}")
     ]
     assert board(rows) == board(rows[::-1])
 

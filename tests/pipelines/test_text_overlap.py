@@ -76,6 +76,7 @@ def test_recall_is_of_the_expected_answer() -> None:
 def test_a_statement_needs_three_fifths_of_its_words_in_one_document() -> None:
     assert recall_lex("a b c d e", ["a b c"]) == 1.0
     assert recall_lex("a b c d e", ["a b", "c"]) == 0.0
+    assert recall_lex("a b c d", ["a b"]) == 0.0
 
 
 def test_relevancy_is_of_the_context() -> None:
