@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from defenses.protocol import Complete, Embed, Relate, Request
+from defenses.protocol import Complete, CompleteAll, Embed, Relate, Request
 from pipelines.signals.fulfilment import drive, fulfil
 from pipelines.signals.ports import Models
 from schemas.errors import EvidenceError, ModelError
@@ -76,6 +76,29 @@ def test_every_query_gets_its_own_responses_in_order() -> None:
         n = len(relate.premises)
         assert rows[:, 0].tolist() == [0.95] * (n - 1) + [0.02]
         np.testing.assert_array_equal(vectors, ScriptedEmbedder().embed(embed.texts))
+
+
+def test_completions_asked_together_share_the_batch_with_single_ones() -> None:
+    models = scripted_models()
+    several = CompleteAll((complete("Rome"), complete("Oslo"), complete("Rome")))
+    first, second, third = drive(
+        [asking(several, complete("Bern")), asking(complete("Kiel")), asking(CompleteAll(()))],
+        models,
+    )
+    assert [answer.text for answer in first[1][0]] == ["Rome", "Oslo", "Rome"]
+    assert isinstance(first[1][0], tuple)
+    assert first[1][1].text == "Bern"
+    assert [answer.text for answer in second[1]] == ["Kiel"]
+    assert third[1] == [()]
+    assert [len(batch) for batch in models.generator.log] == [4, 1]
+
+
+def test_one_failed_completion_fails_those_asked_with_it_alone() -> None:
+    models = scripted_models(fail_on_text="broken")
+    several = CompleteAll((complete("Rome"), complete("broken"), complete("Oslo")))
+    bad, good = drive([asking(several), asking(CompleteAll((complete("Bern"),)))], models)
+    assert isinstance(bad, ModelError)
+    assert [answer.text for answer in good[1][0]] == ["Bern"]
 
 
 def test_results_keep_the_order_of_the_queries_whoever_ends_first() -> None:
