@@ -12,6 +12,7 @@ Emptying the context leaves faithfulness at 1 and recall at 0: never read one wi
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean
 
 from pipelines.evaluation.experiment.records import EvidenceRow, Row
@@ -26,20 +27,21 @@ _SENTENCE_END = re.compile(r"(?<=[.!?\u3002])\s+|\n+")
 class ContextScores:
     """Means over answers, in [0, 1]; None without answers that have what it takes."""
 
-    answers: int
-    recall_lex: float | None
-    relevancy_lex: float | None
-    answer_relevancy_lex: float | None
-    faithfulness_lex: float | None
+    answers: int = 0
+    recall_lex: float | None = None
+    relevancy_lex: float | None = None
+    answer_relevancy_lex: float | None = None
+    faithfulness_lex: float | None = None
 
 
-def statements(text: str) -> list[str]:
+@lru_cache(maxsize=100_000)
+def statements(text: str) -> tuple[str, ...]:
     r"""Sentences and lines that have a word.
 
     >>> statements("It is Paris. Since 987!\n?")
-    ['It is Paris.', 'Since 987!']
+    ('It is Paris.', 'Since 987!')
     """
-    return [part.strip() for part in _SENTENCE_END.split(text) if normalised(part)]
+    return tuple(part.strip() for part in _SENTENCE_END.split(text) if normalised(part))
 
 
 def recall_lex(expected: str, context: Sequence[str]) -> float:
@@ -107,7 +109,7 @@ def context_scores(rows: Iterable[Row], evidence: Iterable[EvidenceRow]) -> Cont
             )
         )
     if not figures:
-        return ContextScores(0, None, None, None, None)
+        return ContextScores()
     means = [fmean(column) for column in zip(*figures, strict=True)]
     return ContextScores(len(figures), *means)
 
@@ -122,5 +124,6 @@ def _has_most(words: frozenset[str], of: frozenset[str]) -> bool:
     return bool(of) and len(of & words) >= ATTRIBUTED * len(of)
 
 
+@lru_cache(maxsize=100_000)  # documents come again with every contender and condition
 def _words(text: str) -> frozenset[str]:
     return frozenset(normalised(text).split())

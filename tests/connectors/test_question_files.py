@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from connectors.files import robust_rag
 from connectors.files.reader import read_records
@@ -166,6 +168,9 @@ def test_literal_is_bounded(tmp_path, monkeypatch) -> None:
     assert found == [ReasonClass.OVERSIZED_RECORD]
 
 
+MEMBERS = st.sampled_from([*item(), "adv_texts", "yearly_contexts", "title", "text", "2015"])
+
+
 def target(**members: object) -> dict[str, object]:
     return {
         "id": "test1",
@@ -210,6 +215,24 @@ def test_broken_syntax_ends_the_file_with_a_record(tmp_path) -> None:
     found = outcomes(tmp_path, "[" + json.dumps(item()) + ', {"question": ')
     assert isinstance(found[0], SearchSnapshot)
     assert found[1:] == [ReasonClass.MALFORMED_JSON]
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats()
+    | st.text("a[]'\x00\ud800,", max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(MEMBERS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=JSON_VALUES)
+def test_no_json_breaks_the_reader(tmp_path, value) -> None:
+    for found in outcomes(tmp_path, value):
+        assert isinstance(found, SearchSnapshot | ReasonClass)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from pydantic import TypeAdapter
 
-from pipelines.evaluation.experiment.records import Condition, Cost
+from pipelines.evaluation.context_quality import ContextScores
+from pipelines.evaluation.experiment.records import Condition, Cost, EvidenceRow
 from pipelines.evaluation.experiment.scoreboard import (
     IntervalMethod,
     MeanCost,
@@ -14,9 +16,10 @@ from pipelines.evaluation.experiment.scoreboard import (
     Storage,
 )
 from pipelines.evaluation.experiment.scores import score_cells
+from pipelines.evaluation.experiment.tables import context_table, tables_of
 from pipelines.evaluation.metrics import Rate, wilson_interval
 from pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
-from schemas.snapshot import Labels
+from schemas.snapshot import Document, Labels
 from tests.experiment_rows import PARIS, PIA, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
@@ -246,3 +249,23 @@ def test_cells_follow_the_record():
         for contender in ("vanilla", "radar")
         for condition in ("pia@1", "benign")
     ]
+
+
+def test_context_is_scored_where_the_evidence_is_known():
+    seen = EvidenceRow(
+        condition="benign",
+        query_id="q0",
+        question="Which city?",
+        step=0,
+        observed_at=datetime(2020, 1, 1, tzinfo=UTC),
+        documents=(Document(1, "Paris"), Document(2, "Lyon")),
+        labels=PARIS,
+    )
+    rows = [row("Paris"), row("Lyon", condition="pia@1", labels=ATTACKED)]
+    found = score_cells(rows, record(), [seen], resamples=100)
+    assert found.cell("radar", "benign").context == ContextScores(1, 1.0, 0.5, 1.0, 1.0)
+    assert found.cell("vanilla", "benign").context == ContextScores()
+    assert found.cell("radar", "pia@1").context is None
+    assert str(context_table(found).rows[0].cells[0]) == "100/50/100/100"
+    assert [table.key for table in tables_of(found)][-1] == "context"
+    assert "context" not in [table.key for table in tables_of(board(rows))]

@@ -55,12 +55,12 @@ def test_overlaps_are_symmetric_shares_and_order_never_helps(one, other) -> None
 
 
 def test_statements_are_sentences_and_lines() -> None:
-    assert statements("It rose by 3.5 %. Why? \n ... \nNobody knows") == [
+    assert statements("It rose by 3.5 %. Why? \n ... \nNobody knows") == (
         "It rose by 3.5 %.",
         "Why?",
         "Nobody knows",
-    ]
-    assert statements(" \n!") == []
+    )
+    assert statements(" \n!") == ()
 
 
 CONTEXT = ["Paris is the capital of France. Cheese is popular.", "Lyon is a city."]
@@ -142,4 +142,4 @@ def test_a_defence_that_selects_nothing_answers_from_everything() -> None:
 def test_errors_and_answers_without_evidence_or_labels_are_left_out() -> None:
     rows = [row(None, error="down", labels=LABELS), judged(), row("Paris", labels=Labels())]
     assert context_scores(rows, [evidence()]).answers == 1
-    assert context_scores(rows, [evidence(step=4)]) == ContextScores(0, None, None, None, None)
+    assert context_scores(rows, [evidence(step=4)]) == ContextScores()

@@ -7,6 +7,7 @@ Nothing in them is NaN: what is not known is None.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pipelines.evaluation.context_quality import ContextScores
 from pipelines.evaluation.experiment.dynamics import Dynamics
 from pipelines.evaluation.metrics import Scores
 from pipelines.evaluation.statistics.paired_tests import PairedTest
@@ -94,7 +95,8 @@ class Cell:
 
     `accuracy` and `attack_success` are the rates of `scores` under containment. Errors are failed
     answers: they are counted here and scored nowhere. `on_attacked_steps` is there when a schedule
-    attacks some steps only, `dynamics` when there are histories.
+    attacks some steps only, `dynamics` when there are histories, `context` when the evidence was
+    given.
     """
 
     contender: str
@@ -112,6 +114,7 @@ class Cell:
     attack_difference: Difference | None = None
     on_attacked_steps: Scores | None = None
     dynamics: Dynamics | None = None
+    context: ContextScores | None = None
 
 
 @dataclass(frozen=True, slots=True)

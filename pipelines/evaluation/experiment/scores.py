@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from itertools import pairwise
 from statistics import fmean
 
+from pipelines.evaluation.context_quality import context_scores
 from pipelines.evaluation.experiment.differences import differences
 from pipelines.evaluation.experiment.dynamics import dynamics_of
 from pipelines.evaluation.experiment.outcomes import (
@@ -23,7 +24,13 @@ from pipelines.evaluation.experiment.outcomes import (
     attacked_of,
     correct_of,
 )
-from pipelines.evaluation.experiment.records import BENIGN, Cost, ExperimentRecord, Row
+from pipelines.evaluation.experiment.records import (
+    BENIGN,
+    Cost,
+    EvidenceRow,
+    ExperimentRecord,
+    Row,
+)
 from pipelines.evaluation.experiment.scoreboard import (
     Cell,
     Difference,
@@ -41,12 +48,17 @@ from schemas.evidence import FloatArray
 
 
 def score_cells(
-    rows: Iterable[Row], record: ExperimentRecord, *, resamples: int = RESAMPLES
+    rows: Iterable[Row],
+    record: ExperimentRecord,
+    evidence: Iterable[EvidenceRow] = (),
+    *,
+    resamples: int = RESAMPLES,
 ) -> Scoreboard:
     """Score every contender under every condition that the record names.
 
     Of rows about the same answer the last counts, so that a repeated failure may be mended by
     appending. Rows of other contenders or conditions are left out; cells may be without rows.
+    `evidence`, where it is given, tells what each contender left of the context.
     """
     answers = answers_by_cell(rows, record)
     questions = Questions.of(answers.values(), seed=record.seed, resamples=resamples)
@@ -59,6 +71,7 @@ def score_cells(
         cells = _with_bootstrap(cells, answers, questions)
     if record.reference in {contender.name for contender in record.contenders}:
         cells = _with_differences(cells, answers, record, questions)
+    cells = _with_context(cells, answers, evidence)
     return Scoreboard(
         contenders=tuple(contender.name for contender in record.contenders),
         conditions=tuple(condition.name for condition in record.conditions),
@@ -191,6 +204,21 @@ def _with_differences(
             accuracy_difference=accuracy.get(key_of(cell)),
             attack_difference=attack.get(key_of(cell)),
         )
+        for cell in cells
+    ]
+
+
+def _with_context(
+    cells: Sequence[Cell], answers: Mapping[CellKey, Answers], evidence: Iterable[EvidenceRow]
+) -> list[Cell]:
+    """Cells with context scores, under the conditions whose evidence is known."""
+    seen: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
+    for found in evidence:
+        seen[found.condition].append(found)
+    return [
+        replace(cell, context=context_scores(answers[key_of(cell)].rows.values(), known))
+        if (known := seen.get(cell.condition))
+        else cell
         for cell in cells
     ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
+from pipelines.evaluation.context_quality import ContextScores
 from pipelines.evaluation.experiment.dynamics import Dynamics, Recovery
 from pipelines.evaluation.experiment.scoreboard import (
     Cell,
@@ -51,6 +52,8 @@ def tables_of(board: Scoreboard) -> tuple[Table, ...]:
         found += [dynamics_table(board), storage_table(board)]
     found += [rates_table(board, Definition.STRICT), rates_table(board, Definition.EXCLUSIVE)]
     found += [overlap_table(board)]
+    if any(cell.context for cell in board.cells):
+        found += [context_table(board)]
     if any(cell.on_attacked_steps for cell in board.cells):
         found.insert(1, attacked_steps_table(board))
     return tuple(found)
@@ -187,12 +190,30 @@ def overlap_table(board: Scoreboard) -> Table:
 
     def show(cell: Cell) -> TableCell:
         found = cell.overlap
-        shares = (found.exact_match, found.token_f1, found.rouge_l)
-        texts = (NOTHING if share is None else f"{100 * share:.0f}" for share in shares)
-        return TableCell("/".join(texts), value=found.exact_match)
+        return _shares(found.exact_match, found.token_f1, found.rouge_l)
 
     notes = ("Exact match / token F1 / ROUGE-L F1 in percent, to the closest right answer.",)
     return _by_condition(board, "overlap", "Wording of the answers", show, notes)
+
+
+def context_table(board: Scoreboard) -> Table:
+    """What each contender leaves of the context, by word overlap, in percent."""
+
+    def show(cell: Cell) -> TableCell:
+        found = cell.context or ContextScores()
+        return _shares(
+            found.recall_lex,
+            found.relevancy_lex,
+            found.answer_relevancy_lex,
+            found.faithfulness_lex,
+        )
+
+    notes = (
+        "Contextual recall / contextual relevancy / answer relevancy / faithfulness in percent, by "
+        "word overlap of sentences (lexical: not to be compared with judged numbers). The context "
+        "is what the defence kept. Without any, faithfulness is 100 and recall 0.",
+    )
+    return _by_condition(board, "context", "Context left to answer from", show, notes)
 
 
 def _by_condition(
@@ -229,6 +250,11 @@ def _headline(cell: Cell) -> TableCell:
     failed = f" {cell.errors} failed" if cell.errors else ""
     detail = f"[{' / '.join(details)}]" if details else ""
     return TableCell("/".join(texts), f"{detail}{failed}".strip(), cell.accuracy.value)
+
+
+def _shares(*shares: float | None) -> TableCell:
+    texts = (NOTHING if share is None else f"{100 * share:.0f}" for share in shares)
+    return TableCell("/".join(texts), value=shares[0])
 
 
 def _rates(scores: Scores, definition: Definition) -> TableCell:
