@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from defenses.kernels.min_cut import MinCut, flip_margins
 from defenses.kernels.relations import both_ways
 from defenses.protocol import Embed, Relate, Request
+from defenses.responses import embedding_rows, relation_rows
 from schemas.errors import EvidenceError
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from schemas.memory import Belief
@@ -75,21 +76,24 @@ def relate(
     n = len(others)
     repeated = (answer,) * n
     response = yield Relate(question, repeated + others, others + repeated)
-    rows = finite_rows("relations", response, 2 * n)
-    if rows.shape[1] != 3 or rows.min() < 0.0 or rows.max() > 1.0:
-        raise EvidenceError("relations must be three probabilities a row")
+    rows = relation_rows(response, 2 * n)
     weights = both_ways(rows[:n], rows[n:])
     return weights[:, 0], weights[:, 2]
 
 
-def finite_rows(name: str, response: Any, count: int) -> FloatArray:
-    """A response as a (count, d) float64 matrix, d > 0. Raises EvidenceError otherwise."""
-    rows = np.asarray(response, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
-        raise EvidenceError(f"{name} must have {count} rows, got shape {rows.shape}")
-    if not np.isfinite(rows).all():
-        raise EvidenceError(f"{name} hold a value that is not finite")
-    return rows
+def with_memory(graph: Graph, answer: str, source: float, sink: float, pairs: FloatArray) -> Graph:
+    """The graph with the previous answer as its last node; `pairs` are (n,)."""
+    n = len(graph.nodes)
+    pair = np.zeros((n + 1, n + 1))
+    pair[:n, :n] = graph.pair
+    pair[n, :n] = pair[:n, n] = pairs
+    return Graph(
+        nodes=(*graph.nodes, MEMORY_NODE),
+        texts=(*graph.texts, answer),
+        source=np.append(graph.source, source),
+        sink=np.append(graph.sink, sink),
+        pair=pair,
+    )
 
 
 def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty) -> BoolArray:
@@ -117,7 +121,7 @@ def drop_isolated(
     if len(members) < 2:
         return selected
     response = yield Embed(tuple(texts[i] for i in members))
-    vectors = finite_rows("embeddings", response, len(members))
+    vectors = embedding_rows(response, len(members))
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, 0.0)
     means = cosines.sum(axis=1) / (len(members) - 1)
@@ -206,7 +210,7 @@ def memory_verdict(
     state: Belief | None, selection: Selection, margins: FloatArray
 ) -> MemoryVerdict:
     """The previous answer's side of the cut, its priors and its posterior capacities."""
-    if state is None:
+    if state is None or MEMORY_NODE not in selection.graph.nodes:
         return MemoryVerdict()
     retained = selection.cut.kept[-1]
     return MemoryVerdict(

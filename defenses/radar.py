@@ -22,6 +22,7 @@ from defenses.cut_graph import (
     trusted_passages,
     verdict_on,
     verdict_without_evidence,
+    with_memory,
 )
 from defenses.kernels.belief import bayes
 from defenses.kernels.centrality import eigenvector_centrality, rescaled
@@ -33,7 +34,7 @@ from schemas.evidence import Evidence, FloatArray
 from schemas.memory import Belief
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
-from schemas.verdict import MEMORY_NODE, Abstention
+from schemas.verdict import Abstention
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -133,16 +134,7 @@ class Radar:
 
         `consistency` and `conflict` are (n,): the previous answer against each document's.
         """
-        n = len(graph.nodes)
-        pair = np.zeros((n + 1, n + 1))
-        pair[:n, :n] = graph.pair
-        pair[n, :n] = pair[:n, n] = self.pair_scale * consistency
         support = bayes(state.support, float(consistency.mean()))
         refutation = bayes(state.conflict, float(conflict.mean()))
-        return Graph(
-            nodes=(*graph.nodes, MEMORY_NODE),
-            texts=(*graph.texts, state.answer),
-            source=np.append(graph.source, support),
-            sink=np.append(graph.sink, refutation),
-            pair=pair,
-        )
+        pairs = self.pair_scale * consistency
+        return with_memory(graph, state.answer, support, refutation, pairs)

@@ -9,6 +9,7 @@ from defenses.astute_rag import AstuteRag
 from defenses.instruct_rag import InstructRag
 from defenses.protocol import Defense
 from defenses.radar import Radar
+from defenses.radar_plus import RadarPlus
 from defenses.reliability_rag import ReliabilityRag
 from defenses.robust_rag import RobustRag
 from defenses.robust_rag_decoding import RobustRagDecoding
@@ -20,6 +21,7 @@ DEFENSES: dict[str, type[Defense[Any]]] = {
     "astute_rag": AstuteRag,
     "instruct_rag": InstructRag,
     "radar": Radar,
+    "radar_plus": RadarPlus,
     "reliability_rag": ReliabilityRag,
     "robust_rag": RobustRag,
     "robust_rag_decoding": RobustRagDecoding,

@@ -17,13 +17,15 @@ class Belief:
 
     `answer` is the last defended answer; `support` (pi_S) and `conflict` (pi_F) are the mean
     entailment and contradiction between it and the atomic answers of the step that produced it
-    (RADAR, Eq. 11 and 12), both in [0, 1].
+    (RADAR, Eq. 11 and 12), both in [0, 1]. `voices` is how many independent voices stand behind
+    the answer, older ones discounted; only RADAR+ keeps any.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     answer: str
     support: Probability
     conflict: Probability
+    voices: Annotated[float, Field(ge=0.0)] = 0.0
 
 
 @dataclass(frozen=True, slots=True)

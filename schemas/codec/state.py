@@ -5,6 +5,7 @@ the same decisions as one that was never stopped.
 """
 
 import json
+from math import inf
 from typing import Any
 
 from schemas.codec.wire import compact_json
@@ -19,6 +20,7 @@ State = Belief | LastAnswer | None
 def encode_state(state: State) -> bytes:
     """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state.
 
+    Voices are `"n"`, where there are any.
     The last answer of a lightweight history is `"p"`, beside what it wraps.
     """
     row: dict[str, object] = {"v": STATE_VERSION}
@@ -27,6 +29,8 @@ def encode_state(state: State) -> bytes:
         state = state.inner
     if state is not None:
         row |= {"a": state.answer, "s": state.support, "f": state.conflict}
+        if state.voices:
+            row["n"] = state.voices
     return compact_json(row).encode("utf-8", "surrogatepass")
 
 
@@ -51,9 +55,17 @@ def decode_state(data: bytes) -> State:
 def _belief(row: dict[str, Any]) -> Belief | None:
     if not row:
         return None
+    voices = row.pop("n", 0.0)
     if row.keys() != {"a", "s", "f"} or not isinstance(row["a"], str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not a belief")
-    return Belief(row["a"], _probability(row["s"]), _probability(row["f"]))
+    support, conflict = _probability(row["s"]), _probability(row["f"])
+    return Belief(row["a"], support, conflict, _voices(voices))
+
+
+def _voices(value: Any) -> float:
+    if type(value) not in (float, int) or not 0.0 <= value < inf:
+        raise InputError(ReasonClass.OUT_OF_RANGE, "stored voices are not a finite number >= 0")
+    return float(value)
 
 
 def _probability(value: Any) -> float:
