@@ -21,10 +21,11 @@ class Task(StrEnum):
     ANSWER_WITH_RATIONALE = "answer_with_rationale"
     RECALL_PASSAGE = "recall_passage"  # what the model knows by itself; no passages
     CONSOLIDATE_PASSAGES = "consolidate_passages"
-    # The first three at length, for questions that ask for a biography.
+    # The first four at length, for questions that ask for a biography.
     DESCRIBE_FROM_PASSAGE = "describe_from_passage"
     DESCRIBE_FROM_DOCUMENTS = "describe_from_documents"
     SYNTHESISE_DESCRIPTIONS = "synthesise_descriptions"
+    DESCRIBE_FROM_KEYWORDS = "describe_from_keywords"
     # Of an evaluator, about an answer that was given.
     JUDGE_ANSWER = "judge_answer"  # passages: correct answers, the attacker's target, the answer
     JUDGE_LONG_FORM = "judge_long_form"  # passages: a reference, the answer

@@ -27,6 +27,7 @@ _LABELS: Final[dict[Task, tuple[str, str]]] = {
     Task.DESCRIBE_FROM_PASSAGE: ("Passage", "Biography"),
     Task.DESCRIBE_FROM_DOCUMENTS: ("Passage", "Biography"),
     Task.SYNTHESISE_DESCRIPTIONS: ("Biography", "Combined biography"),
+    Task.DESCRIBE_FROM_KEYWORDS: ("Words", "Biography"),
     Task.JUDGE_ANSWER: ("Answer", "Verdict"),
     Task.JUDGE_LONG_FORM: ("Answer", "Scores"),
 }
@@ -45,6 +46,7 @@ _SHARED_PASSAGE: Final[dict[Task, int]] = {
 _NUMBERED: Final = frozenset({Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES})
 _MAJORITY_LINES: Final = 3
 _CHAT_REQUEST: Final = "Reply with the answer alone."
+_CHAT_BIOGRAPHY: Final = "Reply with the biography alone, in one paragraph."
 _CHAT_REQUESTS: Final[dict[Task, str]] = {
     Task.ANSWER_WITH_RATIONALE: (
         "Reply in at most three short sentences and end with: The answer is ..."
@@ -54,9 +56,10 @@ _CHAT_REQUESTS: Final[dict[Task, str]] = {
         "Reply in at most four short sentences and end with the final answer between <ANSWER> and "
         "</ANSWER>."
     ),
-    Task.DESCRIBE_FROM_PASSAGE: "Reply with the biography alone, in one paragraph.",
-    Task.DESCRIBE_FROM_DOCUMENTS: "Reply with the biography alone, in one paragraph.",
-    Task.SYNTHESISE_DESCRIPTIONS: "Reply with the biography alone, in one paragraph.",
+    Task.DESCRIBE_FROM_PASSAGE: _CHAT_BIOGRAPHY,
+    Task.DESCRIBE_FROM_DOCUMENTS: _CHAT_BIOGRAPHY,
+    Task.SYNTHESISE_DESCRIPTIONS: _CHAT_BIOGRAPHY,
+    Task.DESCRIBE_FROM_KEYWORDS: _CHAT_BIOGRAPHY,
     Task.JUDGE_ANSWER: "Reply with one label alone.",
     Task.JUDGE_LONG_FORM: "Reply with the three scores alone.",
 }
@@ -124,7 +127,7 @@ def _completion_block(
         case Task.SYNTHESISE_ANSWERS:
             listed = [f"{passage_label}: {answer}" for answer in _majority_last(shown)]
             lines = [asked, *previous, *listed]
-        case Task.ANSWER_FROM_KEYWORDS:
+        case Task.ANSWER_FROM_KEYWORDS | Task.DESCRIBE_FROM_KEYWORDS:
             lines = [f"{passage_label}: {', '.join(shown)}", *previous, asked]
         case Task.JUDGE_ANSWER | Task.JUDGE_LONG_FORM:
             parts = zip(_ROLES[task], shown, strict=True)

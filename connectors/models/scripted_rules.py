@@ -225,6 +225,7 @@ _RULES: Final[dict[Task, Callable[[Prompt], str]]] = {
     Task.DESCRIBE_FROM_PASSAGE: described,
     Task.DESCRIBE_FROM_DOCUMENTS: described,
     Task.SYNTHESISE_DESCRIPTIONS: described,
+    Task.DESCRIBE_FROM_KEYWORDS: lambda prompt: ", ".join(prompt.passages) or ABSTENTION,
     Task.JUDGE_ANSWER: judged,
     Task.JUDGE_LONG_FORM: scored,
 }

@@ -27,6 +27,7 @@ TEMPLATES: Final[dict[Task, Template]] = {
     Task.DESCRIBE_FROM_PASSAGE: long_templates.PASSAGE,
     Task.DESCRIBE_FROM_DOCUMENTS: long_templates.DOCUMENTS,
     Task.SYNTHESISE_DESCRIPTIONS: long_templates.SYNTHESIS,
+    Task.DESCRIBE_FROM_KEYWORDS: long_templates.KEYWORDS,
     Task.JUDGE_ANSWER: long_templates.ANSWER_VERDICT,
     Task.JUDGE_LONG_FORM: long_templates.LONG_FORM_SCORES,
 }

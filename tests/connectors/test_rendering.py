@@ -28,6 +28,7 @@ PINNED: dict[Task, str] = {
     Task.DESCRIBE_FROM_PASSAGE: "c7c5cb5ebe99",
     Task.DESCRIBE_FROM_DOCUMENTS: "2c695c3f0589",
     Task.SYNTHESISE_DESCRIPTIONS: "a1273eceff19",
+    Task.DESCRIBE_FROM_KEYWORDS: "d75f71c24f18",
     Task.JUDGE_ANSWER: "f324edd125d8",
     Task.JUDGE_LONG_FORM: "a6b4bb7c553d",
 }

@@ -1,0 +1,82 @@
+"""Answers at length: a generator that writes biographies where it is asked for short answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pipelines.signals.metering import CallCounts
+from pipelines.signals.ports import Generator
+from pipelines.signals.prompts import TEMPLATES
+from schemas.errors import ModelError, PartialModelError
+from schemas.prompt import Completion, Prompt, Task
+
+LONG_FORM: Final[dict[Task, Task]] = {
+    Task.ATOMIC_ANSWER: Task.DESCRIBE_FROM_PASSAGE,
+    Task.ANSWER_FROM_DOCUMENTS: Task.DESCRIBE_FROM_DOCUMENTS,
+    Task.SYNTHESISE_ANSWERS: Task.SYNTHESISE_DESCRIPTIONS,
+    Task.ANSWER_FROM_KEYWORDS: Task.DESCRIBE_FROM_KEYWORDS,
+}
+
+
+@dataclass(frozen=True)
+class LongFormGenerator:
+    """Wraps a generator, with its cache, so that every defence answers at length unchanged.
+
+    Prompts keep question and passages and change task, instruction, examples and length; replies
+    to them come on one line, because an answer is one line. Tasks that reason (rationales,
+    consolidation) or judge stay as they are. Of the answers to be synthesised, the prompt holds
+    the first 300 characters each.
+    """
+
+    inner: Generator
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's: what is asked differs, who answers does not."""
+        return self.inner.model_id
+
+    @property
+    def calls(self) -> int:
+        """Prompts that reached the wrapped model, if it counts them."""
+        return self.inner.calls if isinstance(self.inner, CallCounts) else 0
+
+    @property
+    def hits(self) -> int:
+        """Prompts that its cache answered, if it counts them."""
+        return self.inner.hits if isinstance(self.inner, CallCounts) else 0
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order. Raises ModelError like the wrapped model."""
+        try:
+            completions = self.inner.complete([at_length(prompt) for prompt in prompts])
+        except PartialModelError as error:
+            outcomes: Sequence[Completion | ModelError] = error.outcomes
+            raise PartialModelError(
+                [
+                    outcome if isinstance(outcome, ModelError) else on_one_line(prompt, outcome)
+                    for prompt, outcome in zip(prompts, outcomes, strict=True)
+                ]
+            ) from error
+        return [on_one_line(p, c) for p, c in zip(prompts, completions, strict=True)]
+
+
+def at_length(prompt: Prompt) -> Prompt:
+    """The same question of the same passages, to be answered at length."""
+    task = LONG_FORM.get(prompt.task)
+    if task is None:
+        return prompt
+    template = TEMPLATES[task]
+    return replace(
+        prompt,
+        task=task,
+        instruction=template.instruction,
+        shots=template.shots,
+        max_tokens=template.max_tokens,
+    )
+
+
+def on_one_line(prompt: Prompt, completion: Completion) -> Completion:
+    """A reply to a prompt that was rewritten, its lines joined."""
+    if prompt.task not in LONG_FORM:
+        return completion
+    return replace(completion, text=" ".join(completion.text.split()))

@@ -1,0 +1,107 @@
+"""Answers at length without a change to any defence."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
+from defenses.radar import Radar
+from defenses.registry import build_defense
+from pipelines.guard import Guard
+from pipelines.signals.long_form import LONG_FORM, LongFormGenerator
+from pipelines.signals.metering import CallCounts
+from pipelines.signals.ports import Models
+from pipelines.signals.prompts import TEMPLATES, build_prompt
+from schemas.errors import ModelError, PartialModelError
+from schemas.prompt import Completion, Prompt, Task
+from tests.builders import make_snapshot
+
+QUESTION = "Tell me a bio of Ann Lee."
+PAGES = ["Ann Lee was born in Bern in 1900. She sang.", "It rained.", "Ann Lee was a singer."]
+
+
+class Lines:
+    """Replies in two lines; fails on prompts with "broken" in a passage."""
+
+    model_id = "lines"
+    calls, hits = 3, 4
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        outcomes = [
+            ModelError("broken")
+            if any("broken" in p for p in prompt.passages)
+            else Completion(f"{prompt.task.value}\n\nof {len(prompt.passages)}", 7, 5, 0.5)
+            for prompt in prompts
+        ]
+        if any(isinstance(outcome, ModelError) for outcome in outcomes):
+            raise PartialModelError(outcomes)
+        return [outcome for outcome in outcomes if isinstance(outcome, Completion)]
+
+
+@pytest.mark.parametrize("task", Task)
+def test_prompts_keep_question_and_passages(task: Task) -> None:
+    scripted = ScriptedGenerator(script=lambda _: "x")
+    passages = ["a"] if task is Task.ATOMIC_ANSWER else ["a", "b"]
+    prompt = build_prompt(task, QUESTION, passages, "before")
+    LongFormGenerator(scripted).complete([prompt])
+    (asked,) = scripted.log[0]
+    kept = (asked.question, asked.passages, asked.previous_answer)
+    assert kept == (prompt.question, prompt.passages, "before")
+    if task not in LONG_FORM:
+        assert asked == prompt
+        return
+    template = TEMPLATES[LONG_FORM[task]]
+    assert (asked.instruction, asked.shots) == (template.instruction, template.shots)
+    assert asked.max_tokens == template.max_tokens > prompt.max_tokens
+
+
+def test_replies_come_on_one_line_with_their_cost() -> None:
+    wrapped = LongFormGenerator(Lines())
+    short, other = (
+        build_prompt(task, QUESTION, ["a"])
+        for task in (Task.ATOMIC_ANSWER, Task.ANSWER_WITH_RATIONALE)
+    )
+    replies = wrapped.complete([short, other])
+    assert replies == [
+        Completion("describe_from_passage of 1", 7, 5),
+        Completion("answer_with_rationale\n\nof 1", 7, 5),
+    ]
+    assert replies[0].seconds == 0.5
+    assert (wrapped.model_id, wrapped.calls, wrapped.hits) == ("lines", 3, 4)
+    assert isinstance(wrapped, CallCounts)
+    assert LongFormGenerator(ScriptedGenerator()).calls == 0
+
+
+def test_a_failed_prompt_stays_a_failure() -> None:
+    prompts = [build_prompt(Task.ATOMIC_ANSWER, QUESTION, [text]) for text in ("a", "broken")]
+    with pytest.raises(PartialModelError) as caught:
+        LongFormGenerator(Lines()).complete(prompts)
+    fine, failed = caught.value.outcomes
+    assert fine == Completion("describe_from_passage of 1", 7, 5)
+    assert isinstance(failed, ModelError)
+
+
+@pytest.mark.parametrize("name", ["vanilla", "radar", "reliability_rag", "robust_rag"])
+def test_a_defence_answers_at_length_unchanged(name: str) -> None:
+    generator = LongFormGenerator(ScriptedGenerator())
+    models = Models(generator, ScriptedRelations(), ScriptedEmbedder())
+    guard = Guard(name, build_defense(name), models)
+    event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
+    assert event.answer
+    if name == "vanilla":
+        assert event.answer == (
+            "Title 1 Ann Lee was born in Bern in 1900. Title 3 Ann Lee was a singer"
+        )
+
+
+def test_radar_relates_the_long_answers() -> None:
+    generator = ScriptedGenerator()
+    models = Models(LongFormGenerator(generator), ScriptedRelations(), ScriptedEmbedder())
+    guard = Guard("radar", Radar(), models)
+    event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
+    told = [document.atomic_answer for document in event.verdict.documents]
+    assert told == [
+        "Title 1 Ann Lee was born in Bern in 1900",
+        None,
+        "Title 3 Ann Lee was a singer",
+    ]
