@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.signals.parsing import MAX_ANSWER_CHARACTERS, is_uninformative, parse_answer
+from pipelines.signals.parsing import (
+    MAX_ANSWER_CHARACTERS,
+    MAX_REASONING_CHARACTERS,
+    is_uninformative,
+    parse_answer,
+    parse_reply,
+)
+from schemas.prompt import Task
 
 ANY_TEXT = st.text(st.characters(categories=None) | st.sampled_from("{}\"'.\n\x00\ud800"))
 
@@ -66,3 +73,64 @@ def test_answers(text: str, answer: str) -> None:
 
 def test_a_long_answer_is_cut() -> None:
     assert len(parse_answer("word " * 1_000).text) <= MAX_ANSWER_CHARACTERS
+
+
+AT_LENGTH = (Task.RECALL_PASSAGE, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES)
+
+
+@given(st.sampled_from(Task), ANY_TEXT | st.just("<ANSWER>") | st.just("The answer is"))
+def test_any_reply_gives_one_clean_line(task: Task, text: str) -> None:
+    answer = parse_reply(task, text)
+    assert len(answer.text) <= MAX_REASONING_CHARACTERS
+    assert answer.text.encode().decode().isprintable()
+    if task not in AT_LENGTH:
+        assert answer == parse_answer(text)
+
+
+@pytest.mark.parametrize("task", AT_LENGTH)
+@pytest.mark.parametrize(
+    "text", ["", "\n \n", "I don't know.", "I don\u2019t know.\nI do not know!", "...", "\x00"]
+)
+def test_abstentions_at_length(task: Task, text: str) -> None:
+    assert parse_reply(task, text).abstained
+
+
+@pytest.mark.parametrize(
+    ("text", "abstained"),
+    [
+        ("Passage 1 helps.\n\n- It says Rome.\nThe answer is Rome.", False),
+        ("I don't know who wrote passage 1. The answer is Rome.", False),
+        ("I don't know passage 1. It says Rome.", False),
+        ("Passage 1 is about cups. The answer is I don't know.", True),
+        ("The answer is not in passage 1. The final answer is: not mentioned in the context", True),
+        ("The answer is I don\u2019t know. Nothing helps.", True),
+    ],
+)
+def test_rationales(text: str, abstained: bool) -> None:
+    answer = parse_reply(Task.ANSWER_WITH_RATIONALE, text)
+    assert answer.text == " ".join(text.split())
+    assert answer.abstained == abstained
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("1 and 2 agree.\n<ANSWER>Rome.</ANSWER>", "Rome"),
+        ("<ANSWER>Oslo</ANSWER> no: <answer>\n Rome </answer> (high)", "Rome"),
+        ("It is <ANSWER>Rome", "Rome"),
+        ("Rome: passages 1 and 2,\nhigh confidence.", "Rome: passages 1 and 2, high confidence."),
+        ("\u2039ANSWER>Oslo</ANSWER>", "\u2039ANSWER>Oslo</ANSWER>"),
+    ],
+)
+def test_consolidations(text: str, answer: str) -> None:
+    assert parse_reply(Task.CONSOLIDATE_PASSAGES, text).text == answer
+    assert not parse_reply(Task.CONSOLIDATE_PASSAGES, text).abstained
+
+
+def test_a_consolidation_that_abstains() -> None:
+    for text in ("Nobody knows. <ANSWER>I don't know</ANSWER>", "Nothing. <ANSWER></ANSWER>"):
+        assert parse_reply(Task.CONSOLIDATE_PASSAGES, text).abstained
+
+
+def test_a_long_rationale_is_cut() -> None:
+    assert len(parse_reply(Task.RECALL_PASSAGE, "word " * 4_000).text) <= MAX_REASONING_CHARACTERS
