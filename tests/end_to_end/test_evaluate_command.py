@@ -106,8 +106,10 @@ def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
     conditions = {key[1] for key in read_rows(Path("a"))}
     assert conditions == {"benign", "pia@1", "poison@2+3"}
     histories = written(tmp_path / "h.jsonl", [["Rome", "Bern", "Oslo"], ["Cork", "Cork"]])
-    succeeded("--dataset", histories, "--dry-run", "--defenses", "radar,radar+none,vanilla",
-              "--attacks", "pia", "--positions", "1", "--schedule", "late-1", "--out", "b")  # fmt: skip
+    succeeded(
+        "--dataset", histories, "--dry-run", "--defenses", "radar,radar+none,vanilla",
+        "--attacks", "pia", "--positions", "1", "--schedule", "late-1", "--out", "b",
+    )  # fmt: skip
     contenders = {key[0] for key in read_rows(Path("b"))}
     assert contenders == {
         "radar",

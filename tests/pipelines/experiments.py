@@ -15,22 +15,20 @@ from connectors.models.response_cache import (
 from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
 from connectors.state_table.engine import open_engine
 from pipelines.evaluation.attacks.conditions import parse_condition
-from pipelines.evaluation.datasets import Dataset, digest_of
+from pipelines.evaluation.datasets import Dataset, History, digest_of
 from pipelines.evaluation.experiment.contenders import parse_contenders
 from pipelines.evaluation.experiment.experiment import Experiment, Request
 from pipelines.evaluation.experiment.records import Row
 from pipelines.settings import Settings, load_settings
 from pipelines.signals.ports import Models
-from schemas.snapshot import Labels, SearchSnapshot
+from schemas.snapshot import Labels
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import last_words
 
 WINNERS = ("Rome", "Bern", "Oslo", "Cork", "Graz")
 
 
-def make_history(
-    number: int, winners: Sequence[str], *, said: int = 3
-) -> tuple[SearchSnapshot, ...]:
+def make_history(number: int, winners: Sequence[str], *, said: int = 3) -> History:
     """A question whose right answer at each step is in `winners`; `said` documents say so."""
     snapshots = []
     for step, winner in enumerate(winners):
@@ -48,7 +46,7 @@ def make_history(
     return tuple(snapshots)
 
 
-def make_dataset(*histories: tuple[SearchSnapshot, ...]) -> Dataset:
+def make_dataset(*histories: History) -> Dataset:
     """A data set of these histories."""
     return Dataset("cups", histories, digest_of(histories))
 

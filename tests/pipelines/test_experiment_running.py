@@ -19,6 +19,7 @@ from pipelines.evaluation.experiment.row_files import (
     read_rows,
 )
 from schemas.errors import EvidenceError
+from schemas.prompt import Task
 from schemas.snapshot import Document
 from schemas.verdict import MemoryDecision
 from tests.pipelines.experiments import (
@@ -315,3 +316,24 @@ def test_adaptation_none_forgets(bench: Bench) -> None:
     contender = Contender("alone", "radar", adaptation=Adaptation.NONE)
     experiment = bench.run(HISTORIES, [contender], ["benign"])
     assert {row.verdict.memory.previous_answer for row in experiment.rows if row.verdict} == {None}
+
+
+def test_questions_for_a_text_are_asked_for_descriptions(bench: Bench) -> None:
+    short, long = static_dataset(2).histories
+    query = replace(long[0].query, tags=("long_form",))
+    data = make_dataset(short, (replace(long[0], query=query),))
+    experiment = bench.run(data, "radar,vanilla,robust_rag", ["benign"])
+    asked = {(p.question, p.task) for batch in bench.generator.log for p in batch}
+    of_long = {task for question, task in asked if question == long[0].query.text}
+    assert of_long == {
+        Task.DESCRIBE_FROM_PASSAGE,
+        Task.DESCRIBE_FROM_DOCUMENTS,
+        Task.ANSWER_FROM_KEYWORDS,
+    }
+    of_short = {task for question, task in asked if question == short[0].query.text}
+    assert of_short == {
+        Task.ATOMIC_ANSWER,
+        Task.ANSWER_FROM_DOCUMENTS,
+        Task.ANSWER_FROM_KEYWORDS,
+    }
+    assert [row.cost.calls for row in cell_rows(experiment, "radar", "benign")] == [4, 4]

@@ -7,6 +7,7 @@ from typing import Any
 
 from defenses.protocol import Defense
 from defenses.temporal import Pool
+from pipelines.evaluation.datasets import is_long_form
 from pipelines.evaluation.experiment.counting import Ledger, Tally, counted
 from pipelines.evaluation.experiment.gathering import Gathered
 from pipelines.evaluation.experiment.perturbation import Perturbation
@@ -55,7 +56,12 @@ class Cell:
         tallies = [gathered.tally(self.defense.needs) for gathered, _ in items]
         evidence = [self.evidence(gathered) for gathered, _ in items]
         defendings = {
-            i: counted(self.defense.defend(seen, items[i][1]), tallies[i], ledger)
+            i: counted(
+                self.defense.defend(seen, items[i][1]),
+                tallies[i],
+                ledger,
+                long_form=is_long_form(items[i][0].snapshot),
+            )
             for i, seen in enumerate(evidence)
             if not isinstance(seen, ModelError)
         }
