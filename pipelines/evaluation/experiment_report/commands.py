@@ -10,13 +10,13 @@ from pipelines.evaluation.experiment.records import (
     Contender,
     ExperimentRecord,
 )
+from pipelines.evaluation.experiment.scorers import NOISE
 
 OTHERS = {  # options of `radarstream evaluate` that ask for more than the cell, or elsewhere
     "--defenses", "--attacks", "--positions", "--condition", "--schedule", "--sweep",
     "--nli-noise", "--relation-scorers", "--adaptations", "--reference", "--out",
 }  # fmt: skip
 SWITCHES = {"--json", "--resume", "--no-resume"}
-NOISE = "noise="
 
 
 def cell_command(record: ExperimentRecord, contender: Contender, condition: Condition) -> str:

@@ -57,7 +57,7 @@ def curves(
 ) -> Markup:
     """One panel. `places` name the axis; `marked` are the places that were attacked."""
     lines = [line for line in lines if line.spots]
-    room = label_room([line.series.name for line in lines])
+    room = label_room(line.series for line in lines)
     bottom = TOP + plot_height(len(lines))
     right = LEFT + PLOT_WIDTH
     up = Scale(*_range(lines, whiskers=whiskers), bottom, TOP)

@@ -119,9 +119,11 @@ def _cautions(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking
     if errors:
         total = errors + sum(cell.answers for cell in scoreboard.cells)
         yield f"{errors} of {total} answers failed; they are shown, and scored nowhere."
-    barred = [one.contender for one in ranking.contenders if not one.eligible]
+    barred = [one.contender for one in ranking.contenders if not one.eligible and not one.perturbed]
     if barred:
         yield f"Too few scored answers to judge {_listed(barred)}."
+    if record.models.get("generator", "").startswith("scripted"):
+        yield "The answers were made by rules instead of a model, to try the machinery out."
     if record.questions < FEW_QUESTIONS:
         yield (
             f"With {record.questions} questions only large differences can be seen; this run is a "

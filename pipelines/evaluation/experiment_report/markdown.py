@@ -31,28 +31,32 @@ def markdown_tables(view: ExperimentView) -> str:
 
 def data_table(record: ExperimentRecord) -> Table:
     """What the experiment asked about."""
-    facts: dict[str, object] = {
+    run: dict[str, object] = {
+        "questions asked": record.questions,
+        "snapshots asked": record.snapshots,
+        "documents of a snapshot, at most": record.k,
         "data set": record.dataset,
         "digest": record.dataset_digest,
-        "questions": record.questions,
-        "snapshots": record.snapshots,
-        "documents of a snapshot, at most": record.k,
-        **without_secrets(record.statistics),
     }
-    rows = [TableRow(_line(name), (TableCell(_line(value)),)) for name, value in _flat(facts)]
+    held = {
+        f"in the data set: {str(name).replace('_', ' ')}": value
+        for name, value in without_secrets(record.statistics).items()
+    }
+    rows = [TableRow(_line(k), (TableCell(_fact(v)),)) for k, v in (run | held).items()]
     return Table("data", "Data", "quantity", ("value",), tuple(rows))
 
 
-def _flat(facts: dict[str, object], above: str = "") -> list[tuple[str, object]]:
-    """Nested facts as one list, with dotted names."""
-    found: list[tuple[str, object]] = []
-    for name, value in facts.items():
-        path = f"{above}{str(name).replace('_', ' ')}"
-        if isinstance(value, dict):
-            found += _flat(value, f"{path}: ")
-        else:
-            found.append((path, value))
-    return found
+def _fact(value: object) -> str:
+    """A figure, or several in one line; a rate as such.
+
+    >>> _fact({"hits": 1, "trials": 4, "share": 0.25}), _fact({"least": 1, "most_of": 2.5})
+    ('1 of 4', 'least 1, most of 2.5')
+    """
+    if not isinstance(value, dict):
+        return _line(value)
+    if {"hits", "trials"} <= set(value):
+        return f"{value['hits']} of {value['trials']}"
+    return _line(", ".join(f"{str(k).replace('_', ' ')} {_fact(v)}" for k, v in value.items()))
 
 
 def provenance(record: ExperimentRecord) -> str:

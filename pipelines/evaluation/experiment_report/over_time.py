@@ -1,8 +1,8 @@
 """Histories: what became of the answers of every year, rates and beliefs along the years."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -10,9 +10,11 @@ from pipelines.evaluation.experiment.dynamics import Point
 from pipelines.evaluation.experiment.records import Row
 from pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
 from pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
+from pipelines.evaluation.experiment_report.groups import Group
 from pipelines.evaluation.experiment_report.outcomes import Fate, Place
 from pipelines.evaluation.experiment_report.panel_svg import Series
 from pipelines.evaluation.experiment_report.stacks_svg import Step, timeline
+from pipelines.evaluation.metrics import Rate
 
 RATES = (("Accuracy", "accuracy"), ("Attack success", "attack_success"), ("Stale answers", "stale"))
 BELIEFS = (("Belief in staying", "support"), ("Belief in being wrong", "conflict"))
@@ -32,6 +34,7 @@ class OverTime:
 def over_time(
     scoreboard: Scoreboard,
     series: Sequence[Series],
+    groups: Sequence[Group],
     rows: Iterable[Row],
     fates: Mapping[Place, Fate],
 ) -> list[OverTime]:
@@ -45,7 +48,7 @@ def over_time(
         at = row.observed_at.year if years else row.step
         counts[row.contender, row.condition, at, fate] += 1
     return [
-        _condition(scoreboard, condition, series, counts, years=years)
+        _condition(scoreboard, condition, series, groups, counts, years=years)
         for condition in scoreboard.conditions
     ]
 
@@ -60,29 +63,31 @@ def _condition(
     scoreboard: Scoreboard,
     condition: str,
     series: Sequence[Series],
+    groups: Sequence[Group],
     counts: Mapping[tuple[str, str, int, Fate], int],
     *,
     years: bool,
 ) -> OverTime:
     cells = [scoreboard.cell(one.name, condition) for one in series]
-    points = [_points(cell, years=years) for cell in cells]
-    places = sorted({at for held in points for at in held})
+    points = {cell.contender: _points(cell, years=years) for cell in cells}
+    places = sorted({at for held in points.values() for at in held})
     attacked = frozenset(
         place
         for place, at in enumerate(places)
-        if any(at in held and held[at].attacked.hits for held in points)
+        if any(at in held and held[at].attacked.hits for held in points.values())
     )
     steps = [Step(_name(at, years=years), place in attacked) for place, at in enumerate(places)]
     stacks = [
         (one, [{f: counts.get((one.name, condition, at, f), 0) for f in Fate} for at in places])
         for one in series
     ]
-    names = [step.name for step in steps]
+    along = Along(points, places, [step.name for step in steps], attacked)
+    everyone = Group("", tuple(series))
     return OverTime(
         condition=condition,
         timeline=timeline("What became of the answers", steps, stacks),
-        rates=tuple(_rates(series, points, places, names, attacked)),
-        beliefs=tuple(_beliefs(series, points, places, names, attacked)),
+        rates=tuple(p for kind in RATES for group in groups for p in along.rates(group, *kind)),
+        beliefs=tuple(p for kind in BELIEFS for p in along.beliefs(everyone, *kind)),
         cells=tuple(cell for cell in cells if cell.dynamics),
     )
 
@@ -97,49 +102,51 @@ def _name(at: int, *, years: bool) -> str:
     return str(at) if years else f"step {at}"
 
 
-def _rates(
-    series: Sequence[Series],
-    points: Sequence[Mapping[int, Point]],
-    places: Sequence[int],
-    names: Sequence[str],
-    attacked: frozenset[int],
-) -> Iterator[Markup]:
-    for title, quantity in RATES:
-        lines = [
-            Curve(one, tuple(_spots(held, places, quantity)))
-            for one, held in zip(series, points, strict=True)
-        ]
+@dataclass(frozen=True, slots=True)
+class Along:
+    """One condition along its steps: `points` by contender and place; `places` are years or steps,
+    `names` what they are called.
+    """
+
+    points: Mapping[str, Mapping[int, Point]]
+    places: Sequence[int]
+    names: Sequence[str]
+    attacked: frozenset[int]
+
+    def rates(self, group: Group, title: str, quantity: str) -> Iterator[Markup]:
+        """A panel of a rate, unless nobody has it; no attack succeeds where there is none."""
+        if quantity == "attack_success" and not self.attacked:
+            return iter(())
+        return self._panel(group, title, lambda point: _rate_spot(getattr(point, quantity)))
+
+    def beliefs(self, group: Group, title: str, quantity: str) -> Iterator[Markup]:
+        """A panel of a belief, unless nobody remembers."""
+        return self._panel(
+            group,
+            title,
+            lambda point: _belief_spot(
+                getattr(point, f"{quantity}_prior"), getattr(point, f"{quantity}_posterior")
+            ),
+        )
+
+    def _panel(
+        self, group: Group, title: str, spot: Callable[[Point], Spot | None]
+    ) -> Iterator[Markup]:
+        lines = [Curve(one, tuple(self._spots(one, spot))) for one in group.series]
         if any(line.spots for line in lines):
-            yield curves(title, lines, names, marked=attacked)
+            yield curves(group.heading(title), lines, self.names, marked=self.attacked)
+
+    def _spots(self, one: Series, spot: Callable[[Point], Spot | None]) -> Iterator[Spot]:
+        for place, at in enumerate(self.places):
+            point = self.points[one.name].get(at)
+            found = None if point is None else spot(point)
+            if found is not None:
+                yield replace(found, place=place)
 
 
-def _spots(held: Mapping[int, Point], places: Sequence[int], quantity: str) -> Iterator[Spot]:
-    for place, at in enumerate(places):
-        if at in held and (rate := getattr(held[at], quantity)).value is not None:
-            yield Spot(place, rate.value, rate.interval)
+def _rate_spot(rate: Rate) -> Spot | None:
+    return None if rate.value is None else Spot(0, rate.value, rate.interval)
 
 
-def _beliefs(
-    series: Sequence[Series],
-    points: Sequence[Mapping[int, Point]],
-    places: Sequence[int],
-    names: Sequence[str],
-    attacked: frozenset[int],
-) -> Iterator[Markup]:
-    for title, quantity in (
-        ("Belief in staying", "support"),
-        ("Belief in being wrong", "conflict"),
-    ):
-        lines = [
-            Curve(one, tuple(_believed(held, places, quantity)))
-            for one, held in zip(series, points, strict=True)
-        ]
-        if any(line.spots for line in lines):
-            yield curves(title, lines, names, marked=attacked)
-
-
-def _believed(held: Mapping[int, Point], places: Sequence[int], quantity: str) -> Iterator[Spot]:
-    for place, at in enumerate(places):
-        posterior = getattr(held[at], f"{quantity}_posterior") if at in held else None
-        if posterior is not None:
-            yield Spot(place, posterior, before=getattr(held[at], f"{quantity}_prior"))
+def _belief_spot(prior: float | None, posterior: float | None) -> Spot | None:
+    return None if posterior is None else Spot(0, posterior, before=prior)

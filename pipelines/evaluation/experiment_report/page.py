@@ -1,12 +1,13 @@
 """The report of an experiment: one HTML file that asks the network for nothing, and tables.md."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
 from pipelines.evaluation.experiment.scoreboard import Estimate, Scoreboard
@@ -22,7 +23,7 @@ from pipelines.evaluation.experiment_report.outcomes import MARKS, WORDS, Fate
 from pipelines.evaluation.experiment_report.stacks_svg import ORDER, STAGES
 from pipelines.evaluation.experiment_report.view import ExperimentView, build_view
 from pipelines.evaluation.report.page import asset, page_environment, script_hash
-from pipelines.evaluation.report.safe_text import without_secrets
+from pipelines.evaluation.report.safe_text import visible, without_secrets
 from pipelines.evaluation.report.svg import element
 
 PACKAGE = "pipelines.evaluation.experiment_report"
@@ -76,6 +77,7 @@ def _json(value: object) -> str:
 @cache
 def _environment() -> Environment:
     environment = page_environment(PACKAGE)
+    environment.filters["breakable"] = breakable
     environment.globals |= {
         "fates": list(ORDER),
         "fate_words": {fate.value: WORDS[fate] for fate in Fate},
@@ -85,6 +87,11 @@ def _environment() -> Environment:
         "island": island,
     }
     return environment
+
+
+def breakable(name: str) -> Markup:
+    """A name that may be broken after its marks instead of anywhere."""
+    return Markup(re.sub(r"([_:,+=\[])", r"\1<wbr>", str(escape(visible(name)))))  # noqa: S704  (escaped)
 
 
 def interval_bar(estimate: Estimate, tone: str) -> Markup:

@@ -1,6 +1,6 @@
 """What the plots share: scales, frames, markers, and labels in a gutter that never overlap."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, cos, floor, pi, sin
 
@@ -14,16 +14,26 @@ PLOT_WIDTH, PLOT_HEIGHT = 184.0, 190.0
 LABEL_GAP = 14.0  # between the lines of two labels
 LEADER = 18.0  # between the plot and its labels
 LETTER = 6.3  # an average letter of a label, in pixels
-MAX_LABEL = 27  # letters
-COLOURS, SHAPES = 7, 6  # the reference has a colour of its own besides
+TITLE_LETTER = 6.9
+MAX_LABEL = 31  # letters
+COLOURS, SHAPES = 7, 6  # besides grey
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A contender as plots draw it. `number` picks its colour and marker; 0 is the reference."""
+    """A line or point of a plot. `number` picks its colour, 0 being grey; `variant` tells apart
+    those of one colour by their markers. `label` is what the plot calls it, if not its name.
+    """
 
     name: str
     number: int
+    variant: int = 0
+    label: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What the plot calls it, not too long."""
+        return shorten(self.label or self.name, MAX_LABEL)
 
     @property
     def colour(self) -> str:
@@ -46,10 +56,9 @@ class Scale:
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
 
-def label_room(names: Sequence[str]) -> float:
-    """Width of a gutter for these labels."""
-    longest = max((len(shorten(name, MAX_LABEL)) for name in names), default=0)
-    return LEADER + longest * LETTER + 4
+def label_room(series: Iterable[Series]) -> float:
+    """Width of a gutter for the labels of these series."""
+    return LEADER + max((len(one.shown) for one in series), default=0) * LETTER + 4
 
 
 def plot_height(labels: int) -> float:
@@ -61,6 +70,7 @@ def frame(
     title: str, description: str, *parts: Markup, width: float, height: float, kind: str
 ) -> Markup:
     """A plot with its heading and, for whoever cannot see it, its description."""
+    width = max(width, len(title) * TITLE_LETTER)
     return element(
         "svg",
         element("title", title),
@@ -157,17 +167,16 @@ def gutter(
     for (series, from_x, from_y), y in zip(ends, heights, strict=True):
         path = f"M{number(from_x)} {number(from_y)}L{number(x + 4)} {number(y)}"
         path += f"H{number(x + LEADER - 4)}"
-        label = element(
-            "text", shorten(series.name, MAX_LABEL), x=x + LEADER, y=y + 4, class_="label"
-        )
+        label = element("text", series.shown, x=x + LEADER, y=y + 4, class_="label")
         parts.append(group([element("path", d=path, class_="leader"), label], class_=series.colour))
     return parts
 
 
 def marker(series: Series, x: float, y: float, size: float = 4.5) -> Markup:
-    """The series' shape: full for every other round of colours."""
-    kind = "marker" if series.number <= COLOURS else "marker hollow"
-    shape = series.number % SHAPES
+    """The series' shape; hollow for variants and for a second round of colours."""
+    first = series.number <= COLOURS and not series.variant
+    kind = "marker" if first else "marker hollow"
+    shape = (series.number + series.variant) % SHAPES
     if shape == 0:
         return element("circle", cx=x, cy=y, r=size, class_=kind)
     if shape == 5:

@@ -18,6 +18,7 @@ from pipelines.evaluation.experiment.outcomes import (
 )
 from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
 from pipelines.evaluation.experiment.scoreboard import Estimate
+from pipelines.evaluation.experiment.scorers import NOISE
 from pipelines.evaluation.metrics import wilson_interval
 
 LEAST_SCORED = 0.8  # share of answers without an error below which a contender is not recommended
@@ -39,12 +40,13 @@ class Pooled:
     attack_success: Estimate
     trade_off: float | None
     scored: float
+    perturbed: bool = False
     behind_best: Interval | None = None
 
     @property
     def eligible(self) -> bool:
-        """Whether enough of its answers came without an error."""
-        return self.trade_off is not None and self.scored >= LEAST_SCORED
+        """Whether it may be recommended: enough scored answers, and no added noise."""
+        return self.trade_off is not None and self.scored >= LEAST_SCORED and not self.perturbed
 
     @property
     def tied(self) -> bool:
@@ -73,7 +75,11 @@ def rank(rows: Iterable[Row], record: ExperimentRecord, *, resamples: int) -> Ra
     conditions = attacked or [c.name for c in record.conditions]
     names = [contender.name for contender in record.contenders]
     outcomes = {name: _together(name, conditions, cells) for name in names}
-    means = _pooled(outcomes, conditions, cells, questions)
+    noisy = {c.name for c in record.contenders if c.relations.startswith(NOISE)}
+    means = [
+        replace(one, perturbed=one.contender in noisy)
+        for one in _pooled(outcomes, conditions, cells, questions)
+    ]
     eligible = [one for one in means if one.eligible]
     best = max(eligible, key=lambda one: one.trade_off or 0.0, default=None)
     if best is not None:

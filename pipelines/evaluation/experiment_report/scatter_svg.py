@@ -63,7 +63,7 @@ def window_of(points: Sequence[TradeOff]) -> Window:
 
 def trade_off(title: str, points: Sequence[TradeOff], window: Window) -> Markup:
     """One panel: attack success to the right, accuracy upwards; the upper left corner is best."""
-    room = label_room([point.series.name for point in points])
+    room = label_room(point.series for point in points)
     bottom = TOP + plot_height(len(points))
     right = LEFT + PLOT_WIDTH
     across = Scale(*window.attack_success, LEFT, right)
@@ -131,7 +131,7 @@ def _cross(point: TradeOff, x: float, y: float, across: Scale, up: Scale, size: 
 
 def accuracy_by_cost(title: str, points: Sequence[Priced], unit: str) -> Markup:
     """Cost of an answer to the right, accuracy upwards."""
-    room = label_room([point.series.name for point in points])
+    room = label_room(point.series for point in points)
     bottom = TOP + plot_height(len(points))
     right = LEFT + PLOT_WIDTH
     window = tenths([(point.accuracy.low, point.accuracy.high) for point in points])

@@ -7,13 +7,14 @@ from typing import Any
 from markupsafe import Markup
 
 from defenses.registry import DEFENSES
+from pipelines.evaluation.experiment.contenders import plain
 from pipelines.evaluation.experiment.records import Contender
 from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
+from pipelines.evaluation.experiment.scorers import NOISE
 from pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
 from pipelines.evaluation.experiment_report.panel_svg import Series
 
-RELATIONS = "relations"  # the axis of other relation scorers and of perturbed ones
-OWN = "as is"
+NOISY, SCORER, OWN = "share of noisy relations", "relation scorer", "as is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def sweeps(contenders: Sequence[Contender]) -> list[Sweep]:
     """Every option that at least two otherwise equal contenders differ in."""
     axes = dict.fromkeys(
         [(c.defense, name) for c in contenders for name, _ in c.options]
-        + [(c.defense, RELATIONS) for c in contenders if c.relations]
+        + [(c.defense, axis) for c in contenders if c.relations for axis in (NOISY, SCORER)]
     )
     return [sweep for defense, option in axes for sweep in _along(contenders, defense, option)]
 
@@ -41,7 +42,7 @@ def _along(contenders: Sequence[Contender], defense: str, option: str) -> Iterat
         if contender.defense != defense:
             continue
         others = tuple(sorted((n, str(v)) for n, v in contender.options if n != option))
-        relations = "" if option == RELATIONS else contender.relations
+        relations = "" if option in (NOISY, SCORER) else contender.relations
         group = groups.setdefault((others, contender.adaptation, relations), [])
         value = _value(contender, option)
         if value is not None and value not in [held for held, _ in group]:
@@ -60,8 +61,12 @@ def _along(contenders: Sequence[Contender], defense: str, option: str) -> Iterat
 
 def _value(contender: Contender, option: str) -> Any:
     """The option's value; its default where the contender does not name it, None if unknown."""
-    if option == RELATIONS:
-        return _noise(contender.relations)
+    noisy = contender.relations.startswith(NOISE)
+    if option == NOISY:
+        rate = contender.relations.removeprefix(NOISE)
+        return float(rate or 0.0) if noisy or not rate else None
+    if option == SCORER:
+        return None if noisy else contender.relations or OWN
     if option in dict(contender.options):
         return dict(contender.options)[option]
     defense = DEFENSES.get(contender.defense)
@@ -71,19 +76,8 @@ def _value(contender: Contender, option: str) -> Any:
     return None
 
 
-def _noise(relations: str) -> float | str:
-    name, equals, rate = relations.partition("=")
-    if name == "noise" and equals:
-        return float(rate)
-    return relations or 0.0
-
-
 def _shown(value: Any) -> str:
-    return (
-        f"{value:g}"
-        if isinstance(value, int | float) and not isinstance(value, bool)
-        else (str(value).lower() if isinstance(value, bool) else str(value))
-    )
+    return f"{value:g}" if isinstance(value, float) else plain(value)
 
 
 def sweep_plots(sweep: Sweep, scoreboard: Scoreboard) -> list[Markup]:
@@ -96,7 +90,7 @@ def sweep_plots(sweep: Sweep, scoreboard: Scoreboard) -> list[Markup]:
         ]
         plots.append(
             curves(
-                f"{sweep.defense}: {title}",
+                f"{sweep.defense}: {title} by {sweep.option}",
                 lines,
                 sweep.values,
                 axis_name=sweep.option,

@@ -1,6 +1,6 @@
 """Stacked bars: what became of the answers of every year, and where an answer's seconds go."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -8,13 +8,11 @@ from markupsafe import Markup
 from pipelines.evaluation.experiment_report.outcomes import WORDS, Fate
 from pipelines.evaluation.experiment_report.panel_svg import (
     LETTER,
-    MAX_LABEL,
     Series,
     frame,
     round_step,
     ticks,
 )
-from pipelines.evaluation.report.safe_text import shorten
 from pipelines.evaluation.report.svg import element, group, number
 
 HEAD, ROW, BAR = 40.0, 22.0, 16.0
@@ -46,7 +44,7 @@ def timeline(
     fates: Sequence[tuple[Series, Sequence[Mapping[Fate, int]]]],
 ) -> Markup:
     """Rows are contenders, columns steps, each cell a bar of what its answers turned out to be."""
-    left = _label_width([series.name for series, _ in fates])
+    left = _label_width(series for series, _ in fates)
     width = min(150.0, max(34.0, ROOM / max(1, len(steps))))
     rows = [
         group([_row_label(series, left, index), *_bars(steps, counts, left, width, index)])
@@ -63,8 +61,8 @@ def timeline(
     )
 
 
-def _label_width(names: Sequence[str]) -> float:
-    return max((len(shorten(name, MAX_LABEL)) for name in names), default=0) * LETTER + 14
+def _label_width(series: Iterable[Series]) -> float:
+    return max((len(one.shown) for one in series), default=0) * LETTER + 14
 
 
 def _columns(steps: Sequence[Step], left: float, width: float) -> Iterator[Markup]:
@@ -82,7 +80,7 @@ def _columns(steps: Sequence[Step], left: float, width: float) -> Iterator[Marku
 
 def _row_label(series: Series, left: float, index: int) -> Markup:
     y = HEAD + index * ROW + BAR - 4
-    return element("text", shorten(series.name, MAX_LABEL), x=left - 8, y=y, class_="row-label")
+    return element("text", series.shown, x=left - 8, y=y, class_="row-label")
 
 
 def _bars(
@@ -117,7 +115,7 @@ def _segment(x: float, y: float, size: float, caption: str, words: str, kind: st
 
 def stages(title: str, spent: Sequence[Spent]) -> Markup:
     """Seconds of an answer by stage, one bar per contender."""
-    left = _label_width([one.series.name for one in spent])
+    left = _label_width(one.series for one in spent)
     most = max((sum(one.seconds) for one in spent), default=0.0) or 1.0
     room = 420.0
     bottom = HEAD + len(spent) * ROW

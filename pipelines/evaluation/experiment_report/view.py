@@ -15,6 +15,7 @@ from pipelines.evaluation.experiment.records import (
 )
 from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, MeanCost, Scoreboard
 from pipelines.evaluation.experiment_report.cases import Cases, Key, build_cases
+from pipelines.evaluation.experiment_report.groups import Group, groups_of, series_of
 from pipelines.evaluation.experiment_report.headline import Headline, headline
 from pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
 from pipelines.evaluation.experiment_report.over_time import OverTime, over_time
@@ -84,6 +85,7 @@ def build_view(
     rows = _last_rows(rows, record)
     ranking = rank(rows, record, resamples=scoreboard.resamples)
     series = series_of(record)
+    groups = groups_of(record, series)
     fates = fates_of(rows)
     board = tuple(_board(record, scoreboard, ranking, series))
     return ExperimentView(
@@ -93,10 +95,10 @@ def build_view(
         ranking=ranking,
         board=board,
         attack_conditions=tuple(c.attack != BENIGN for c in record.conditions),
-        trade_offs=tuple(_trade_offs(record, scoreboard, ranking, series)),
+        trade_offs=tuple(_trade_offs(record, scoreboard, ranking, groups)),
         cost_stages=_cost_stages(board),
-        cost_plots=tuple(_cost_plots(board)),
-        over_time=tuple(over_time(scoreboard, series, rows, fates)),
+        cost_plots=tuple(_cost_plots(board, groups)),
+        over_time=tuple(over_time(scoreboard, series, groups, rows, fates)),
         sensitivity=tuple(
             plot for sweep in sweeps(record.contenders) for plot in sweep_plots(sweep, scoreboard)
         ),
@@ -116,14 +118,6 @@ def _last_rows(rows: Sequence[Row], record: ExperimentRecord) -> list[Row]:
         if row.contender in contenders and row.condition in conditions
     }
     return list(last.values())
-
-
-def series_of(record: ExperimentRecord) -> list[Series]:
-    """How contenders are drawn; the undefended generator is the grey one, where it takes part."""
-    names = [contender.name for contender in record.contenders]
-    grey = next((n for n in ("vanilla", record.reference) if n in names), "")
-    numbers = iter(range(1, len(names) + 1))
-    return [Series(name, 0 if name == grey else next(numbers)) for name in names]
 
 
 def _board(
@@ -162,11 +156,14 @@ def _is(estimate: Estimate, best: float | None) -> bool:
 
 
 def _best(scoreboard: Scoreboard, condition: str) -> tuple[float | None, float | None]:
-    """Highest accuracy and lowest attack success of a condition; None with fewer than two cells."""
+    """Highest accuracy and lowest attack success of a condition; None where all are equal."""
     cells = [cell for cell in scoreboard.cells if cell.condition == condition]
     right = [c.accuracy.value for c in cells if c.accuracy.value is not None]
     fooled = [c.attack_success.value for c in cells if c.attack_success.value is not None]
-    return (max(right) if len(right) > 1 else None, min(fooled) if len(fooled) > 1 else None)
+    return (
+        max(right) if len(set(right)) > 1 else None,
+        min(fooled) if len(set(fooled)) > 1 else None,
+    )
 
 
 def mean_cost(cells: Sequence[Cell]) -> MeanCost:
@@ -186,16 +183,20 @@ def _trade_offs(
     record: ExperimentRecord,
     scoreboard: Scoreboard,
     ranking: Ranking,
-    series: Sequence[Series],
+    groups: Sequence[Group],
 ) -> Iterable[Markup]:
     """All attacked conditions together first, then each of them, on the same axes."""
     panels: list[tuple[str, list[TradeOff]]] = []
     attacked = [c.name for c in record.conditions if c.attack != BENIGN]
     if len(attacked) > 1:
-        panels.append(("all attacks", [_pooled_point(one, ranking) for one in series]))
+        for group in groups:
+            points = [_pooled_point(one, ranking) for one in group.series]
+            panels.append((group.heading("all attacks"), points))
     for name in attacked:
-        cells = [(one, scoreboard.cell(one.name, name)) for one in series]
-        panels.append((name, [TradeOff(one, c.accuracy, c.attack_success) for one, c in cells]))
+        for group in groups:
+            cells = [(one, scoreboard.cell(one.name, name)) for one in group.series]
+            points = [TradeOff(one, c.accuracy, c.attack_success) for one, c in cells]
+            panels.append((group.heading(name), points))
     panels = [(name, [p for p in points if _measured(p)]) for name, points in panels]
     window = window_of([point for _, points in panels for point in points])
     for name, points in panels:
@@ -229,13 +230,18 @@ def _cost_stages(board: Sequence[BoardRow]) -> Markup | None:
     return stages("Seconds of an answer by stage", spent) if spent else None
 
 
-def _cost_plots(board: Sequence[BoardRow]) -> Iterable[Markup]:
+def _cost_plots(board: Sequence[BoardRow], groups: Sequence[Group]) -> Iterable[Markup]:
     rows = [row for row in board if row.pooled.accuracy.value is not None and row.cost.answers]
-    if not rows:
-        return
     for unit, price in (("model calls an answer", "calls"), ("seconds an answer", "seconds")):
-        points = [Priced(row.series, row.pooled.accuracy, getattr(row.cost, price)) for row in rows]
-        yield accuracy_by_cost(f"Accuracy by {unit}", points, unit)
+        for group in groups:
+            shown = {one.name: one for one in group.series}
+            points = [
+                Priced(shown[row.contender.name], row.pooled.accuracy, getattr(row.cost, price))
+                for row in rows
+                if row.contender.name in shown
+            ]
+            if points:
+                yield accuracy_by_cost(group.heading(f"Accuracy by {unit}"), points, unit)
 
 
 def _cases(

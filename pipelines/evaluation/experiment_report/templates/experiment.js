@@ -146,7 +146,7 @@
       return el("tr", {},
         el("th", { scope: "row" }, el("bdi", {}, data.contenders[n])),
         el("td", { class: "said" }, mark(letter, WORDS[FATES[letter]]), " ", el("bdi", { class: `ink-${FATES[letter]}` }, said)),
-        el("td", { class: "muted fate" }, WORDS[FATES[letter]] || ""),
+        el("td", { class: "muted outcome" }, WORDS[FATES[letter]] || ""),
         remembers ? el("td", { class: "muted memory" }, memory(v)) : "",
         el("td", { class: "n" }, String(v.c[0])), el("td", { class: "n" }, String(v.c[1])),
         el("td", { class: "n" }, String(v.c[2])), el("td", { class: "n" }, number(v.c[3])));
@@ -182,7 +182,7 @@
         columns.map(({ n }) => el("th", { scope: "col", class: "upright" }, el("bdi", {}, data.contenders[n]))))),
       el("tbody", {}, rows));
     const pools = found.v.map((v, n) => (v && v.pool ? el("p", { class: "footnote" }, el("b", {}, data.contenders[n]),
-      ` reads a pool of ${v.d.length} documents of this and earlier steps and keeps ${v.d.filter((d) => d[1] === 1).length} of them.`) : ""));
+      ` reads a pool of ${v.d.length} documents of this and earlier steps${v.d.some((d) => d[1] < 2) ? ` and keeps ${v.d.filter((d) => d[1] === 1).length} of them` : ""}.`) : ""));
     return el("div", {}, el("div", { class: "scroll" }, table),
       el("p", { class: "footnote" }, "✓ kept, ✕ rejected, – left out as it says nothing, · read without selecting. Point at a mark for the reason."), pools);
   };
