@@ -38,7 +38,7 @@ from schemas.verdict import (
 )
 from tests.pipelines.report_run import TOPICS, hostile_run, make_record, make_run
 
-VOID = {"meta", "link", "input", "br", "img", "hr"}
+VOID = {"meta", "link", "input", "br", "img", "hr", "wbr"}
 
 
 class Page(HTMLParser):
