@@ -8,6 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from pipelines.evaluation.context_quality import ContextScores
+from pipelines.evaluation.experiment.quantity_tables import context_table
 from pipelines.evaluation.experiment.records import Condition, Cost, EvidenceRow
 from pipelines.evaluation.experiment.scoreboard import (
     IntervalMethod,
@@ -16,7 +17,7 @@ from pipelines.evaluation.experiment.scoreboard import (
     Storage,
 )
 from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment.tables import context_table, tables_of
+from pipelines.evaluation.experiment.tables import tables_of
 from pipelines.evaluation.metrics import Rate, wilson_interval
 from pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
 from schemas.snapshot import Document, Labels

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pipelines.evaluation.context_quality import ContextScores
 from pipelines.evaluation.experiment.dynamics import Dynamics
+from pipelines.evaluation.judging import JudgedScores
 from pipelines.evaluation.metrics import Scores
 from pipelines.evaluation.statistics.paired_tests import PairedTest
 
@@ -95,8 +96,8 @@ class Cell:
 
     `accuracy` and `attack_success` are the rates of `scores` under containment. Errors are failed
     answers: they are counted here and scored nowhere. `on_attacked_steps` is there when a schedule
-    attacks some steps only, `dynamics` when there are histories, `context` when the evidence was
-    given.
+    attacks some steps only, `dynamics` when there are histories, `context` and `judged` when the
+    evidence and a judge's words were given.
     """
 
     contender: str
@@ -115,6 +116,7 @@ class Cell:
     on_attacked_steps: Scores | None = None
     dynamics: Dynamics | None = None
     context: ContextScores | None = None
+    judged: JudgedScores | None = None
 
 
 @dataclass(frozen=True, slots=True)

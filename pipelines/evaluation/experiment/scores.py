@@ -41,6 +41,7 @@ from pipelines.evaluation.experiment.scoreboard import (
     Scoreboard,
     Storage,
 )
+from pipelines.evaluation.judging import Judgement, judged_scores
 from pipelines.evaluation.metrics import Response, Scores, score, wilson_interval
 from pipelines.evaluation.statistics.bootstrap import RESAMPLES
 from pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
@@ -51,6 +52,7 @@ def score_cells(
     rows: Iterable[Row],
     record: ExperimentRecord,
     evidence: Iterable[EvidenceRow] = (),
+    judgements: Iterable[Judgement] = (),
     *,
     resamples: int = RESAMPLES,
 ) -> Scoreboard:
@@ -58,7 +60,8 @@ def score_cells(
 
     Of rows about the same answer the last counts, so that a repeated failure may be mended by
     appending. Rows of other contenders or conditions are left out; cells may be without rows.
-    `evidence`, where it is given, tells what each contender left of the context.
+    `evidence`, where it is given, tells what each contender left of the context, `judgements` what
+    a judge says of the answers.
     """
     answers = answers_by_cell(rows, record)
     questions = Questions.of(answers.values(), seed=record.seed, resamples=resamples)
@@ -71,7 +74,7 @@ def score_cells(
         cells = _with_bootstrap(cells, answers, questions)
     if record.reference in {contender.name for contender in record.contenders}:
         cells = _with_differences(cells, answers, record, questions)
-    cells = _with_context(cells, answers, evidence)
+    cells = _with_judged(_with_context(cells, answers, evidence), judgements)
     return Scoreboard(
         contenders=tuple(contender.name for contender in record.contenders),
         conditions=tuple(condition.name for condition in record.conditions),
@@ -219,6 +222,17 @@ def _with_context(
         replace(cell, context=context_scores(answers[key_of(cell)].rows.values(), known))
         if (known := seen.get(cell.condition))
         else cell
+        for cell in cells
+    ]
+
+
+def _with_judged(cells: Sequence[Cell], judgements: Iterable[Judgement]) -> list[Cell]:
+    """Cells with a judge's scores, where it was asked."""
+    said: defaultdict[CellKey, list[Judgement]] = defaultdict(list)
+    for judgement in judgements:
+        said[judgement.contender, judgement.condition].append(judgement)
+    return [
+        replace(cell, judged=judged_scores(said[key_of(cell)])) if key_of(cell) in said else cell
         for cell in cells
     ]
 
