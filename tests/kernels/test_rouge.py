@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from defenses.kernels.rouge import rouge_l
+from defenses.kernels.rouge import MOST_WORDS, rouge_l
 
 
 def score(first: str, second: str) -> float:
@@ -46,6 +46,12 @@ def test_matrix_has_no_diagonal():
     np.testing.assert_allclose(
         rouge_l(["a b", "a b", "a c"]), [[0, 1, 0.5], [1, 0, 0.5], [0.5, 0.5, 0]]
     )
+
+
+def test_only_the_first_words_of_a_long_text_are_compared():
+    same = "a " * (MOST_WORDS - 1)
+    assert score(same + "b " * 5000, same + "b " + "c " * 90_000) == 1.0
+    assert score(same + "b", same + "c") == pytest.approx(1.0 - 1.0 / MOST_WORDS)
 
 
 @pytest.mark.parametrize("n", [0, 1])
