@@ -69,8 +69,10 @@ class RadarPlus:
 
     Parameters
     ----------
-    epsilon, iterations, delta, similarity_threshold, pair_scale, on_empty
+    epsilon, delta, similarity_threshold, pair_scale, on_empty
         As RADAR's; rho is `pair_scale`.
+    iterations
+        Power steps of the centrality: enough to converge, where RADAR takes 10.
     normalise
         Capacities are shares of voices. Without it they are masses, RADAR's sums over documents.
     remember
@@ -83,11 +85,11 @@ class RadarPlus:
     one_voice_per_site
         The documents of one site share one voice. Without it every document has one.
 
-    With these four off, the verdicts are RADAR's.
+    With these four off and 10 iterations, the verdicts are RADAR's.
     """
 
     epsilon: Annotated[float, Field(ge=0.0)] = 0.01
-    iterations: Annotated[int, Field(ge=1)] = 10
+    iterations: Annotated[int, Field(ge=1)] = 100
     delta: Annotated[float, Field(gt=0.0)] = 1e-8
     similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.3
     pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
