@@ -222,9 +222,9 @@ def test_a_large_run_lists_the_telling_cases_and_says_so(experiment, tmp_path, m
 
 
 def test_size_of_the_usual_run(tmp_path):
-    text = write(tmp_path, make_experiment(questions=50))
-    assert len(text.encode()) < 15_000_000
-    assert len(islands(text)["case-index"]["cases"]) == 250
+    text = write(tmp_path, make_experiment(questions=15))
+    assert len(text.encode()) * 50 / 15 < 15_000_000
+    assert len(islands(text)["case-index"]["cases"]) == 75
 
 
 def test_histories_have_timelines_beliefs_and_storage(in_time):

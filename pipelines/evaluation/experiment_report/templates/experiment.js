@@ -269,7 +269,7 @@
 
   for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
   byId("case-filter").addEventListener("submit", (event) => event.preventDefault());
-  byId("case-filter").addEventListener("input", apply);
+  for (const kind of ["input", "change"]) byId("case-filter").addEventListener(kind, apply);
   more.addEventListener("click", showMore);
   window.addEventListener("hashchange", reveal);
   document.addEventListener("keydown", (event) => {
