@@ -2,11 +2,11 @@
 
 import shlex
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from sqlalchemy import Engine
 
 from connectors.files.directory_lock import hold_directory
 from pipelines.build import build_models, shared_engine
@@ -31,9 +31,10 @@ from pipelines.evaluation.experiment.experiment import (
     start_over,
 )
 from pipelines.evaluation.experiment.records import Condition, Contender
-from pipelines.evaluation.experiment.scoreboard import Scoreboard
 from pipelines.evaluation.experiment.scorers import NOISE, perturbation_of, scorer_settings
+from pipelines.evaluation.experiment_report import write_experiment_report
 from pipelines.settings import Profile, load_settings
+from pipelines.signals.ports import Generator, Models
 from schemas.errors import ConfigurationError, RadarstreamError
 
 STATE = "state.sqlite"
@@ -88,6 +89,10 @@ def evaluate(
     resume: Annotated[
         bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
     ] = True,
+    judge: Annotated[
+        str,
+        typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Compare defences under attacks on a data set, all on the same evidence.
@@ -109,6 +114,7 @@ def evaluate(
     make_directory(out)
     engine = shared_engine(settings)
     models = build_models(settings, engine)
+    judging = judge_model(judge, models, engine)
     served, left_out = servable(contenders, models, insisted=defenses)
     request = Request(
         dataset=data,
@@ -127,8 +133,8 @@ def evaluate(
             start_over(out)
         experiment = Experiment(request, settings, engine, models, out)
         run(experiment)
-        board = experiment.results()
-        write_report(experiment, board)
+        board = experiment.results(judging)
+        write_experiment_report(out, experiment.record, experiment.rows, experiment.evidence, board)
         print_experiment(experiment, board, as_json=as_json)
     failed = experiment.failed_contenders()
     if failed:
@@ -188,11 +194,8 @@ def run(experiment: Experiment) -> None:
         stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
 
 
-def write_report(experiment: Experiment, board: Scoreboard) -> None:
-    """Write the report for a browser and the tables for a paper."""
-    with suppress(ImportError):
-        from pipelines.evaluation.experiment_report import write_experiment_report
-
-        write_experiment_report(
-            experiment.out, experiment.record, experiment.rows, experiment.evidence, board
-        )
+def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
+    """The generator that judges, behind the run's cache; None if none is wanted."""
+    if judge in ("", "own"):
+        return models.generator if judge else None
+    return build_models(load_settings(Path(judge)), engine).generator

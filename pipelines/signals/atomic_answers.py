@@ -14,15 +14,14 @@ from schemas.snapshot import SearchSnapshot
 
 
 def answer_documents(
-    generator: Generator, snapshots: Sequence[SearchSnapshot], task: Task = Task.ATOMIC_ANSWER
+    generator: Generator, snapshots: Sequence[SearchSnapshot]
 ) -> list[tuple[AtomicAnswer, ...]]:
     """Answer every document of every snapshot in one model batch, order preserved.
 
-    `task` may be another one over a single passage. Raises PartialModelError, one outcome per
-    snapshot, when single documents were not answered.
+    Raises PartialModelError, one outcome per snapshot, when single documents were not answered.
     """
     prompts = [
-        build_prompt(task, snapshot.query.text, (document.passage,))
+        build_prompt(Task.ATOMIC_ANSWER, snapshot.query.text, (document.passage,))
         for snapshot in snapshots
         for document in snapshot.documents
     ]

@@ -328,7 +328,7 @@ def test_questions_for_a_text_are_asked_for_descriptions(bench: Bench) -> None:
     assert of_long == {
         Task.DESCRIBE_FROM_PASSAGE,
         Task.DESCRIBE_FROM_DOCUMENTS,
-        Task.ANSWER_FROM_KEYWORDS,
+        Task.DESCRIBE_FROM_KEYWORDS,
     }
     of_short = {task for question, task in asked if question == short[0].query.text}
     assert of_short == {

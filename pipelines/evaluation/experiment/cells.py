@@ -10,6 +10,7 @@ from defenses.temporal import Pool
 from pipelines.evaluation.datasets import is_long_form
 from pipelines.evaluation.experiment.counting import Ledger, Tally, counted
 from pipelines.evaluation.experiment.gathering import Gathered
+from pipelines.evaluation.experiment.long_form import in_its_form
 from pipelines.evaluation.experiment.perturbation import Perturbation
 from pipelines.evaluation.experiment.records import Row
 from pipelines.signals.fulfilment import drive
@@ -45,30 +46,29 @@ class Cell:
             present = iter([i for i, history in enumerate(histories) if len(history) > step])
             while chunk := list(islice(present, batch)):
                 items = [(histories[i][step], states[i]) for i in chunk]
-                answered = self.answers(items)
+                answered = in_its_form(
+                    items, lambda item: is_long_form(item[0].snapshot), self.answers, self.models
+                )
                 for i, (_, state) in zip(chunk, answered, strict=True):
                     states[i] = state
                 yield [row for row, _ in answered]
 
-    def answers(self, items: Sequence[tuple[Gathered, Any]]) -> list[tuple[Row, Any]]:
+    def answers(
+        self, items: Sequence[tuple[Gathered, Any]], models: Models
+    ) -> list[tuple[Row, Any]]:
         """One row per snapshot and the state after it, in one batch per model."""
         ledger = Ledger()
         tallies = [gathered.tally(self.defense.needs) for gathered, _ in items]
         evidence = [self.evidence(gathered) for gathered, _ in items]
         defendings = {
-            i: counted(
-                self.defense.defend(seen, items[i][1]),
-                tallies[i],
-                ledger,
-                long_form=is_long_form(items[i][0].snapshot),
-            )
+            i: counted(self.defense.defend(seen, items[i][1]), tallies[i], ledger)
             for i, seen in enumerate(evidence)
             if not isinstance(seen, ModelError)
         }
         outcomes = dict(
             zip(
                 defendings,
-                drive(list(defendings.values()), ledger.around(self.models)),
+                drive(list(defendings.values()), ledger.around(models)),
                 strict=True,
             )
         )

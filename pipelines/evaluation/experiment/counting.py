@@ -20,7 +20,6 @@ from defenses.protocol import (
     Relate,
     Request,
 )
-from pipelines.evaluation.experiment.long_form import at_length
 from pipelines.evaluation.experiment.records import Cost
 from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer, TokenScorer
 from pipelines.signals.token_probabilities import prompts_of
@@ -243,21 +242,18 @@ class Tally:
 
 
 def counted(
-    defending: Defending[Any], tally: Tally, ledger: Ledger, *, long_form: bool = False
+    defending: Defending[Any], tally: Tally, ledger: Ledger
 ) -> Generating[Request, Any, Any]:
     """The same defence, its requests and its own time charged to `tally`.
 
-    With `long_form` it asks for descriptions where it would ask for short answers. Evidence that
-    the defence refuses becomes its result, an EvidenceError in place of a verdict, so that one
-    snapshot does not end the batch.
+    Evidence that the defence refuses becomes its result, an EvidenceError in place of a verdict,
+    so that one snapshot does not end the batch.
     """
     started = perf_counter()
     try:
         request = next(defending)
         while True:
             tally.selection_seconds += perf_counter() - started
-            if long_form:
-                request = at_length(request)
             response = yield request
             tally.charge(request, ledger)
             started = perf_counter()

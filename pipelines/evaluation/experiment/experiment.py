@@ -1,5 +1,6 @@
 """An experiment from its data set to its results: what `radarstream evaluate` does."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from time import perf_counter
 from sqlalchemy import Engine
 
 from pipelines.evaluation.dataset_statistics import describe
-from pipelines.evaluation.datasets import Dataset
+from pipelines.evaluation.datasets import Dataset, is_long_form
 from pipelines.evaluation.experiment.identity import (
     UsedPrompts,
     continued,
@@ -25,6 +26,7 @@ from pipelines.evaluation.experiment.records import (
 )
 from pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
+    JUDGEMENTS,
     RECORD,
     RESULTS,
     ROWS,
@@ -35,9 +37,10 @@ from pipelines.evaluation.experiment.row_files import (
 from pipelines.evaluation.experiment.running import History, Plan, Runner
 from pipelines.evaluation.experiment.scoreboard import Scoreboard
 from pipelines.evaluation.experiment.scores import score_cells
+from pipelines.evaluation.judging import Judgement, judge_rows
 from pipelines.evaluation.provenance import code_revision
 from pipelines.settings import Settings
-from pipelines.signals.ports import Models
+from pipelines.signals.ports import Generator, Models
 from schemas.errors import ConfigurationError
 from schemas.prompt import Task
 
@@ -148,11 +151,24 @@ class Experiment:
             )
             write_record(self.out, self.record)
 
-    def results(self) -> Scoreboard:
-        """Score the rows and write the results down."""
-        board = score_cells(self.rows, self.record)
+    def results(self, judge: Generator | None = None) -> Scoreboard:
+        """Score the rows, also by a judge model if there is one, and write the results down."""
+        rows, judgements = self.rows, self.judged(judge) if judge else []
+        board = score_cells(rows, self.record, self.evidence, judgements)
         write_json(self.out / RESULTS, asdict(board))
         return board
+
+    def judged(self, judge: Generator) -> list[Judgement]:
+        """What the judge says of every answer, written down one a line; asked again at no cost."""
+        questions = {history[0].query.id: history[0].query.text for history in self.plan.histories}
+        long_form = {h[0].query.id for h in self.plan.histories if is_long_form(h[0])}
+        judgements = judge_rows(self.rows, questions, judge, long_form=long_form)
+        text = "".join(json.dumps(asdict(judgement)) + "\n" for judgement in judgements)
+        (self.out / JUDGEMENTS).write_text(text, encoding="ascii")
+        note = f"judged by {judge.model_id}"
+        self.record = replace(self.record, notes=tuple(dict.fromkeys((*self.record.notes, note))))
+        write_record(self.out, self.record)
+        return judgements
 
     @property
     def rows(self) -> list[Row]:
@@ -175,7 +191,7 @@ class Experiment:
 
 def start_over(out: Path) -> None:
     """Forget the rows of earlier runs, but not what their models answered."""
-    for name in (ROWS, EVIDENCE, RECORD, RESULTS, "report.html", "tables.md"):
+    for name in (ROWS, EVIDENCE, RECORD, RESULTS, JUDGEMENTS, "report.html", "tables.md"):
         (out / name).unlink(missing_ok=True)
 
 

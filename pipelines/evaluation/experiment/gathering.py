@@ -10,11 +10,11 @@ import numpy as np
 from defenses.protocol import Signal
 from pipelines.evaluation.datasets import is_long_form
 from pipelines.evaluation.experiment.counting import Ledger, Tally
-from pipelines.evaluation.experiment.long_form import AT_LENGTH
+from pipelines.evaluation.experiment.long_form import in_its_form
 from pipelines.evaluation.experiment.records import EvidenceRow
 from pipelines.signals.atomic_answers import answer_documents
 from pipelines.signals.isolation import isolating
-from pipelines.signals.ports import Generator, Models, RelationScorer
+from pipelines.signals.ports import Models, RelationScorer
 from pipelines.signals.prompts import build_prompt
 from pipelines.signals.relations import relate_answers
 from schemas.errors import ModelError
@@ -58,7 +58,7 @@ class Gathered:
         question = self.snapshot.query.text
         if needs & ANSWERED:
             for document in self.snapshot.documents:
-                prompt = build_prompt(task_of(self.snapshot), question, (document.passage,))
+                prompt = build_prompt(Task.ATOMIC_ANSWER, question, (document.passage,))
                 tally.charge_prompt(prompt, self.ledger, final=False)
         if Signal.RELATIONS in needs:
             tally.pairs.update(pairs_of(self.snapshot, self.answers))
@@ -88,11 +88,23 @@ def gather(
     snapshots: Sequence[tuple[SearchSnapshot, int]], needs: frozenset[Signal], models: Models
 ) -> list[Gathered]:
     """The signals of snapshots, each with its step, in one batch per model."""
+    return in_its_form(
+        snapshots,
+        lambda item: is_long_form(item[0]),
+        lambda items, asked: gather_alike(items, needs, asked),
+        models,
+    )
+
+
+def gather_alike(
+    snapshots: Sequence[tuple[SearchSnapshot, int]], needs: frozenset[Signal], models: Models
+) -> list[Gathered]:
+    """`gather` for snapshots that all ask for a short answer, or all for a long one."""
     ledger = Ledger()
     noted = ledger.around(models)
     answers: Sequence[Answers | ModelError | None] = [None] * len(snapshots)
     if needs & ANSWERED:
-        answers = answer(noted.generator, [s for s, _ in snapshots])
+        answers = isolating(partial(answer_documents, noted.generator), [s for s, _ in snapshots])
     related: Sequence[Relations | ModelError | None] = [None] * len(snapshots)
     if Signal.RELATIONS in needs:
         related = relate(noted.relations, [s for s, _ in snapshots], answers)
@@ -114,22 +126,6 @@ def seconds_of(
 ) -> float:
     """What relating the answers took."""
     return sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(snapshot, answers))
-
-
-def answer(generator: Generator, snapshots: Sequence[SearchSnapshot]) -> list[Answers | ModelError]:
-    """The atomic answers of every snapshot; those to questions for a text are descriptions."""
-    found: dict[int, Answers | ModelError] = {}
-    for task in dict.fromkeys(map(task_of, snapshots)):
-        places = [i for i, snapshot in enumerate(snapshots) if task_of(snapshot) is task]
-        ask = partial(answer_documents, generator, task=task)
-        outcomes = isolating(ask, [snapshots[i] for i in places])
-        found.update(zip(places, outcomes, strict=True))
-    return [found[i] for i in range(len(snapshots))]
-
-
-def task_of(snapshot: SearchSnapshot) -> Task:
-    """What each document is asked for."""
-    return AT_LENGTH[Task.ATOMIC_ANSWER] if is_long_form(snapshot) else Task.ATOMIC_ANSWER
 
 
 def relate(

@@ -1,30 +1,32 @@
-"""Questions whose answer is a text: the same defences, asking for descriptions."""
+"""Questions whose answer is a text: the same defences, asked for descriptions."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TypeVar
 
-from defenses.protocol import Complete, CompleteAll, LogProbs, NextTokens, Request
-from schemas.prompt import Task
+from pipelines.signals.long_form import LongFormGenerator
+from pipelines.signals.ports import Models
 
-AT_LENGTH: Final = {
-    Task.ATOMIC_ANSWER: Task.DESCRIBE_FROM_PASSAGE,
-    Task.ANSWER_FROM_DOCUMENTS: Task.DESCRIBE_FROM_DOCUMENTS,
-    Task.SYNTHESISE_ANSWERS: Task.SYNTHESISE_DESCRIPTIONS,
-}
+ItemT = TypeVar("ItemT")
+OutT = TypeVar("OutT")
 
 
-def at_length(request: Request) -> Request:
-    """The request as it asks for a description; tasks without a long form stay."""
-    match request:
-        case Complete(task=task):
-            return replace(request, task=AT_LENGTH.get(task, task))
-        case CompleteAll(requests=requests):
-            return CompleteAll(tuple(map(completion_at_length, requests)))
-        case NextTokens(rows=rows) | LogProbs(rows=rows):
-            return replace(request, rows=tuple(map(completion_at_length, rows)))
-    return request
-
-
-def completion_at_length(request: Complete) -> Complete:
-    """One completion, as `at_length`."""
-    return replace(request, task=AT_LENGTH.get(request.task, request.task))
+def in_its_form(
+    items: Sequence[ItemT],
+    is_long: Callable[[ItemT], bool],
+    work: Callable[[Sequence[ItemT], Models], Sequence[OutT]],
+    models: Models,
+) -> list[OutT]:
+    """What `work` makes of the items, in order; those for a long answer in a batch of their own,
+    with a generator that answers at length.
+    """
+    found: dict[int, OutT] = {}
+    for form in (False, True):
+        places = [place for place, item in enumerate(items) if is_long(item) is form]
+        if places:
+            asked = models
+            if form:
+                asked = replace(models, generator=LongFormGenerator(models.generator))
+            made = work([items[place] for place in places], asked)
+            found.update(zip(places, made, strict=True))
+    return [found[place] for place in range(len(items))]

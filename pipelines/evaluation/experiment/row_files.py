@@ -14,6 +14,7 @@ from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecor
 from schemas.errors import ConfigurationError
 
 ROWS, EVIDENCE, RECORD, RESULTS = "rows.jsonl", "evidence.jsonl", "experiment.json", "results.json"
+JUDGEMENTS = "judgements.jsonl"
 
 LineT = TypeVar("LineT", Row, EvidenceRow)
 Key = tuple[str, str, str, int]
