@@ -66,7 +66,7 @@ def test_differences_name_the_reference():
     table = differences_table(static_board())
     assert texts(table)[0] == ["reference", "reference"]
     assert texts(table)[1] == ["+0", "-100 / +100"]
-    assert "-100 to -100, p 0.004; +100 to +100, p 0.002" in table.rows[1].cells[1].detail
+    assert "-100 to -44, p 0.004; +44 to +100, p 0.002" in table.rows[1].cells[1].detail
 
 
 def test_costs_are_means_over_conditions():

@@ -161,8 +161,28 @@ def test_histories_are_resampled_by_question():
 def test_answers_all_alike_get_an_interval_by_questions():
     rows = [r for i in range(10) for r in history_rows(["Paris"] * 6, question=f"q{i}")]
     cell = board(rows).cell("radar", "benign")
-    assert (cell.accuracy.low, cell.accuracy.high) == wilson_interval(10, 10)
-    assert (cell.attack_success.low, cell.attack_success.high) == wilson_interval(0, 10)
+    bounds = (cell.accuracy.low, cell.accuracy.high)
+    assert bounds == pytest.approx(wilson_interval(10, 10))
+    bounds = (cell.attack_success.low, cell.attack_success.high)
+    assert bounds == pytest.approx(wilson_interval(0, 10))
+
+
+def test_questions_all_alike_are_no_certainty():
+    """Half of every question's steps: resampled questions show no spread, ten are not all."""
+    rows = [
+        r
+        for contender in ("radar", "vanilla")
+        for i in range(10)
+        for r in history_rows(["Paris", "Rome"], contender=contender, question=f"q{i}")
+    ]
+    cell = board(rows).cell("vanilla", "benign")
+    share = wilson_interval(0, 10)[1]
+    assert (cell.accuracy.low, cell.accuracy.high) == pytest.approx(
+        (0.5 - share / 2, 0.5 + share / 2)
+    )
+    difference = cell.accuracy_difference
+    assert (difference.value, difference.p_value) == (0.0, 1.0)
+    assert (difference.low, difference.high) == pytest.approx((-share, share))
 
 
 def test_scheduled_attack_scores_the_attacked_steps_apart():

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.evaluation.experiment.records import ExperimentRecord, Row
-from pipelines.evaluation.metrics import Response
+from pipelines.evaluation.metrics import Response, wilson_interval
 from pipelines.evaluation.statistics.bootstrap import ratio_intervals
 from schemas.evidence import FloatArray
 
 Step = tuple[str, int]  # query id and step: one answer of a cell
 Values = Mapping[Step, float]
 CellKey = tuple[str, str]  # names of a contender and a condition
+_NO_SPREAD = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,28 @@ class Questions:
             sums[question] += value
         return np.array([sums[question] for question in self.ids])
 
-    def intervals(self, columns: Sequence[Values]) -> FloatArray:
-        """95 % bootstrap intervals, (columns, 2), of the mean of each column's values."""
+    def intervals(self, columns: Sequence[Values], *, least: float = 0.0) -> FloatArray:
+        """95 % bootstrap intervals, (columns, 2), of the mean of each column's values.
+
+        Values lie between `least` and 1. Where all questions are alike, resampling them shows no
+        spread: see `otherwise`.
+        """
         if not columns:
             return np.empty((0, 2))
         hits = np.column_stack([self.totals(column) for column in columns])
         trials = np.column_stack([self.totals(dict.fromkeys(column, 1.0)) for column in columns])
-        return ratio_intervals(hits, trials, seed=self.seed, resamples=self.resamples)
+        found = ratio_intervals(hits, trials, seed=self.seed, resamples=self.resamples)
+        for i in np.flatnonzero(found[:, 1] - found[:, 0] < _NO_SPREAD):
+            mean = hits[:, i].sum() / trials[:, i].sum()
+            found[i] = otherwise(float(mean), np.count_nonzero(trials[:, i]), least)
+        return found
+
+
+def otherwise(mean: float, questions: int, least: float) -> tuple[float, float]:
+    """Interval of a mean that all questions share, values lying between `least` and 1.
+
+    None of them is otherwise; by Wilson's upper limit for none of so many, at most that share of
+    all questions can be, and those by as much as values allow.
+    """
+    share = wilson_interval(0, questions)[1]
+    return mean - share * (mean - least), mean + share * (1.0 - mean)

@@ -143,7 +143,8 @@ def _recoveries(found: Dynamics) -> str:
 def _recovery(found: Recovery) -> str:
     if not found.events:
         return NOTHING
-    return f"{number(found.mean_steps, 1)} in {found.recovered} of {found.events}"
+    steps = "" if found.mean_steps is None else f"{number(found.mean_steps, 1)} in "
+    return f"{steps}{found.recovered} of {found.events}"
 
 
 def _shares(*shares: float | None) -> TableCell:

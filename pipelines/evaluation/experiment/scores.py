@@ -19,7 +19,6 @@ from pipelines.evaluation.experiment.outcomes import (
     CellKey,
     Quantity,
     Questions,
-    Values,
     answers_by_cell,
     attacked_of,
     correct_of,
@@ -165,21 +164,16 @@ def _with_bootstrap(
     return [
         replace(
             cell,
-            accuracy=_bootstrapped(cell.accuracy, accuracies[i], bounds[i]),
-            attack_success=_bootstrapped(cell.attack_success, attacks[i], bounds[len(cells) + i]),
+            accuracy=_bootstrapped(cell.accuracy, bounds[i]),
+            attack_success=_bootstrapped(cell.attack_success, bounds[len(cells) + i]),
         )
         for i, cell in enumerate(cells)
     ]
 
 
-def _bootstrapped(estimate: Estimate, values: Values, bounds: FloatArray) -> Estimate:
-    """Where every answer is alike a bootstrap sees no spread: Wilson, a question as one trial."""
-    if not values:
+def _bootstrapped(estimate: Estimate, bounds: FloatArray) -> Estimate:
+    if not estimate.trials:
         return estimate
-    if estimate.hits in (0, estimate.trials):
-        trials = len({question for question, _ in values})
-        low, high = wilson_interval(trials if estimate.hits else 0, trials)
-        return replace(estimate, low=low, high=high)
     return replace(estimate, low=float(bounds[0]), high=float(bounds[1]))
 
 
