@@ -55,7 +55,7 @@ class TransformersTokens:
             log_probs = np.empty((len(rows), _vocabulary(model)))
             for part in by_length(rows, self.generator.batch_size):
                 prompts = tuple(tuple(rows[index]) for index in part)
-                log_probs[part] = self._next(model, tokenizer, prompts, query.prefix)
+                log_probs[part] = self._next(model, prompts, query.prefix)
             text = tokenizer.decode(list(query.prefix), skip_special_tokens=True)
             answers.append(NextTokenRows(log_probs, text, stops, refusals))
         return answers
@@ -72,20 +72,18 @@ class TransformersTokens:
             logs = np.empty((len(rows), len(said)))
             for part in by_length(rows, self.generator.batch_size):
                 batch = [rows[index] for index in part]
-                logits, _ = _read(model, tokenizer, batch, keep=len(said) + 1)
+                logits, _ = _read(model, batch, keep=len(said) + 1)
                 for index, row in zip(part, logits, strict=True):
                     logs[index] = _log_softmax(row[:-1])[np.arange(len(said)), said]
             answers.append(logs)
         return answers
 
-    def _next(
-        self, model: Any, tokenizer: Any, prompts: tuple[Tokens, ...], prefix: Tokens
-    ) -> FloatArray:
+    def _next(self, model: Any, prompts: tuple[Tokens, ...], prefix: Tokens) -> FloatArray:
         """(r, V) logarithms of the token after each prompt and `prefix`."""
         read = _ONGOING.take((self.generator, prompts, prefix[:-1])) if prefix else None
         if read is None:
             rows = [[*prompt, *prefix] for prompt in prompts]
-            logits, read = _read(model, tokenizer, rows, keep=1)
+            logits, read = _read(model, rows, keep=1)
         else:
             logits, read = _read_one_more(model, read, prefix[-1])
         _ONGOING.keep((self.generator, prompts, prefix), read, self.kept_positions)
@@ -178,9 +176,7 @@ def refusing_tokens(tokenizer: Any) -> frozenset[int]:
     return frozenset(found)
 
 
-def _read(
-    model: Any, tokenizer: Any, rows: Sequence[Sequence[int]], *, keep: int
-) -> tuple[Any, _Read]:
+def _read(model: Any, rows: Sequence[Sequence[int]], *, keep: int) -> tuple[Any, _Read]:
     """Read token rows of any lengths; the last `keep` logits of each, (r, keep, V)."""
     import torch
     from transformers import DynamicCache
@@ -191,7 +187,7 @@ def _read(
     rest = [list(row[shared:]) for row in rows]
     longest = max(map(len, rest))
     padding = [longest - len(row) for row in rest]
-    ids = [[tokenizer.pad_token_id] * n + row for n, row in zip(padding, rest, strict=True)]
+    ids = [[0] * n + row for n, row in zip(padding, rest, strict=True)]  # the mask hides padding
     mask = [[1] * shared + [0] * n + [1] * (longest - n) for n in padding]
     if shared:
         beginning = torch.tensor([rows[0][:shared]], device=model.device)

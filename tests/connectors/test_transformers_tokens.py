@@ -1,6 +1,6 @@
 """Token probabilities of tiny models, against plain forward passes and the generator's text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,15 @@ def windowed(directory: Path) -> Path:
     )
     MistralForCausalLM(config).save_pretrained(directory)
     return directory
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """So small a model is slower on several threads, and far slower on busy cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module", params=["completion", "chat", "windowed"])
