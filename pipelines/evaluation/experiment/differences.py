@@ -23,7 +23,7 @@ def differences(
     Holm's correction takes all of them as one family.
     """
     columns = [_paired(ours, theirs, quantity) for ours, theirs in pairs]
-    intervals = questions.intervals(columns, least=-1.0)
+    intervals = questions.intervals(columns, span=(-1.0, 1.0))
     found = [
         _difference(column, bounds, _excluded(*pair), questions)
         for pair, column, bounds in zip(pairs, columns, intervals, strict=True)

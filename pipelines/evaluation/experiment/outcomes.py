@@ -103,11 +103,13 @@ class Questions:
             sums[question] += value
         return np.array([sums[question] for question in self.ids])
 
-    def intervals(self, columns: Sequence[Values], *, least: float = 0.0) -> FloatArray:
+    def intervals(
+        self, columns: Sequence[Values], *, span: tuple[float, float] = (0.0, 1.0)
+    ) -> FloatArray:
         """95 % bootstrap intervals, (columns, 2), of the mean of each column's values.
 
-        Values lie between `least` and 1. Where all questions are alike, resampling them shows no
-        spread: see `otherwise`.
+        Values lie in `span`. Where all questions are alike, resampling them shows no spread: see
+        `otherwise`.
         """
         if not columns:
             return np.empty((0, 2))
@@ -116,15 +118,15 @@ class Questions:
         found = ratio_intervals(hits, trials, seed=self.seed, resamples=self.resamples)
         for i in np.flatnonzero(found[:, 1] - found[:, 0] < _NO_SPREAD):
             mean = hits[:, i].sum() / trials[:, i].sum()
-            found[i] = otherwise(float(mean), np.count_nonzero(trials[:, i]), least)
+            found[i] = otherwise(float(mean), int(np.count_nonzero(trials[:, i])), span)
         return found
 
 
-def otherwise(mean: float, questions: int, least: float) -> tuple[float, float]:
-    """Interval of a mean that all questions share, values lying between `least` and 1.
+def otherwise(mean: float, questions: int, span: tuple[float, float]) -> tuple[float, float]:
+    """Interval of a mean that all questions share, of values in `span`.
 
     None of them is otherwise; by Wilson's upper limit for none of so many, at most that share of
     all questions can be, and those by as much as values allow.
     """
     share = wilson_interval(0, questions)[1]
-    return mean - share * (mean - least), mean + share * (1.0 - mean)
+    return mean - share * (mean - span[0]), mean + share * (span[1] - mean)
