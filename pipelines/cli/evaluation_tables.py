@@ -11,7 +11,7 @@ from pipelines.evaluation.experiment.scoreboard import Scoreboard
 from pipelines.evaluation.experiment.table import Table
 from pipelines.evaluation.experiment.tables import tables_of
 
-SHOWN = ("rates_contains", "rates_on_attacked_steps", "dynamics", "cost")
+SHOWN = ("rates_contains", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 
 
 def print_experiment(experiment: Experiment, board: Scoreboard, *, as_json: bool) -> None:
@@ -24,7 +24,7 @@ def print_experiment(experiment: Experiment, board: Scoreboard, *, as_json: bool
             stdout.print(drawn(table))
             for note in table.notes:
                 stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
-    print_path("results", experiment.out)
+    print_path("report", experiment.out / "report.html")
 
 
 def drawn(table: Table) -> RichTable:

@@ -70,6 +70,10 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
         changed = digests | {Task.SYNTHESISE_ANSWERS.value: "other"}
         patched.setattr(identity, "prompt_digests", lambda: changed)
         bench.experiment(static_dataset(2))
+    bench.run(static_dataset(2))  # which asks nothing and forgets nothing
+    again = read_record(bench.out)
+    assert again is not None
+    assert again.prompts == record.prompts
     with monkeypatch.context() as patched:
         changed = digests | {Task.ATOMIC_ANSWER.value: "other"}
         patched.setattr(identity, "prompt_digests", lambda: changed)

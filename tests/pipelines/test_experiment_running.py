@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from connectors.models.scripted import ScriptedGenerator, ScriptedRelations
+from defenses.protocol import Complete, CompleteAll, Embed, Relate
 from defenses.registry import DEFENSES
 from defenses.vanilla import Vanilla
+from pipelines.evaluation.experiment.counting import Ledger, Tally
 from pipelines.evaluation.experiment.experiment import start_over
-from pipelines.evaluation.experiment.records import Adaptation, Contender
+from pipelines.evaluation.experiment.records import Adaptation, Contender, Cost
 from pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
     ROWS,
@@ -18,8 +20,9 @@ from pipelines.evaluation.experiment.row_files import (
     read_record,
     read_rows,
 )
+from pipelines.signals.token_probabilities import prompts_of
 from schemas.errors import EvidenceError
-from schemas.prompt import Task
+from schemas.prompt import AnswerPair, Completion, Task
 from schemas.snapshot import Document
 from schemas.verdict import MemoryDecision
 from tests.pipelines.experiments import (
@@ -111,6 +114,52 @@ def test_tokens_and_seconds_are_charged_to_stages(tmp_path: Path) -> None:
     for row in cell_rows(experiment, "vanilla", "benign"):
         assert (row.cost.prompt_tokens, row.cost.completion_tokens) == (30, 2)
         assert row.cost.atomic_seconds == 0.0
+
+
+def test_what_is_asked_twice_counts_once() -> None:
+    ledger, tally = Ledger(), Tally()
+    request = Complete(Task.ATOMIC_ANSWER, "Who?", ("Page: Rome.",), final=False)
+    (prompt,) = prompts_of([request])
+    ledger.completions[prompt.digest()] = Completion("Rome", 7, 2, 0.5)
+    pair = AnswerPair("Who?", "Rome", "Bern")
+    ledger.pair_seconds[pair] = 0.25
+    ledger.text_seconds["Rome"] = 0.125
+    both = CompleteAll((request, replace(request, final=True)))
+    relating = Relate("Who?", ("Rome", "Rome"), ("Bern", "Bern"))
+    for asked in (request, both, relating, relating, Embed(("Rome", "Rome"))):
+        tally.charge(asked, ledger)
+    assert tally.cost() == Cost(
+        calls=1,
+        prompt_tokens=7,
+        completion_tokens=2,
+        pairs=1,
+        embeddings=1,
+        atomic_seconds=0.5,
+        relation_seconds=0.25,
+        selection_seconds=0.125,
+    )
+
+
+def test_a_contender_added_later_costs_what_it_would_have_cost(bench: Bench) -> None:
+    bench.run(static_dataset(2), "radar", ["benign"])
+    known = read_evidence(bench.out)
+    seconds = {key[1]: row.relation_seconds for key, row in known.items()}
+    assert min(seconds.values()) > 0.0
+    experiment = bench.run(static_dataset(2), "reliability_rag", ["benign"])
+    rows = cell_rows(experiment, "reliability_rag", "benign")
+    assert {row.query_id: row.cost.relation_seconds for row in rows} == seconds
+    assert read_evidence(bench.out) == known
+
+
+def test_a_corpus_is_searched_whole(bench: Bench) -> None:
+    data = static_dataset(3)
+    whole = bench.run(data, "vanilla", ["pia@m2"], surface="corpus")
+    assert whole.record.statistics["exposure"]["pia@m2"]["questions"] == 3
+    part = Bench(bench.out.with_name("part"))
+    limited = part.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=1)
+    assert limited.evidence == whole.evidence[:1]
+    assert len(limited.evidence[0].documents) == 10 > 3
+    assert limited.record.statistics["exposure"]["pia@m2"]["questions"] == 1
 
 
 def test_a_warm_run_asks_no_model_and_finds_the_same(tmp_path: Path) -> None:
