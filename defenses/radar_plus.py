@@ -130,7 +130,7 @@ class RadarPlus:
             judged = verdict_on(evidence, state, selection, outcome)
             if state is None or recalled is None or MEMORY_NODE in graph.nodes:
                 return judged
-            return replace(judged, memory=spoken_for(state, recalled[0], selection))
+            return replace(judged, memory=spoken_for(state, recalled, selection))
 
         if not trusted.any():
             return verdict(Abstention.NO_CONSENSUS), state
@@ -145,9 +145,11 @@ class RadarPlus:
         consistency, conflict = yield from relate(question, answer.text, answers)
         belief = self.believe(answer.text, claims.masses, consistency, conflict)
         if state is not None and self.remember:
-            agreement, _ = yield from relate(question, answer.text, (state.answer,))
-            kept = self.remember * state.voices * float(agreement[0])
-            belief = replace(belief, voices=max(belief.voices, kept))
+            agreement = np.ones(1)
+            if answer.text != state.answer:
+                agreement, _ = yield from relate(question, answer.text, (state.answer,))
+            older = self.remember * state.voices * float(agreement[0])
+            belief = replace(belief, voices=max(belief.voices, older))
         return verdict(answer), belief
 
     def claims(self, evidence: Evidence, answers: tuple[str, ...]) -> Claims:
@@ -260,9 +262,13 @@ def bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
     return np.block([[matrix, last[:, None]], [last[None, :], np.zeros((1, 1))]])
 
 
-def spoken_for(state: Belief, consistency: FloatArray, selection: Selection) -> MemoryVerdict:
-    """The fate of a memory that has no voice of its own: that of the answer most like it."""
-    retained = bool(selection.cut.kept[np.argmax(consistency)])
+def spoken_for(
+    state: Belief, recalled: tuple[FloatArray, FloatArray], selection: Selection
+) -> MemoryVerdict:
+    """The fate of a memory without a voice of its own: what the kept documents say of it."""
+    consistency, conflict = recalled
+    kept = selection.cut.kept
+    retained = bool(consistency[kept].sum() > conflict[kept].sum())
     return MemoryVerdict(
         decision=MemoryDecision.RETAINED if retained else MemoryDecision.FALSIFIED,
         previous_answer=state.answer,

@@ -21,13 +21,16 @@ def reject_evidence(
 ) -> FloatArray:
     """F_i: mean contradiction with the others, weighted by their centrality (RADAR, Eq. 7).
 
-    With `masses` (n,), each of the others counts that many times. Where the others have no
-    centrality at all, the mean is weighted by masses alone; 0 for a single document.
+    With `masses` (n,), a node stands for that many documents that say the same, and one of a
+    node's own does not count among the others. Where the others have no centrality at all, the
+    mean is weighted by masses alone; 0 for a single document.
     """
-    others = ~np.eye(len(centrality), dtype=np.bool_)
-    each = np.ones_like(centrality) if masses is None else masses
-    weights = np.where(others, centrality * each, 0.0)
+    n = len(centrality)
+    others = np.where(np.eye(n, dtype=np.bool_), 0.0, 1.0)
+    if masses is not None:
+        others = others * masses + np.diag(np.maximum(masses - 1.0, 0.0))
+    weights = others * centrality
     weightless = weights.sum(axis=1) < NO_WEIGHT
-    weights[weightless] = np.where(others, each, 0.0)[weightless]
+    weights[weightless] = others[weightless]
     total = np.maximum(weights.sum(axis=1), NO_WEIGHT)
     return np.asarray((conflict * weights).sum(axis=1) / total)
