@@ -14,7 +14,7 @@ from pipelines.cli.evaluation_progress import shown
 from pipelines.cli.evaluation_tables import print_experiment
 from pipelines.cli.terminal import make_directory, printable, stderr
 from pipelines.evaluation.attacks.conditions import one_surface, parse_condition, product
-from pipelines.evaluation.attacks.places import surface_of
+from pipelines.evaluation.attacks.places import check_depth, surface_of
 from pipelines.evaluation.datasets import Dataset, load_dataset
 from pipelines.evaluation.experiment.contenders import (
     parse_contenders,
@@ -27,7 +27,6 @@ from pipelines.evaluation.experiment.contenders import (
 from pipelines.evaluation.experiment.experiment import (
     Experiment,
     Request,
-    reference_among,
     start_over,
 )
 from pipelines.evaluation.experiment.records import Condition, Contender
@@ -97,9 +96,10 @@ def evaluate(
 ) -> None:
     """Compare defences under attacks on a data set, all on the same evidence.
 
-    OUT receives rows.jsonl (one answer a line), evidence.jsonl (what every contender saw),
-    experiment.json (provenance) and state.sqlite (answers of the models). The same command goes
-    on where it was interrupted; more defences or conditions may be added later.
+    OUT receives report.html, tables.md, results.json, rows.jsonl (one answer a line),
+    evidence.jsonl (what every contender saw), experiment.json (provenance) and state.sqlite
+    (answers of the models). The same command goes on where it was interrupted; more defences or
+    conditions may be added later.
     """
     settings = load_settings(
         config,
@@ -110,17 +110,19 @@ def evaluate(
     contenders = contenders_of(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
     )
-    conditions = conditions_of(words(attacks), words(positions), condition or [], schedule)
+    conditions = conditions_of(words(attacks), words(positions), condition or [], schedule, k)
     make_directory(out)
     engine = shared_engine(settings)
     models = build_models(settings, engine)
     judging = judge_model(judge, models, engine)
     served, left_out = servable(contenders, models, insisted=defenses)
+    if not served:
+        raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
     request = Request(
         dataset=data,
         conditions=conditions,
         contenders=tuple(served),
-        reference=reference_among(served, reference),
+        reference=reference,
         k=k,
         limit=limit,
         seed=seed,
@@ -161,20 +163,19 @@ def contenders_of(
         contenders += swept(sweep)
     if not data.static:
         contenders = spread_over_time(contenders, adaptations)
-    if not contenders:
-        raise ConfigurationError("no defence given")
     return tuple(without_repetition(contenders))
 
 
 def conditions_of(
-    attacks: list[str], positions: list[str], conditions: list[str], schedule: str
+    attacks: list[str], positions: list[str], conditions: list[str], schedule: str, k: int
 ) -> tuple[Condition, ...]:
-    """The clean condition and the attacked ones, all on one surface."""
+    """The clean condition and the attacked ones, all on one surface and within the first k."""
+    found = product(attacks, positions, schedule)
     if conditions:
-        return one_surface(dict.fromkeys([Condition(), *map(parse_condition, conditions)]))
-    if schedule:
-        attacks = [f"{a}@{p}:{schedule}" for a in attacks for p in positions]
-    return product(attacks, positions)
+        found = one_surface(dict.fromkeys([Condition(), *map(parse_condition, conditions)]))
+    for condition in found:
+        check_depth(condition, k)
+    return found
 
 
 def words(text: str) -> list[str]:

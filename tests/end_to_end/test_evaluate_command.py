@@ -143,7 +143,7 @@ def test_sensitivity_is_one_option_each(cups: Path) -> None:
     ("arguments", "message"),
     [
         (["--defenses", "radr"], "no defence named 'radr'"),
-        (["--defenses", ""], "no defence given"),
+        (["--defenses", ""], "no defence to evaluate"),
         (["--attacks", "pio"], "pio"),
         (["--positions", "0"], "pia@0"),
         (["--positions", "11"], "beyond k = 10"),

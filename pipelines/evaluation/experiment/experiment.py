@@ -47,12 +47,14 @@ from schemas.prompt import Task
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for. `limit` is how many questions, None for all of them."""
+    """What the user asked for. `limit` is how many questions, None for all of them; `reference`
+    is whom the others are compared with, None for RADAR if it takes part.
+    """
 
     dataset: Dataset
     conditions: tuple[Condition, ...]
     contenders: tuple[Contender, ...]
-    reference: str
+    reference: str | None
     k: int
     limit: int | None = None
     seed: int = 0
@@ -94,7 +96,9 @@ class Experiment:
         self.progress = Progress()
         now = self.described()
         earlier = read_record(self.out)
-        self.record = continued(earlier, now) if earlier else now
+        record = continued(earlier, now) if earlier else now
+        reference = reference_among(record.contenders, self.request.reference)
+        self.record = replace(record, reference=reference)
         models = replace(self.models, generator=UsedPrompts(self.models.generator, self.note_use))
         self.runner = Runner(self.plan, self.settings, self.engine, models, self.out, self.progress)
 
@@ -109,7 +113,7 @@ class Experiment:
             k=request.k,
             conditions=request.conditions,
             contenders=request.contenders,
-            reference=request.reference,
+            reference="",
             seed=request.seed,
             settings=self.settings.model_dump(mode="json"),
             models={
