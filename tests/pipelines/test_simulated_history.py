@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.files.yearly_history import read_yearly
+from connectors.files.json_files import read_json
 from pipelines.evaluation.dataset_statistics import answer_changes
 from pipelines.evaluation.metrics import contains, normalised
 from pipelines.evaluation.simulation.facts import bundled_facts
@@ -153,7 +153,7 @@ def test_the_file_reader_understands_a_written_history(tmp_path):
     path = tmp_path / "history.json"
     options = SimulationOptions(questions=6, k=4)
     write_history(path, options)
-    records = list(read_yearly(path, Limits()))
+    records = list(read_json(path, Limits()))
     assert [record.reason for record in records] == [None] * len(records)
     snapshots = [decode_snapshot(record.payload, limits=Limits(), now=None) for record in records]
     expected = yearly(simulate_history(options))
