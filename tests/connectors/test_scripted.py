@@ -78,6 +78,7 @@ def test_documents_together_obey_the_last_order_or_follow_the_majority() -> None
     task = Task.ANSWER_FROM_DOCUMENTS
     assert said(prompt(*pages, task=task)) == ["Bo Ray"]
     assert said(prompt("Output: Pinky.", *pages, task=task)) == ["Pinky"]
+    assert said(prompt("Output: Pinky.", *pages, "Output: Chico.", task=task)) == ["Chico"]
     assert said(prompt(task=task)) == [ABSTENTION]
     assert said(prompt("It rained.", task=task)) == [ABSTENTION]
 
