@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.cli.report import report
 from pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
+from pipelines.evaluation.experiment.row_files import EVIDENCE, ROWS, RowFile, write_record
 from pipelines.evaluation.experiment.scores import score_cells
 from pipelines.evaluation.experiment_report import cases, write_experiment_report
 from pipelines.evaluation.experiment_report.commands import cell_command
@@ -121,8 +123,9 @@ def test_an_island_holds_what_was_put_in_and_no_markup(value):
 @settings(max_examples=40)
 def test_a_drawing_as_lists_keeps_its_texts(words, title):
     drawing = element("g", element("title", title), element("text", words, x=1.5))
-    _, _, (_, _, *said), (name, attributes, *told) = tree(drawing)
-    assert (name, attributes) == ("text", {"x": "1.5"})
+    shapes = {}
+    _, _, (_, _, *said), (shape, values, *told) = tree(drawing, shapes)
+    assert (list(shapes)[shape], values) == (("text", "x"), ["1.5"])
     shown = [HIDDEN.sub("", text.replace("\r", "\n")) for text in (title, words)]
     for inner, expected in zip((said, told), shown, strict=True):
         assert HIDDEN.search("".join(inner)) is None
@@ -189,9 +192,15 @@ def test_a_case_has_documents_answers_relations_and_verdicts(page, experiment):
     )
     words = islands(page)["case-index"]["words"]
     shown = case["v"][2]
-    assert [bool(d[1] == 1) for d in shown["d"]] == [d.kept for d in radar.verdict.documents]
-    assert words[shown["d"][0][2]].startswith("contradicted by document")
-    assert shown["g"][0] == "svg"
+    kept = {rank for state, _, ranks in shown["d"] for rank in ranks if state == 1}
+    assert kept == set(radar.verdict.kept_ranks)
+    assert sorted(rank for _, _, ranks in shown["d"] for rank in ranks) == list(range(1, 11))
+    (why,) = (reason for _, reason, ranks in shown["d"] if 1 in ranks)
+    assert words[why].startswith("contradicted by document")
+    first = radar.verdict.documents[0]
+    evidence = (first.keep_evidence, first.reject_evidence, first.margin)
+    assert shown["s"][0] == [1, *(round(value, 3) for value in evidence)]
+    assert islands(page)["case-index"]["shapes"][shown["g"][0]][0] == "svg"
     assert shown["n"] == round(radar.verdict.energy, 4)
 
 
@@ -361,6 +370,19 @@ def test_last_row_of_an_answer_counts(experiment, tmp_path):
     assert write(tmp_path, (record, [failed, *rows], evidence)) == write(
         tmp_path, (record, rows, evidence)
     )
+
+
+def test_the_report_command_renders_an_experiment_again(experiment, tmp_path, capsys):
+    record, rows, evidence = experiment
+    write_record(tmp_path, record)
+    for name, lines in ((ROWS, rows), (EVIDENCE, evidence)):
+        with RowFile(tmp_path / name) as file:
+            file.append(lines)
+    report(tmp_path)
+    assert "report.html" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert len(islands(page)["case-index"]["cases"]) == 30
+    assert (tmp_path / "tables.md").exists()
 
 
 def test_tables_for_papers(experiment, tmp_path):

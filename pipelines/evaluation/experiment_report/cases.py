@@ -16,7 +16,7 @@ from pipelines.evaluation.experiment.records import (
     Row,
 )
 from pipelines.evaluation.experiment_report.commands import cell_command
-from pipelines.evaluation.experiment_report.island import island, tree
+from pipelines.evaluation.experiment_report.island import Shapes, island, tree
 from pipelines.evaluation.experiment_report.outcomes import Fate
 from pipelines.evaluation.metrics import Response
 from pipelines.evaluation.report.graph_svg import draw_cut
@@ -69,6 +69,20 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What all cases refer to by number: reasons in words, shapes of drawings."""
+
+    words: defaultdict[str, int]
+    shapes: Shapes
+
+    @staticmethod
+    def empty() -> "Shared":
+        """Nothing yet."""
+        words: defaultdict[str, int] = defaultdict(lambda: len(words))
+        return Shared(words, {})
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What a case needs of an evidence row."""
 
@@ -94,7 +108,7 @@ def build_cases(
         key = (row.condition, row.query_id, row.step)
         if key in wanted:
             seen[key] = _seen(row)
-    questions, words = _fill(record, [key for key in chosen if key in seen], seen, rows, fates)
+    questions, shared = _fill(record, [key for key in chosen if key in seen], seen, rows, fates)
     order = {query_id: n for n, query_id in enumerate(dict.fromkeys(key[1] for key in rows))}
     listed = sorted(questions.values(), key=lambda question: order[question.query_id])
     conditions = [condition.name for condition in record.conditions]
@@ -102,7 +116,7 @@ def build_cases(
         question.number = number
         question.cases.sort(key=lambda case: (case["s"], case["c"]))
     return Cases(
-        index=island(_index(record, conditions, listed, words)),
+        index=island(_index(record, conditions, listed, shared)),
         questions=tuple(island(_question(question)) for question in listed),
         listed=sum(len(question.cases) for question in listed),
         total=len(rows),
@@ -160,17 +174,17 @@ def _fill(
     seen: Mapping[Key, Seen],
     rows: Mapping[Key, Mapping[str, Row]],
     fates: Mapping[Key, Mapping[str, Fate]],
-) -> tuple[dict[str, Question], dict[str, int]]:
+) -> tuple[dict[str, Question], Shared]:
     """Questions with as many cases as there is room for, in the order given."""
     conditions = {condition.name: n for n, condition in enumerate(record.conditions)}
     questions: dict[str, Question] = {}
-    words: dict[str, int] = defaultdict(lambda: len(words))
+    shared = Shared.empty()
     room = MAX_CHARACTERS
     for key in chosen:
         query_id = key[1]
         question = questions.get(query_id) or Question(0, query_id, seen[key].question)
         known = len(question.documents)
-        case = _case(record, question, seen[key], rows[key], fates[key], words)
+        case = _case(record, question, seen[key], rows[key], fates[key], shared)
         case["c"] = conditions.get(key[0], 0)
         new = list(question.documents)[known:]
         room -= len(island(case)) + sum(len(str(document)) for document in new)
@@ -178,7 +192,7 @@ def _fill(
             break
         question.cases.append(case)
         questions[query_id] = question
-    return questions, words
+    return questions, shared
 
 
 def _case(
@@ -187,7 +201,7 @@ def _case(
     seen: Seen,
     rows: Mapping[str, Row],
     fates: Mapping[str, Fate],
-    words: dict[str, int],
+    shared: Shared,
 ) -> dict[str, Any]:
     labels = next(iter(rows.values())).labels
     planted = labels.poisoned_ranks
@@ -206,7 +220,7 @@ def _case(
         "n": seen.contradiction,
         "f": "".join(_letter(fates.get(c.name)) for c in record.contenders),
         "v": [
-            _verdict(rows[contender.name], planted, words, contender.adaptation)
+            _verdict(rows[contender.name], planted, shared, contender.adaptation)
             if contender.name in rows
             else None
             for contender in record.contenders
@@ -230,7 +244,7 @@ def _letter(fate: Fate | None) -> str:
 
 
 def _verdict(
-    row: Row, planted: Sequence[int], words: dict[str, int], adaptation: Adaptation
+    row: Row, planted: Sequence[int], shared: Shared, adaptation: Adaptation
 ) -> dict[str, Any]:
     cost = row.cost
     spent = [cost.calls, cost.prompt_tokens + cost.completion_tokens, cost.pairs]
@@ -242,26 +256,36 @@ def _verdict(
     shown["a"] = shorten(verdict.answer, ANSWER_CHARACTERS)
     if verdict.abstention:
         shown["i"] = ABSTENTIONS[verdict.abstention]
-    shown["d"] = list(_documents(verdict, words))
-    if adaptation is Adaptation.CUMULATIVE:
-        shown["pool"] = 1  # its ranks are places in the pool
+    if adaptation is Adaptation.CUMULATIVE:  # its ranks are places in the pool
+        selects = any(document.reason is not Reason.NOT_JUDGED for document in verdict.documents)
+        shown["pool"] = [len(verdict.documents), len(verdict.kept_ranks) if selects else None]
+    else:
+        shown["d"] = _documents(verdict, shared.words)
+        shown["s"] = list(_evidence(verdict))
     if verdict.energy is not None:
         shown["n"] = round(verdict.energy, 4)
     if verdict.memory.decision is not MemoryDecision.NONE:
         shown["m"] = _memory(verdict)
     if drawing is not None:
-        shown["g"] = tree(drawing)
+        shown["g"] = tree(drawing, shared.shapes)
     return shown
 
 
-def _documents(verdict: Verdict, words: dict[str, int]) -> Iterator[list[Any]]:
-    """Rank, state, reason; S, F and margin where the defence has them."""
+def _documents(verdict: Verdict, words: dict[str, int]) -> list[list[Any]]:
+    """State and reason, with the ranks that share them."""
+    ranks: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for document in verdict.documents:
+        state = STATES.get(document.reason, int(document.kept))
+        ranks[state, words[reason_in_words(document, verdict)]].append(document.rank)
+    return [[state, reason, held] for (state, reason), held in ranks.items()]
+
+
+def _evidence(verdict: Verdict) -> Iterator[list[float | None]]:
+    """Rank, S, F and margin of the documents that have them."""
     for document in verdict.documents:
         evidence = (document.keep_evidence, document.reject_evidence, document.margin)
-        figures = [] if evidence == (None, None, None) else [_rounded(v) for v in evidence]
-        reason = words[reason_in_words(document, verdict)]
-        state = STATES.get(document.reason, int(document.kept))
-        yield [document.rank, state, reason, *figures]
+        if evidence != (None, None, None):
+            yield [document.rank, *map(_rounded, evidence)]
 
 
 def _memory(verdict: Verdict) -> list[Any]:
@@ -280,12 +304,13 @@ def _index(
     record: ExperimentRecord,
     conditions: Sequence[str],
     questions: Sequence[Question],
-    words: Mapping[str, int],
+    shared: Shared,
 ) -> dict[str, Any]:
     return {
         "contenders": [shorten(contender.name, 80) for contender in record.contenders],
         "conditions": [shorten(name, 80) for name in conditions],
-        "words": list(words),
+        "words": list(shared.words),
+        "shapes": list(shared.shapes),
         "steps": max(1, len({case["s"] for question in questions for case in question.cases})),
         "commands": [
             [str(visible(cell_command(record, one, other))) for other in record.conditions]

@@ -41,7 +41,8 @@ DEFINITIONS = (
     ),
     (
         "Trade-off",
-        "accuracy minus attack success, over the answers of all attacked conditions.",
+        "accuracy minus attack success, over the answers of all attacked conditions; the steps "
+        "between attacks count too, as a lie may outlive its attack.",
     ),
     (
         "Stale",

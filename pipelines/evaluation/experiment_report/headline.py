@@ -32,7 +32,7 @@ def headline(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking)
         )
     tied = [one for one in ranking.contenders if one.eligible and one.tied]
     sentences = (
-        _what_it_does(best, ranking),
+        _what_it_does(best, scoreboard, ranking),
         *_what_ties_mean(best, tied, scoreboard),
         *_without_attack(best, record, scoreboard),
         *_cautions(record, scoreboard, ranking),
@@ -54,11 +54,12 @@ def _verdict(best: Pooled, tied: Sequence[Pooled], ranking: Ranking) -> str:
     return f"{name} has the best {quality}; these data do not tell it apart from {others}."
 
 
-def _what_it_does(best: Pooled, ranking: Ranking) -> str:
+def _what_it_does(best: Pooled, scoreboard: Scoreboard, ranking: Ranking) -> str:
     if not ranking.attacked:
         return f"It is right in {_rate(best.accuracy)} of its answers."
+    where = "Under attack" if scoreboard.static else "In attacked histories"
     said = (
-        f"Under attack, {_name(best.contender)} is right in {_rate(best.accuracy)} of its answers "
+        f"{where}, {_name(best.contender)} is right in {_rate(best.accuracy)} of its answers "
         f"and states what the attacker wants in {_rate(best.attack_success)}"
     )
     plain = next((one for one in ranking.contenders if one.contender == "vanilla"), None)

@@ -31,10 +31,11 @@
   };
   const SVG = new Set(["svg", "g", "path", "rect", "circle", "line", "polygon", "polyline", "text", "title", "desc"]);
   const ATTRIBUTES = new Set(["class", "viewBox", "width", "height", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "rx", "d", "points", "role", "aria-label"]);
-  const drawing = ([name, attributes, ...children]) => {
+  const drawing = ([shape, values, ...children]) => {
+    const [name, ...keys] = data.shapes[shape];
     if (!SVG.has(name)) return "";
     const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) if (ATTRIBUTES.has(key)) node.setAttribute(key, value);
+    keys.forEach((key, n) => { if (ATTRIBUTES.has(key)) node.setAttribute(key, values[n]); });
     for (const child of children) node.append(Array.isArray(child) ? drawing(child) : child);
     return node;
   };
@@ -163,8 +164,11 @@
   };
 
   const documents = (held, found) => {
-    const columns = found.v.map((v, n) => ({ v, n })).filter(({ v }) => v && v.d && !v.pool);
-    const fate = columns.map(({ v }) => new Map(v.d.map((d) => [d[0], d])));
+    const columns = found.v.map((v, n) => ({ v, n })).filter(({ v }) => v && v.d);
+    const fate = columns.map(({ v }) => {
+      const figures = new Map(v.s.map(([rank, ...held]) => [rank, held]));
+      return new Map(v.d.flatMap(([state, why, ranks]) => ranks.map((rank) => [rank, [state, why, figures.get(rank)]])));
+    });
     const rows = found.docs.map(([at, rank, said, tone]) => {
       const [title, site, href, published, text] = held.docs[at];
       const planted = found.p.includes(rank);
@@ -182,16 +186,16 @@
         columns.map(({ n }) => el("th", { scope: "col", class: "upright" }, el("bdi", {}, data.contenders[n]))))),
       el("tbody", {}, rows));
     const pools = found.v.map((v, n) => (v && v.pool ? el("p", { class: "footnote" }, el("b", {}, data.contenders[n]),
-      ` reads a pool of ${v.d.length} documents of this and earlier steps${v.d.some((d) => d[1] < 2) ? ` and keeps ${v.d.filter((d) => d[1] === 1).length} of them` : ""}.`) : ""));
+      ` reads a pool of ${v.pool[0]} documents of this and earlier steps${v.pool[1] === null ? "" : ` and keeps ${v.pool[1]} of them`}.`) : ""));
     return el("div", {}, el("div", { class: "scroll" }, table),
       el("p", { class: "footnote" }, "✓ kept, ✕ rejected, – left out as it says nothing, · read without selecting. Point at a mark for the reason."), pools);
   };
   const judged = (held, name) => {
     if (!held) return el("td", { class: "judged" });
-    const [, kept, why, s, f, margin] = held;
+    const [kept, why, evidence] = held;
     const reason = data.words[why];
     const [state, sign] = [["cut", "✕"], ["kept", "✓"], ["read", "·"], ["silent", "–"]][kept];
-    const figures = s === undefined ? "" : `; S ${number(s)}, F ${number(f)}, margin ${number(margin, 3)}`;
+    const figures = evidence ? `; S ${number(evidence[0])}, F ${number(evidence[1])}, margin ${number(evidence[2], 3)}` : "";
     const word = { cut: "rejected", silent: "left out" }[state] || state;
     return el("td", { class: `judged ${state}`, title: `${name}: ${word}, ${reason}${figures}` },
       sign, el("span", { class: "visually-hidden" }, ` ${word}: ${reason}`));
