@@ -95,7 +95,7 @@ class RadarPlus:
     pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
     on_empty: OnEmpty = "best_document"
     normalise: bool = True
-    remember: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5
+    remember: Annotated[float, Field(ge=0.0, lt=1.0)] = 1 / 3
     self_support: bool = True
     one_voice_per_site: bool = True
 
