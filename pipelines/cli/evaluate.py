@@ -101,11 +101,9 @@ def evaluate(
     (answers of the models). The same command goes on where it was interrupted; more defences or
     conditions may be added later.
     """
-    settings = load_settings(
-        config,
-        profile="scripted" if dry_run else profile,
-        database=f"sqlite:///{out / STATE}",
-    )
+    settings = load_settings(config, profile="scripted" if dry_run else profile)
+    if "database" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
     data = load_dataset(dataset, settings.limits.as_limits())
     contenders = contenders_of(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)

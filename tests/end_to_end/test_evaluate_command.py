@@ -196,6 +196,31 @@ def test_a_contender_that_always_fails_ends_with_1_and_results(
     assert Path("out/results.json").exists()
 
 
+def test_settings_may_name_a_cache_to_share(cups: Path, tmp_path: Path) -> None:
+    config = tmp_path / "shared.toml"
+    config.write_text('profile = "scripted"\ndatabase = "sqlite:///shared.sqlite"\n')
+    options = ["--dataset", cups, "--config", config, "--defenses", "vanilla", "--attacks", ""]
+    succeeded(*options, "--out", "a")
+    size = Path("shared.sqlite").stat().st_size
+    assert size > 0
+    assert not Path("a/state.sqlite").exists()
+
+
+def test_a_judge_adds_its_scores(cups: Path, tmp_path: Path) -> None:
+    options = ["--dataset", cups, "--dry-run", "--defenses", "vanilla", "--attacks", ""]
+    judge = tmp_path / "judge.toml"
+    judge.write_text('profile = "scripted"\n')
+    for out, named in (("a", "own"), ("b", str(judge))):
+        result = succeeded(*options, "--out", out, "--judge", named)
+        assert "By a judge" in result.output
+        lines = Path(out, "judgements.jsonl").read_bytes().splitlines()
+        assert {json.loads(line)["label"] for line in lines} == {"CORRECT", "OTHER"}
+        assert (
+            "judged by scripted/2" in json.loads(Path(out, "experiment.json").read_text())["notes"]
+        )
+    assert run(*options, "--out", "c", "--judge", "none.toml").exception is not None
+
+
 def test_a_few_errors_are_a_note(cups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = ScriptedGenerator.__init__
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from connectors.models.scripted import ScriptedGenerator, ScriptedRelations
@@ -24,7 +25,7 @@ from pipelines.signals.token_probabilities import prompts_of
 from schemas.errors import EvidenceError
 from schemas.prompt import AnswerPair, Completion, Task
 from schemas.snapshot import Document
-from schemas.verdict import MemoryDecision
+from schemas.verdict import Edge, MemoryDecision
 from tests.pipelines.experiments import (
     Bench,
     answers,
@@ -327,17 +328,26 @@ def test_questions_that_cannot_be_attacked_are_noted(bench: Bench) -> None:
     assert any("pia@1 leaves out 1 question" in note for note in experiment.record.notes)
 
 
+class Hesitant(ScriptedRelations):
+    """Never quite sure."""
+
+    def probabilities(self, pairs: Any) -> Any:
+        return np.full((len(pairs), 3), [0.5, 0.25, 0.25])
+
+
 def test_another_relation_scorer_changes_relations_only(bench: Bench) -> None:
     listed = [
         Contender("radar", "radar"),
         Contender("radar[scripted]", "radar", relations="scripted"),
         Contender("radar[noise=1]", "radar", relations="noise=1"),
     ]
-    bench.relations.model_id = "another"
+    bench.relations = Hesitant(model_id="hesitant")
     experiment = bench.run(static_dataset(2), listed, ["benign"])
     own, scripted, noisy = (cell_rows(experiment, c.name, "benign") for c in listed)
-    assert [row.verdict for row in own] == [row.verdict for row in scripted]
-    assert [row.verdict for row in own] != [row.verdict for row in noisy]
+    known = [Edge(1, 2, 0.5), Edge(1, 2, 0.95)]
+    assert [rows[0].verdict.edges[0] for rows in (own, scripted) if rows[0].verdict] == known
+    assert len({row.verdict.edges for rows in (own, noisy) for row in rows if row.verdict}) == 3
+    assert experiment.evidence[0].entailment[0][1] == 0.5
     assert [row.cost.calls for row in own] == [row.cost.calls for row in noisy]
 
 
