@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.cli.report import report
@@ -26,9 +26,10 @@ from pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
 from pipelines.evaluation.experiment_report.panel_svg import LABEL_GAP, spread
 from pipelines.evaluation.experiment_report.pooled import rank
 from pipelines.evaluation.experiment_report.sensitivity import sweeps
-from pipelines.evaluation.report.safe_text import HIDDEN
+from pipelines.evaluation.report.safe_text import HIDDEN, visible
 from pipelines.evaluation.report.svg import element
-from schemas.verdict import Verdict
+from schemas.snapshot import Labels
+from schemas.verdict import Abstention, Verdict
 from tests.pipelines.experiment_run import (
     CONDITIONS,
     IN_TIME,
@@ -120,17 +121,14 @@ def test_an_island_holds_what_was_put_in_and_no_markup(value):
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-@settings(max_examples=40)
 def test_a_drawing_as_lists_keeps_its_texts(words, title):
     drawing = element("g", element("title", title), element("text", words, x=1.5))
     shapes = {}
     _, _, (_, _, *said), (shape, values, *told) = tree(drawing, shapes)
     assert (list(shapes)[shape], values) == (("text", "x"), ["1.5"])
-    shown = [HIDDEN.sub("", text.replace("\r", "\n")) for text in (title, words)]
-    for inner, expected in zip((said, told), shown, strict=True):
-        assert HIDDEN.search("".join(inner)) is None
-        if not HIDDEN.search(expected) and expected in (title, words):
-            assert "".join(inner) == expected
+    assert ["".join(said), "".join(told)] == [
+        visible(text).replace("\r\n", "\n").replace("\r", "\n") for text in (title, words)
+    ]
 
 
 def test_policy_allows_this_script_and_no_other(page):
@@ -286,6 +284,32 @@ def test_unique_ids_and_inside_links(page, in_time, hostile):
         assert {name for name in inside if not name.startswith("cell-")} <= set(ids)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Ann", Fate.CORRECT), ("Ann or Bob", Fate.BOTH), ("Bob", Fate.TARGET), ("Old", Fate.STALE),
+     ("Zoe", Fate.OTHER), (None, Fate.ABSTAINED), ("!", Fate.ERROR), ("?", Fate.UNLABELLED)],
+)  # fmt: skip
+def test_fates(text, expected):
+    _, rows, _ = make_experiment(
+        questions=1, steps=2, conditions=CONDITIONS[:1], contenders=FEW[:1]
+    )
+    then, now = Labels(answers=("Old",)), Labels(answers=("Ann",), target="Bob")
+    if text == "?":
+        now = Labels()
+    gone = Abstention.MODEL_ABSTAINED if text is None else None
+    error = "ModelError: down" if text == "!" else None
+    verdict = None if error else Verdict(text or "I don't know", (), abstention=gone)
+    history = [
+        replace(rows[0], labels=then, verdict=Verdict("Old", ()), error=None),
+        replace(rows[1], labels=now, verdict=verdict, error=error),
+    ]
+    found = fates_of(history)
+    assert [found[r.contender, r.condition, r.query_id, r.step] for r in history] == [
+        Fate.CORRECT,
+        expected,
+    ]
+
+
 def words_of(rates: dict[str, tuple[int, int]], questions: int = 40) -> str:
     """The headline for contenders that are right in so many answers and fooled in so many."""
     contenders = tuple(Contender(name, name) for name in rates)
@@ -316,6 +340,10 @@ def test_headline_recommends_a_clear_winner_only():
     assert "Run one" not in close
     level = words_of({"one": (30, 4), "two": (29, 4)})
     assert "tell it apart from no other" in level
+
+
+def test_headline_weighs_attacks_that_succeed():
+    assert words_of({"safe": (20, 0), "gullible": (20, 19)}).startswith("Run safe:")
 
 
 def test_headline_is_modest_about_few_questions_and_lone_contenders():
@@ -364,10 +392,13 @@ def test_runs_without_attacks_speak_of_accuracy(tmp_path):
     assert 'id="trade-off"' not in text
 
 
-def test_last_row_of_an_answer_counts(experiment, tmp_path):
-    record, rows, evidence = experiment
+def test_last_row_of_an_answer_counts_and_strangers_do_not(tmp_path):
+    record, rows, evidence = make_experiment(
+        questions=2, steps=3, conditions=CONDITIONS[:2], contenders=IN_TIME[:2]
+    )
     failed = replace(rows[0], verdict=None, error="ModelError: once")
-    assert write(tmp_path, (record, [failed, *rows], evidence)) == write(
+    stranger = replace(rows[0], contender="stranger")
+    assert write(tmp_path, (record, [failed, stranger, *rows], evidence)) == write(
         tmp_path, (record, rows, evidence)
     )
 
@@ -404,7 +435,7 @@ def test_secrets_are_not_in_the_page(page):
     assert "(redacted)" in page
 
 
-@given(st.text(max_size=60))
+@given(st.text(alphabet="`~a \n", max_size=20))
 def test_a_fence_is_not_ended_by_its_content(text):
     lines = fenced(text).splitlines()
     assert lines[0] == lines[-1]
