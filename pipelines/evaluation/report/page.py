@@ -31,12 +31,13 @@ def page_environment(package: str) -> Environment:
 def decimal(value: float | None, places: int = 2, signed: bool = False) -> str:
     """A number with a fixed number of decimals, an en dash where there is none.
 
-    >>> decimal(-0.5, 1), decimal(0.5, 1, signed=True), decimal(None)
-    ('−0.5', '+0.5', '–')
+    >>> decimal(-0.5, 1), decimal(0.5, 1, signed=True), decimal(-0.01, 1), decimal(None)
+    ('−0.5', '+0.5', '0.0', '–')
     """
     if value is None:
         return "–"
-    return f"{value:{'+' if signed else ''}.{places}f}".replace("-", "−")
+    text = f"{value:{'+' if signed else ''}.{places}f}"
+    return text.lstrip("+-") if float(text) == 0.0 else text.replace("-", "−")
 
 
 @cache
