@@ -33,7 +33,8 @@ def outcomes(
     directory: Path, value: object, limits: Limits | None = None
 ) -> list[SearchSnapshot | ReasonClass]:
     path = directory / "file.json"
-    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    text = value if isinstance(value, str) else json.dumps(value)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
     limits = limits or Limits()
     return [outcome(record, limits) for record in read_records(path, limits)]
 

@@ -46,7 +46,10 @@ def written(file: Path, winners: list[list[str]]) -> Path:
 
 def run(*arguments: object) -> Result:
     build._engine.cache_clear()
-    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
+    words = ["evaluate", *map(str, arguments)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", *words])
+        return CliRunner().invoke(app, words)
 
 
 def succeeded(*arguments: object) -> Result:

@@ -94,6 +94,7 @@ def test_show_decodes_one_query(database: str) -> None:
         "answer": "Ada Lovelace",
         "support": 0.75,
         "conflict": 0.125,
+        "voices": 0.0,
         "log_epoch": "cluster-a",
         "log_partition": 3,
         "log_offset": 41,
