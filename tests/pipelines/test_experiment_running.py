@@ -325,7 +325,7 @@ def test_questions_that_cannot_be_attacked_are_noted(bench: Bench) -> None:
     experiment = bench.run(data, "vanilla")
     assert len(answers(experiment, "vanilla", "benign")) == 2
     assert len(answers(experiment, "vanilla", "pia@1")) == 1
-    assert any("pia@1 leaves out 1 question" in note for note in experiment.record.notes)
+    assert any("pia@1: without 1 of the questions" in note for note in experiment.record.notes)
 
 
 class Hesitant(ScriptedRelations):

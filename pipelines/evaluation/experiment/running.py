@@ -15,7 +15,7 @@ from typing import TypeVar
 from sqlalchemy import Engine
 
 from defenses.protocol import Signal
-from pipelines.evaluation.attacks.conditions import Planted, attacked
+from pipelines.evaluation.attacks.conditions import Planted, Skipped, attacked
 from pipelines.evaluation.attacks.places import surface_of
 from pipelines.evaluation.attacks.protocol import Surface
 from pipelines.evaluation.experiment.cells import Cell
@@ -80,7 +80,9 @@ class Runner:
         self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
 
         self.exposures: dict[str, ExposureScores] = {}
+        self.skipped: dict[tuple[Skipped, ...], list[str]] = {}
         attacked = [(c, self.attacked(c)) for c in self.plan.conditions]
+        self.progress.notes += [told(conditions, q) for q, conditions in self.skipped.items()]
         self.work: list[Work] = [
             (condition, histories, pending)
             for condition, histories in attacked
@@ -110,12 +112,9 @@ class Runner:
             embedder=self.models.embedder,
         )
         asked = {history[0].query.id for history in plan.histories}
-        skipped = [question for question in outcome.skipped if question.query_id in asked]
+        skipped = tuple(question for question in outcome.skipped if question.query_id in asked)
         if skipped:
-            self.progress.notes.append(
-                f"{condition.name} leaves out {len(skipped)} questions that cannot be attacked, "
-                f"the first ({skipped[0].query_id}): {skipped[0].reason}"
-            )
+            self.skipped.setdefault(skipped, []).append(condition.name)
         if searched:
             planted = [record for record in outcome.planted if record.query_id in asked]
             self.exposures[condition.name] = exposure_of(planted, plan.k)
@@ -251,6 +250,14 @@ class Runner:
                 self.rows[key] = row
                 fresh.append(row)
         self.row_file.append(fresh)
+
+
+def told(conditions: Sequence[str], skipped: Sequence[Skipped]) -> str:
+    """Which conditions leave questions out, how many, and why the first."""
+    return (
+        f"{', '.join(conditions)}: without {len(skipped)} of the questions, because they cannot be "
+        f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
+    )
 
 
 def exposure_of(planted: Iterable[Planted], k: int) -> ExposureScores:
