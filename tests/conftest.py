@@ -1,5 +1,6 @@
-"""Brokers for every test that wants one."""
+"""Brokers for every test that wants one; tables as wide as in a pipe."""
 
+import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from tests.brokers import Broker, running_broker
 
 _numbers = count()
+# Parallel workers are told a terminal's width. It must go before the first module asks for it.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(scope="session", params=["noida", "tansu"])
