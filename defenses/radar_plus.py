@@ -265,7 +265,10 @@ def bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
 def spoken_for(
     state: Belief, recalled: tuple[FloatArray, FloatArray], selection: Selection
 ) -> MemoryVerdict:
-    """The fate of a memory without a voice of its own: what the kept documents say of it."""
+    """The fate of a memory without a voice of its own: what the kept documents say of it.
+
+    It is no node of the graph, so it has neither capacities nor a margin.
+    """
     consistency, conflict = recalled
     kept = selection.cut.kept
     retained = bool(consistency[kept].sum() > conflict[kept].sum())
@@ -274,7 +277,4 @@ def spoken_for(
         previous_answer=state.answer,
         support_prior=state.support,
         conflict_prior=state.conflict,
-        support_posterior=0.0,
-        conflict_posterior=0.0,
-        margin=0.0,
     )

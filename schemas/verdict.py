@@ -68,8 +68,9 @@ class DocumentVerdict:
 class MemoryVerdict:
     """The memory node's fate at one step.
 
-    Priors are what the state carried (pi_S, pi_F); posteriors are the terminal capacities S_old
-    and F_old after the Bayesian update with this step's likelihoods (RADAR, Eq. 13-16).
+    Priors are what the state carried (pi_S, pi_F); posteriors are the node's terminal capacities:
+    for RADAR S_old and F_old, after the Bayesian update with this step's likelihoods (Eq. 13-16).
+    None where the memory is no node of the graph.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT

@@ -20,7 +20,7 @@ def recomputed_energy(verdict: Verdict) -> float:
         if d.reason is not Reason.UNINFORMATIVE
     )
     memory = verdict.memory
-    if memory.decision is not MemoryDecision.NONE:
+    if memory.support_posterior is not None and memory.conflict_posterior is not None:
         kept[0] = memory.decision is MemoryDecision.RETAINED
         total += memory.conflict_posterior if kept[0] else memory.support_posterior
     return total + sum(e.capacity for e in verdict.edges if kept[e.a] != kept[e.b])

@@ -16,7 +16,7 @@ def eigenvector_centrality(
     Parameters
     ----------
     weights
-        (n, n) symmetric, >= 0, zero diagonal; n = 0 is allowed.
+        (n, n), >= 0; n = 0 is allowed. RADAR's are symmetric with a zero diagonal.
     epsilon
         Self-loop of every node.
     iterations

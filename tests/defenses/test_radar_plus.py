@@ -249,7 +249,8 @@ class TestProofs:
             assert verdict.energy == pytest.approx(recomputed_energy(verdict))
             terminals = [d.keep_evidence for d in verdict.documents]
             terminals += [d.reject_evidence for d in verdict.documents]
-            terminals += [verdict.memory.support_posterior, verdict.memory.conflict_posterior]
+            memory = (verdict.memory.support_posterior, verdict.memory.conflict_posterior)
+            terminals += [value for value in memory if value is not None]
             assert 0.0 <= min(terminals) <= max(terminals) <= 1.0
             assert decode_state(encode_state(after)) == after
 

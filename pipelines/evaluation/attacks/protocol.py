@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2b
 
 from pipelines.evaluation.metrics import is_correct, normalised
 from schemas.errors import ConfigurationError
@@ -134,14 +135,16 @@ class Attack:
         return replace(labels, attack=self.name, target=target), aim
 
     def page(self, number: int, text: str, rank: int, snapshot: SearchSnapshot) -> Document:
-        """A planted page. Each has a site of its own, as an attacker would see to, and where the
-        other pages carry dates it claims to be as new as can be.
+        """A planted page. Each has a site of its own, as an attacker would see to, with a name
+        that tells a defence nothing, and where the other pages carry dates it claims to be as new
+        as can be.
         """
+        name = blake2b(f"{self.name}/{number}/{snapshot.query.id}".encode(), digest_size=6)
         dated = any(document.published_at for document in snapshot.documents)
         return Document(
             rank=rank,
             text=text,
-            url=f"https://planted-{self.name}-{number}.example/",
+            url=f"https://{name.hexdigest()}.example/",
             published_at=snapshot.observed_at if dated else None,
         )
 
