@@ -22,7 +22,7 @@ from pipelines.evaluation.experiment.row_files import (
     read_rows,
 )
 from pipelines.signals.token_probabilities import prompts_of
-from schemas.errors import EvidenceError
+from schemas.errors import ConfigurationError, EvidenceError
 from schemas.prompt import AnswerPair, Completion, Task
 from schemas.snapshot import Document
 from schemas.verdict import Edge, MemoryDecision
@@ -161,6 +161,62 @@ def test_a_corpus_is_searched_whole(bench: Bench) -> None:
     assert limited.evidence == whole.evidence[:1]
     assert len(limited.evidence[0].documents) == 10 > 3
     assert limited.record.statistics["exposure"]["pia@m2"]["questions"] == 1
+
+
+def test_what_attacks_borrow_does_not_depend_on_how_many_are_asked(bench: Bench) -> None:
+    conditions = ["benign", "poisonedrag-mixed@1"]
+    whole = bench.run(static_dataset(3), "vanilla", conditions)
+    for limit in (1, 2):
+        part = Bench(bench.out.with_name(f"part-{limit}"))
+        limited = part.run(static_dataset(3), "vanilla", conditions, limit=limit)
+        known = {(row.condition, row.query_id): row.documents for row in whole.evidence}
+        assert len(limited.evidence) == 2 * limit
+        for row in limited.evidence:
+            assert row.documents == known[row.condition, row.query_id]
+        grown = part.run(static_dataset(3), "vanilla,robust_rag", conditions)
+        assert len(grown.rows) == 12
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            "Page 1 of 1: Bern.",
+            "Page 1 of 1: Brno.",
+            "document 2, its text: .*Brno.* there, .*Bern",
+        ),
+        ("cup 1?", "cup 2?", "question: 'Who won cup 2.' there, 'Who won cup 1.' here"),
+        (
+            '"Bern","Bern","Bern"',
+            '"Bern",null,"Bern"',
+            "answer of document 2: 'None' there, 'Bern'",
+        ),
+        ('"rank":3', '"rank":4', "document 3, its rank: '4' there, '3' here"),
+    ],
+)
+def test_later_contenders_face_the_stored_evidence_or_none(
+    bench: Bench, before: str, after: str, message: str
+) -> None:
+    bench.run(static_dataset(2), "radar", ["benign"])
+    file = bench.out / EVIDENCE
+    first, second = file.read_text().splitlines(keepends=True)
+    assert before in second
+    file.write_text(first + second.replace(before, after))
+    rows = (bench.out / ROWS).read_bytes()
+    bench.run(static_dataset(2), "radar", ["benign"])  # has nothing left to answer
+    with pytest.raises(ConfigurationError, match=f"benign, cup-1, step 0: {message}") as refused:
+        bench.run(static_dataset(2), "reliability_rag", ["benign"])
+    assert "--no-resume" in str(refused.value)
+    assert (bench.out / ROWS).read_bytes() == rows
+
+
+def test_evidence_without_answers_agrees_with_the_same_and_answers(bench: Bench) -> None:
+    bench.run(static_dataset(1), "vanilla", ["benign"])
+    assert read_evidence(bench.out)["benign", "cup-0", 0].answers == ()
+    bench.run(static_dataset(1), "radar", ["benign"])
+    experiment = bench.run(static_dataset(1), "instruct_rag", ["benign"])
+    assert len(experiment.rows) == 3
+    assert read_evidence(bench.out)["benign", "cup-0", 0].answers == ("Rome",) * 3
 
 
 def test_a_warm_run_asks_no_model_and_finds_the_same(tmp_path: Path) -> None:

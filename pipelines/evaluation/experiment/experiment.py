@@ -34,7 +34,7 @@ from pipelines.evaluation.experiment.row_files import (
     write_json,
     write_record,
 )
-from pipelines.evaluation.experiment.running import History, Plan, Runner
+from pipelines.evaluation.experiment.running import Plan, Runner, truncated
 from pipelines.evaluation.experiment.scoreboard import Scoreboard
 from pipelines.evaluation.experiment.scores import score_cells
 from pipelines.evaluation.judging import Judgement, judge_rows
@@ -68,17 +68,12 @@ class Request:
         cut = tuple(truncated(history, self.k) for history in histories)
         return Plan(
             histories=cut,
-            corpus=self.dataset.histories,
+            everything=self.dataset.histories,
             conditions=self.conditions,
             contenders=self.contenders,
             k=self.k,
             seed=self.seed,
         )
-
-
-def truncated(history: History, k: int) -> History:
-    """The snapshots with their first k documents."""
-    return tuple(replace(snapshot, documents=snapshot.documents[:k]) for snapshot in history)
 
 
 @dataclass

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 
-from pipelines.evaluation.experiment.records import Condition, Contender, ExperimentRecord
+from pipelines.evaluation.experiment.records import (
+    Condition,
+    Contender,
+    EvidenceRow,
+    ExperimentRecord,
+)
 from pipelines.signals.ports import Generator
 from pipelines.signals.prompts import TEMPLATES
 from schemas.errors import ConfigurationError
@@ -112,6 +117,34 @@ def differing_definitions(earlier: ExperimentRecord, now: ExperimentRecord) -> l
         for condition in now.conditions
         if conditions.get(condition.name, condition) != condition
     ]
+
+
+def check_evidence(stored: EvidenceRow, found: EvidenceRow) -> None:
+    """Raise ConfigurationError, naming the first difference, unless both show contenders the same.
+
+    Answers count where both have them: a call that failed, or was not needed, has none.
+    """
+    seen, now = shown_to_all(stored), shown_to_all(found)
+    both = stored.answers and found.answers
+    for what in dict.fromkeys((*seen, *now)):
+        answer = what.startswith("answer")
+        if (both or not answer) and seen.get(what) != now.get(what):
+            raise ConfigurationError(
+                f"the evidence there is not the evidence now: {stored.condition}, "
+                f"{stored.query_id}, step {stored.step}: {what}: {shown(seen.get(what))!r} there, "
+                f"{shown(now.get(what))!r} here. {WAYS_OUT}"
+            )
+
+
+def shown_to_all(row: EvidenceRow) -> dict[str, object]:
+    """What contenders are given, by what it is called in an error message."""
+    found: dict[str, object] = {"question": row.question}
+    for number, d in enumerate(row.documents, start=1):
+        parts = {"rank": d.rank, "title": d.title, "address": d.url, "text": d.text}
+        found |= {f"document {number}, its {part}": value for part, value in parts.items()}
+    return found | {
+        f"answer of document {number}": answer for number, answer in enumerate(row.answers, start=1)
+    }
 
 
 def difference(before: Contender | Condition, after: Contender | Condition) -> str:

@@ -15,12 +15,13 @@ from typing import TypeVar
 from sqlalchemy import Engine
 
 from defenses.protocol import Signal
-from pipelines.evaluation.attacks.conditions import Planted, Skipped, attacked
+from pipelines.evaluation.attacks.conditions import Skipped, attacked
 from pipelines.evaluation.attacks.places import surface_of
 from pipelines.evaluation.attacks.protocol import Surface
 from pipelines.evaluation.experiment.cells import Cell
 from pipelines.evaluation.experiment.contenders import adapted, needs_of
 from pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
+from pipelines.evaluation.experiment.identity import check_evidence
 from pipelines.evaluation.experiment.perturbation import PerturbedRelations
 from pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
 from pipelines.evaluation.experiment.records import (
@@ -38,7 +39,7 @@ from pipelines.evaluation.experiment.row_files import (
     read_rows,
 )
 from pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
-from pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
+from pipelines.evaluation.exposure import ExposureScores, score_exposure
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from schemas.snapshot import SearchSnapshot
@@ -51,17 +52,25 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared on what. Histories are one per question, cut to the first `k` documents.
+    """What is compared on what. Histories are one per question that is asked, cut to the first
+    `k` documents.
 
-    `corpus` are all histories of the data set, uncut: what an attack on a corpus searches.
+    `everything` are all histories of the data set, uncut: what an attack on a corpus searches, and
+    where attacks that borrow from other questions find them, however few are asked.
     """
 
     histories: tuple[History, ...]
-    corpus: tuple[History, ...]
+    everything: tuple[History, ...]
     conditions: tuple[Condition, ...]
     contenders: tuple[Contender, ...]
     k: int
     seed: int
+
+    def exposed(self, surface: Surface) -> tuple[History, ...]:
+        """All histories as an attack on that surface finds them."""
+        if surface is Surface.CORPUS:
+            return self.everything
+        return tuple(truncated(history, self.k) for history in self.everything)
 
 
 @dataclass
@@ -103,10 +112,10 @@ class Runner:
     def attacked(self, condition: Condition) -> tuple[History, ...]:
         """The histories under a condition; questions that cannot be attacked are noted."""
         plan = self.plan
-        searched = surface_of(condition) is Surface.CORPUS
+        surface = surface_of(condition)
         outcome = attacked(
             condition,
-            plan.corpus if searched else plan.histories,
+            plan.exposed(surface),
             k=plan.k,
             seed=plan.seed,
             embedder=self.models.embedder,
@@ -115,9 +124,9 @@ class Runner:
         skipped = tuple(question for question in outcome.skipped if question.query_id in asked)
         if skipped:
             self.skipped.setdefault(skipped, []).append(condition.name)
-        if searched:
+        if surface is Surface.CORPUS:
             planted = [record for record in outcome.planted if record.query_id in asked]
-            self.exposures[condition.name] = exposure_of(planted, plan.k)
+            self.exposures[condition.name] = score_exposure(p.exposure(plan.k) for p in planted)
         return tuple(history for history in outcome.histories if history[0].query.id in asked)
 
     def pending(self, condition: Condition, histories: Sequence[History]) -> Pending:
@@ -204,10 +213,15 @@ class Runner:
         return found
 
     def noted(self, condition: Condition, item: Gathered) -> Gathered:
-        """Write evidence down unless it is there already; what relating once took is kept."""
+        """Write evidence down unless it is there already; what relating once took is kept.
+
+        Raises ConfigurationError when what is there is not what is given now.
+        """
         row = item.row(condition.name)
         key = (row.condition, row.query_id, row.step)
         known = self.evidence.get(key)
+        if known is not None:
+            check_evidence(known, row)
         if known is not None and known.entailment:
             item = replace(item, relation_seconds=known.relation_seconds)
         if known is None or (bool(known.answers), bool(known.entailment)) < (
@@ -252,17 +266,17 @@ class Runner:
         self.row_file.append(fresh)
 
 
+def truncated(history: History, k: int) -> History:
+    """The snapshots with their first k documents."""
+    return tuple(replace(snapshot, documents=snapshot.documents[:k]) for snapshot in history)
+
+
 def told(conditions: Sequence[str], skipped: Sequence[Skipped]) -> str:
     """Which conditions leave questions out, how many, and why the first."""
     return (
         f"{', '.join(conditions)}: without {len(skipped)} of the questions, because they cannot be "
         f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
     )
-
-
-def exposure_of(planted: Iterable[Planted], k: int) -> ExposureScores:
-    """How much of what was added to the corpus was retrieved, a step of a question as one case."""
-    return score_exposure(Exposure(len(record.ranks), record.count, k) for record in planted)
 
 
 def wanted_by(pending: Pending) -> frozenset[int]:
