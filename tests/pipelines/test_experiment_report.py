@@ -370,9 +370,43 @@ def test_contenders_with_many_errors_or_noise_are_not_recommended():
     assert rank(broken, record, resamples=RESAMPLES).best.contender == "vanilla"
     board = score_cells(broken, record, resamples=RESAMPLES)
     words = headline(record, board, rank(broken, record, resamples=RESAMPLES))
-    assert "Too few scored answers to judge radar." in words.sentences
+    assert any(said.startswith("Not comparable: radar,") for said in words.sentences)
+    assert words.verdict == "No other contender can be compared with vanilla."
     noisy = replace(record, contenders=(STATIC[0], replace(STATIC[6], relations="noise=0.5")))
     assert rank(rows, noisy, resamples=RESAMPLES).best.contender == "vanilla"
+
+
+def only(rows, kept: dict[str, set[str]]):
+    """The rows of each contender under the conditions it took part in."""
+    return [row for row in rows if row.condition in kept.get(row.contender, {row.condition})]
+
+
+def test_contenders_that_share_no_attacked_answer_are_not_compared():
+    record, rows, _ = make_experiment(
+        questions=40, conditions=CONDITIONS[:3], contenders=(STATIC[0], STATIC[6])
+    )
+    rows = only(rows, {"radar": {"benign", "pia@1"}, "vanilla": {"benign", "pia@10"}})
+    ranking = rank(rows, record, resamples=RESAMPLES)
+    assert all(0.4 < one.scored <= 0.5 for one in ranking.contenders)
+    assert ranking.best is None
+    words = headline(record, score_cells(rows, record, resamples=RESAMPLES), ranking)
+    assert words.verdict == "No contender can be recommended."
+
+
+def test_a_contender_of_few_conditions_is_neither_beaten_nor_best(tmp_path):
+    record, rows, evidence = make_experiment(
+        questions=40, conditions=CONDITIONS, contenders=(STATIC[0], STATIC[4], STATIC[6])
+    )
+    rows = only(rows, {"reliability_rag": {"benign", "pia@10"}})
+    ranking = rank(rows, record, resamples=RESAMPLES)
+    board = score_cells(rows, record, resamples=RESAMPLES)
+    words = headline(record, board, ranking)
+    assert not ranking.of("reliability_rag").eligible
+    assert words.verdict.startswith("Run radar")
+    assert words.verdict.endswith("ahead of vanilla by more than chance.")
+    assert any(said.startswith("Not comparable: reliability_rag,") for said in words.sentences)
+    page = write(tmp_path, (record, rows, evidence))
+    assert "answered too little of them: <bdi>reliability_rag</bdi>" in page
 
 
 def test_nothing_scored_is_said(tmp_path):

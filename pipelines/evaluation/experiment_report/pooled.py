@@ -21,7 +21,7 @@ from pipelines.evaluation.experiment.scoreboard import Estimate
 from pipelines.evaluation.experiment.scorers import NOISE
 from pipelines.evaluation.metrics import wilson_interval
 
-LEAST_SCORED = 0.8  # share of answers without an error below which a contender is not recommended
+LEAST_SCORED = 0.8  # share of all labelled answers below which a contender is not compared
 
 Interval = tuple[float, float]
 Outcomes = Mapping[Step, Outcome]
@@ -31,8 +31,9 @@ Outcomes = Mapping[Step, Outcome]
 class Pooled:
     """One contender over all attacked conditions.
 
-    `behind_best` is the interval of the best contender's trade-off minus this one's, over the
-    answers that both gave; None for the best itself and where there are none.
+    `scored` is the share that it was scored on of all labelled answers that any contender was
+    asked for. `behind_best` is the interval of the best contender's trade-off minus this one's,
+    over the answers that both gave; None for the best itself and where there are none.
     """
 
     contender: str
@@ -44,14 +45,24 @@ class Pooled:
     behind_best: Interval | None = None
 
     @property
+    def covered(self) -> bool:
+        """Whether it was scored on so much that its rates may stand beside those of others."""
+        return self.trade_off is not None and self.scored >= LEAST_SCORED
+
+    @property
     def eligible(self) -> bool:
         """Whether it may be recommended: enough scored answers, and no added noise."""
-        return self.trade_off is not None and self.scored >= LEAST_SCORED and not self.perturbed
+        return self.covered and not self.perturbed
 
     @property
     def tied(self) -> bool:
         """Whether the data do not tell it apart from the best."""
         return self.behind_best is not None and self.behind_best[0] <= 0.0
+
+    @property
+    def beaten(self) -> bool:
+        """Whether it is behind the best, over answers that both gave, by more than chance."""
+        return self.behind_best is not None and self.behind_best[0] > 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +103,28 @@ def _together(
 ) -> dict[Step, Outcome]:
     """Labelled outcomes of several conditions; their steps are numbered apart."""
     return {
-        (question, step * len(conditions) + place): outcome
+        _apart(step, place, len(conditions)): outcome
         for place, condition in enumerate(conditions)
-        for (question, step), outcome in cells[contender, condition].outcomes.items()
+        for step, outcome in cells[contender, condition].outcomes.items()
         if outcome.correct is not None
+    }
+
+
+def _apart(step: Step, place: int, conditions: int) -> Step:
+    """A step's number when the steps of several conditions are numbered together."""
+    return step[0], step[1] * conditions + place
+
+
+def _asked(
+    contenders: Iterable[str], conditions: Sequence[str], cells: Mapping[CellKey, Answers]
+) -> set[Step]:
+    """Every labelled answer, failed or not, that some contender was asked for."""
+    return {
+        _apart(step, place, len(conditions))
+        for contender in contenders
+        for place, condition in enumerate(conditions)
+        for step, row in cells[contender, condition].rows.items()
+        if row.labels.answers
     }
 
 
@@ -112,11 +141,11 @@ def _pooled(
     ]
     accuracy = _estimates(right, questions)
     success = _estimates(fooled, questions)
+    asked = len(_asked(outcomes, conditions, cells))
     pooled = []
     for name, good, bad in zip(outcomes, accuracy, success, strict=True):
-        answers = sum(len(cells[name, condition].rows) for condition in conditions)
         value = None if good.value is None else good.value - (bad.value or 0.0)
-        scored = len(outcomes[name]) / answers if answers else 0.0
+        scored = len(outcomes[name]) / asked if asked else 0.0
         pooled.append(Pooled(name, good, bad, value, scored))
     return pooled
 

@@ -13,7 +13,7 @@ from pipelines.evaluation.experiment.records import (
     ExperimentRecord,
     Row,
 )
-from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, MeanCost, Scoreboard
+from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard
 from pipelines.evaluation.experiment_report.cases import Cases, Key, build_cases
 from pipelines.evaluation.experiment_report.groups import Group, groups_of, series_of
 from pipelines.evaluation.experiment_report.headline import Headline, headline
@@ -65,6 +65,7 @@ class ExperimentView:
     ranking: Ranking
     board: tuple[BoardRow, ...]
     attack_conditions: tuple[bool, ...]
+    uncovered: tuple[str, ...]
     trade_offs: tuple[Markup, ...]
     cost_stages: Markup | None
     cost_plots: tuple[Markup, ...]
@@ -95,6 +96,7 @@ def build_view(
         ranking=ranking,
         board=board,
         attack_conditions=tuple(c.attack != BENIGN for c in record.conditions),
+        uncovered=tuple(one.contender for one in ranking.contenders if not one.covered),
         trade_offs=tuple(_trade_offs(record, scoreboard, ranking, groups)),
         cost_stages=_cost_stages(board),
         cost_plots=tuple(_cost_plots(board, groups)),
@@ -151,10 +153,6 @@ def _board(
         )
 
 
-def _is(estimate: Estimate, best: float | None) -> bool:
-    return best is not None and estimate.value == best
-
-
 def _best(scoreboard: Scoreboard, condition: str) -> tuple[float | None, float | None]:
     """Highest accuracy and lowest attack success of a condition; None where all are equal."""
     cells = [cell for cell in scoreboard.cells if cell.condition == condition]
@@ -190,7 +188,8 @@ def _trade_offs(
     attacked = [c.name for c in record.conditions if c.attack != BENIGN]
     if len(attacked) > 1:
         for group in groups:
-            points = [_pooled_point(one, ranking) for one in group.series]
+            covered = [one for one in group.series if ranking.of(one.name).covered]
+            points = [_pooled_point(one, ranking) for one in covered]
             panels.append((group.heading("all attacks"), points))
     for name in attacked:
         for group in groups:
@@ -231,7 +230,7 @@ def _cost_stages(board: Sequence[BoardRow]) -> Markup | None:
 
 
 def _cost_plots(board: Sequence[BoardRow], groups: Sequence[Group]) -> Iterable[Markup]:
-    rows = [row for row in board if row.pooled.accuracy.value is not None and row.cost.answers]
+    rows = [row for row in board if row.pooled.covered and row.cost.answers]
     for unit, price in (("model calls an answer", "calls"), ("seconds an answer", "seconds")):
         for group in groups:
             shown = {one.name: one for one in group.series}
