@@ -18,7 +18,7 @@ from pipelines.evaluation.attacks.conditions import parse_condition
 from pipelines.evaluation.datasets import Dataset, History, digest_of
 from pipelines.evaluation.experiment.contenders import parse_contenders
 from pipelines.evaluation.experiment.experiment import Experiment, Request
-from pipelines.evaluation.experiment.records import Row
+from pipelines.evaluation.experiment.records import Contender, Row
 from pipelines.settings import Settings, load_settings
 from pipelines.signals.ports import Models
 from schemas.snapshot import Labels
@@ -80,7 +80,7 @@ class Bench:
     def experiment(
         self,
         dataset: Dataset,
-        contenders: str = "radar,vanilla",
+        contenders: str | Sequence[Contender] = "radar,vanilla",
         conditions: Sequence[str] = ("benign", "pia@1"),
         **options: Any,
     ) -> Experiment:

@@ -1,12 +1,13 @@
 """A directory of results belongs to one experiment; its files survive crashes."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pipelines.evaluation.experiment import identity
+from pipelines.evaluation.experiment import answering_code, identity
 from pipelines.evaluation.experiment.experiment import reference_among, start_over
 from pipelines.evaluation.experiment.records import Condition, Contender
 from pipelines.evaluation.experiment.row_files import (
@@ -16,6 +17,7 @@ from pipelines.evaluation.experiment.row_files import (
     RowFile,
     read_record,
     read_rows,
+    write_record,
 )
 from schemas.errors import ConfigurationError
 from schemas.prompt import Task
@@ -130,3 +132,102 @@ def test_the_reference_takes_part() -> None:
     assert reference_among(contenders, "vanilla") == "vanilla"
     with pytest.raises(ConfigurationError, match="no contender 'astute_rag'"):
         reference_among(contenders, "astute_rag")
+
+
+@pytest.fixture
+def edited(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes a module read as if a line had been added."""
+
+    def edit(name: str) -> None:
+        before = answering_code.source_of
+        monkeypatch.setattr(
+            answering_code,
+            "source_of",
+            lambda module: before(module) + (b"\n# more" if module == name else b""),
+        )
+
+    return edit
+
+
+def test_answers_of_other_code_are_refused_by_name(
+    bench: Bench, edited: Callable[[str], None]
+) -> None:
+    files = [(bench.out / name).read_bytes() for name in (ROWS, RECORD)]
+    edited("defenses.kernels.min_cut")  # which RADAR alone imports
+    with pytest.raises(ConfigurationError, match="answers there of radar were .*--no-resume"):
+        bench.experiment(static_dataset(2))
+    with pytest.raises(ConfigurationError, match="answers there of radar were"):
+        bench.experiment(static_dataset(2), "astute_rag")  # whose table would show RADAR, too
+    edited("pipelines.signals.parsing")
+    with pytest.raises(ConfigurationError, match="answers there of radar, vanilla were"):
+        bench.experiment(static_dataset(2), "vanilla")
+    assert [(bench.out / name).read_bytes() for name in (ROWS, RECORD)] == files
+    calls = bench.calls()
+    start_over(bench.out)
+    bench.run(static_dataset(2))
+    assert bench.calls() == calls
+    bench.run(static_dataset(2))
+
+
+def test_code_that_answers_nothing_there_may_change(
+    bench: Bench, edited: Callable[[str], None]
+) -> None:
+    edited("defenses.astute_rag")
+    edited("defenses.registry")
+    edited("pipelines.signals.templates")  # told by `prompts`, task by task
+    edited("pipelines.evaluation.experiment.scores")
+    rows = (bench.out / ROWS).read_bytes()
+    bench.run(static_dataset(2))
+    assert (bench.out / ROWS).read_bytes() == rows
+    bench.run(static_dataset(2), "astute_rag")
+    record = read_record(bench.out)
+    assert record is not None
+    assert set(record.code) == {"radar", "vanilla", "astute_rag"}
+
+
+def test_a_contender_that_only_failed_may_be_mended(
+    tmp_path: Path, edited: Callable[[str], None]
+) -> None:
+    bench = Bench(tmp_path / "out")
+    bench.generator.fail_on_text = "Page"
+    bench.run(static_dataset(1), "vanilla", ["benign"])
+    bench.generator.fail_on_text = None
+    edited("defenses.vanilla")
+    assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).rows] == [None]
+    record = read_record(bench.out)
+    assert record is not None
+    assert record.code == {"vanilla": answering_code.code_digest(record.contenders[0])}
+
+
+def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:
+    record = read_record(bench.out)
+    assert record is not None
+    write_record(bench.out, replace(record, code={}, runs=()))
+    with pytest.raises(ConfigurationError, match="radar, vanilla were computed by other code"):
+        bench.experiment(static_dataset(2), "vanilla")
+    gone = replace(record, contenders=(*record.contenders, Contender("old", "old_rag")))
+    write_record(bench.out, gone)
+    bench.experiment(static_dataset(2))  # it has no rows
+    first, *others = (bench.out / ROWS).read_text().splitlines(keepends=True)
+    rows = [first.replace('"contender":"radar"', '"contender":"old"'), first, *others]
+    (bench.out / ROWS).write_text("".join(rows))
+    with pytest.raises(ConfigurationError, match="answers there of old were"):
+        bench.experiment(static_dataset(2))
+
+
+def test_every_run_is_remembered(bench: Bench) -> None:
+    bench.run(static_dataset(2))
+    bench.run(static_dataset(2), command="radarstream evaluate --again")
+    record = read_record(bench.out)
+    assert record is not None
+    assert [run.command for run in record.runs] == ["", "radarstream evaluate --again"]
+    assert record.runs[0].settings == record.settings
+    assert {run.revision for run in record.runs} == {record.revision}
+
+
+def test_imports_are_followed() -> None:
+    found = answering_code.modules_from(["defenses.radar_plus"])
+    assert {"defenses.sites", "defenses.kernels.min_cut", "schemas.evidence"} <= found
+    assert "defenses.astute_rag" not in found
+    prompts = answering_code.modules_from(["pipelines.signals.prompts"])
+    assert not prompts & set(answering_code.WORDING)

@@ -10,8 +10,10 @@ from sqlalchemy import Engine
 
 from pipelines.evaluation.dataset_statistics import describe
 from pipelines.evaluation.datasets import Dataset, is_long_form
+from pipelines.evaluation.experiment.answering_code import code_digest
 from pipelines.evaluation.experiment.identity import (
     UsedPrompts,
+    check_code,
     continued,
     package_versions,
     prompt_digests,
@@ -23,6 +25,7 @@ from pipelines.evaluation.experiment.records import (
     EvidenceRow,
     ExperimentRecord,
     Row,
+    Run,
 )
 from pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
@@ -30,7 +33,9 @@ from pipelines.evaluation.experiment.row_files import (
     RECORD,
     RESULTS,
     ROWS,
+    read_judgements,
     read_record,
+    read_rows,
     write_json,
     write_record,
 )
@@ -90,16 +95,26 @@ class Experiment:
         self.plan = self.request.plan()
         self.progress = Progress()
         now = self.described()
-        earlier = read_record(self.out)
+        earlier, rows = read_record(self.out), read_rows(self.out)
         record = continued(earlier, now) if earlier else now
+        if earlier:
+            check_code(earlier, {row.contender for row in rows.values() if row.error is None})
         reference = reference_among(record.contenders, self.request.reference)
         self.record = replace(record, reference=reference)
         models = replace(self.models, generator=UsedPrompts(self.models.generator, self.note_use))
-        self.runner = Runner(self.plan, self.settings, self.engine, models, self.out, self.progress)
+        self.runner = Runner(
+            self.plan, self.settings, self.engine, models, self.out, rows, self.progress
+        )
 
     def described(self) -> ExperimentRecord:
         """The record of this run alone."""
         request, models = self.request, self.models
+        run = Run(
+            command=request.command,
+            revision=code_revision(),
+            versions=package_versions(),
+            settings=self.settings.model_dump(mode="json"),
+        )
         return ExperimentRecord(
             dataset=request.dataset.name,
             dataset_digest=request.dataset.digest,
@@ -110,18 +125,21 @@ class Experiment:
             contenders=request.contenders,
             reference="",
             seed=request.seed,
-            settings=self.settings.model_dump(mode="json"),
+            settings=run.settings,
             models={
                 "generator": models.generator.model_id,
                 "relations": models.relations.model_id,
                 "embedder": models.embedder.model_id,
             },
-            revision=code_revision(),
-            command=request.command,
+            revision=run.revision,
+            command=run.command,
             statistics=describe(request.dataset),
             surface=request.surface,
-            versions=package_versions(),
+            versions=run.versions,
             notes=request.notes,
+            asked=tuple(history[0].query.id for history in self.plan.histories),
+            code={contender.name: code_digest(contender) for contender in request.contenders},
+            runs=(run,),
         )
 
     def note_use(self, task: Task) -> None:
@@ -151,9 +169,11 @@ class Experiment:
             write_record(self.out, self.record)
 
     def results(self, judge: Generator | None = None) -> Scoreboard:
-        """Score the rows, also by a judge model if there is one, and write the results down."""
-        rows, judgements = self.rows, self.judged(judge) if judge else []
-        board = score_cells(rows, self.record, self.evidence, judgements)
+        """Score the rows and write the results down; also by a judge model if there is one, else
+        by what one said in an earlier run.
+        """
+        judgements = self.judged(judge) if judge else read_judgements(self.out)
+        board = score_cells(self.rows, self.record, self.evidence, judgements)
         write_json(self.out / RESULTS, asdict(board))
         return board
 

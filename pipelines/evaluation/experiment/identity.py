@@ -1,10 +1,11 @@
 """What a directory of results is results of: two runs that share one must agree on all of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 
+from pipelines.evaluation.experiment.answering_code import code_digest
 from pipelines.evaluation.experiment.records import (
     Condition,
     Contender,
@@ -87,7 +88,36 @@ def continued(earlier: ExperimentRecord, now: ExperimentRecord) -> ExperimentRec
         statistics=earlier.statistics | now.statistics,
         notes=tuple(dict.fromkeys((*earlier.notes, *now.notes))),
         seconds=earlier.seconds,
+        code=earlier.code | now.code,
+        runs=(*earlier.runs, *(run for run in now.runs if run not in earlier.runs)),
     )
+
+
+def check_code(earlier: ExperimentRecord, answered: Collection[str]) -> None:
+    """Raise ConfigurationError, naming them, when contenders with an answer got it by other code.
+
+    All contenders there count, as all are shown.
+    """
+    changed = [
+        contender.name
+        for contender in earlier.contenders
+        if contender.name in answered
+        and earlier.code.get(contender.name, "") != code_now(contender)
+    ]
+    if changed:
+        raise ConfigurationError(
+            f"the answers there of {', '.join(changed)} were computed by other code. To compute "
+            "them again say --no-resume, which keeps the answers of the models and is quick; or "
+            "choose another --out"
+        )
+
+
+def code_now(contender: Contender) -> str | None:
+    """The digest of the code that would answer now; None where it no longer can."""
+    try:
+        return code_digest(contender)
+    except ConfigurationError:
+        return None
 
 
 def differing_fields(earlier: ExperimentRecord, now: ExperimentRecord) -> list[str]:

@@ -141,12 +141,25 @@ class EvidenceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentRecord:
-    """Provenance of a run: enough to repeat it, stored beside its rows.
+class Run:
+    """One use of a directory: what was typed, with which code, packages and settings."""
 
+    command: str
+    revision: str
+    versions: dict[str, str]
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRecord:
+    """Provenance of a directory of rows: enough to repeat it, stored beside them.
+
+    `revision`, `command`, `versions` and `settings` are the last run's, `runs` all that differ.
+    `code` has one digest per contender, of the code that its answers depend on.
     `surface` says where attacks put their texts: into result lists, or into the corpus that is
     searched. `prompts` has one digest per task that was asked, `versions` one version per package
-    that counts, `notes` what was left out and why.
+    that counts, `notes` what was left out and why. `asked` are the ids of the questions asked last:
+    rows of others may lie beside theirs.
     """
 
     dataset: str
@@ -168,3 +181,6 @@ class ExperimentRecord:
     prompts: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    code: dict[str, str] = field(default_factory=dict)
+    runs: tuple[Run, ...] = ()

@@ -36,7 +36,6 @@ from pipelines.evaluation.experiment.row_files import (
     Key,
     RowFile,
     read_evidence,
-    read_rows,
 )
 from pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
 from pipelines.evaluation.exposure import ExposureScores, score_exposure
@@ -75,19 +74,18 @@ class Plan:
 
 @dataclass
 class Runner:
-    """Runs a plan into a directory."""
+    """Runs a plan into a directory; `rows` are those that are there."""
 
     plan: Plan
     settings: Settings
     engine: Engine
     models: Models
     out: Path
+    rows: dict[Key, Row]
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        self.rows: dict[Key, Row] = read_rows(self.out)
         self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
-
         self.exposures: dict[str, ExposureScores] = {}
         self.skipped: dict[tuple[Skipped, ...], list[str]] = {}
         attacked = [(c, self.attacked(c)) for c in self.plan.conditions]

@@ -1,0 +1,69 @@
+"""Which code an answer depends on: rows computed by other code are not gone on with."""
+
+import ast
+import sys
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+
+from pipelines.evaluation.experiment.contenders import built
+from pipelines.evaluation.experiment.records import Contender
+
+PACKAGES = ("defenses", "pipelines.signals", "schemas")  # whose modules are followed
+SHARED = (
+    "defenses.temporal",
+    "pipelines.evaluation.experiment.perturbation",
+    "pipelines.signals.atomic_answers",
+    "pipelines.signals.fulfilment",
+    "pipelines.signals.long_form",
+    "pipelines.signals.relations",
+)
+WORDING = ("pipelines.signals.long_templates", "pipelines.signals.templates")  # told by task
+
+
+def code_digest(contender: Contender) -> str:
+    """What identifies the code between models and verdict: the modules of the contender's defence,
+    of time, of signals and of requests, with all that they import from the packages above.
+
+    A defence that was added, and the wording of prompts that were not asked, change no other's.
+    Raises ConfigurationError for a contender that cannot be built.
+    """
+    digest = sha256()
+    for name in sorted(modules_from((type(built(contender)).__module__, *SHARED))):
+        digest.update(f"{name}\0".encode() + sha256(source_of(name)).digest())
+    return digest.hexdigest()[:12]
+
+
+def modules_from(roots: Iterable[str]) -> set[str]:
+    """The roots and what they import, directly or not, from `PACKAGES`."""
+    found: set[str] = set()
+    left = list(roots)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += imported_by(name)
+    return found
+
+
+@cache
+def imported_by(name: str) -> tuple[str, ...]:
+    """The modules of `PACKAGES` that a loaded module imports at its top."""
+    names: set[str] = set()
+    for statement in ast.parse(source_of(name)).body:
+        if isinstance(statement, ast.Import):
+            names |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom) and statement.module:
+            inside = {f"{statement.module}.{alias.name}" for alias in statement.names}
+            names |= {statement.module, *(inside & sys.modules.keys())}
+    ours = (n for n in names if n.startswith(tuple(f"{package}." for package in PACKAGES)))
+    return tuple(sorted(set(ours) - set(WORDING)))
+
+
+@cache
+def source_of(name: str) -> bytes:
+    """The source of a module, as it was when first asked for; nothing without a file."""
+    file = import_module(name).__file__
+    return Path(file).read_bytes() if file else b""
