@@ -7,7 +7,13 @@ import typer
 
 from pipelines.cli.run_files import read_results, write_report
 from pipelines.cli.terminal import print_path
-from pipelines.evaluation.experiment.row_files import read_evidence, read_record, read_rows
+from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
+from pipelines.evaluation.experiment.row_files import (
+    read_evidence,
+    read_judgements,
+    read_record,
+    read_rows,
+)
 from pipelines.evaluation.experiment.scores import score_cells
 from pipelines.evaluation.experiment_report import write_experiment_report
 
@@ -20,7 +26,12 @@ def report(
     if record is None:
         print_path("report", write_report(directory, read_results(directory)))
         return
-    rows = list(read_rows(directory).values())
-    evidence = read_evidence(directory).values()
-    board = score_cells(rows, record)
+    rows = [row for row in read_rows(directory).values() if counts(row, record)]
+    evidence = [seen for seen in read_evidence(directory).values() if counts(seen, record)]
+    board = score_cells(rows, record, evidence, read_judgements(directory))
     print_path("report", write_experiment_report(directory, record, rows, evidence, board))
+
+
+def counts(line: Row | EvidenceRow, record: ExperimentRecord) -> bool:
+    """Whether a line is of a question that was asked last."""
+    return not record.asked or line.query_id in record.asked

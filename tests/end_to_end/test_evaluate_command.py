@@ -293,3 +293,21 @@ def test_an_evaluation_goes_on_where_it_was_cut_off(
         for cell in results["cells"]:
             del cell["cost"]  # seconds differ
     assert found == expected
+
+
+def test_report_renders_the_same_files_again(tmp_path: Path) -> None:
+    histories = written(
+        tmp_path / "h.jsonl", [["Rome", "Bern", "Oslo"], ["Cork", "Cork"], ["Graz"]]
+    )
+    options = ["--dataset", histories, "--dry-run", "--defenses", RIVALS, "--condition",
+               "pia@1:late-1", "--out", "out"]  # fmt: skip
+    succeeded(*options, "--judge", "own")
+    succeeded(*options, "--limit", 2)  # what the judge said still counts, the third question not
+    files = [Path("out") / name for name in ("report.html", "tables.md")]
+    before = [file.read_bytes() for file in files]
+    assert all(words in before[1] for words in (b"By a judge", b"Context left to answer from"))
+    for file in files:
+        file.unlink()
+    rendered = CliRunner().invoke(app, ["report", "out"])
+    assert rendered.exit_code == 0, (rendered.output, rendered.exception)
+    assert [file.read_bytes() for file in files] == before

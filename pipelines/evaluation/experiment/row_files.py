@@ -11,12 +11,14 @@ from typing import Any, BinaryIO, Generic, Self, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
+from pipelines.evaluation.judging import Judgement
 from schemas.errors import ConfigurationError
 
 ROWS, EVIDENCE, RECORD, RESULTS = "rows.jsonl", "evidence.jsonl", "experiment.json", "results.json"
 JUDGEMENTS = "judgements.jsonl"
 
 LineT = TypeVar("LineT", Row, EvidenceRow)
+ReadT = TypeVar("ReadT", Row, EvidenceRow, Judgement)
 Key = tuple[str, str, str, int]
 
 
@@ -77,11 +79,16 @@ def read_evidence(directory: Path) -> dict[tuple[str, str, int], EvidenceRow]:
     return {(r.condition, r.query_id, r.step): r for r in rows}
 
 
-def read_lines(path: Path, kind: type[LineT]) -> Iterator[LineT]:
+def read_judgements(directory: Path) -> list[Judgement]:
+    """What a judge said, in the order it was written; nothing if none was asked."""
+    return list(read_lines(directory / JUDGEMENTS, Judgement))
+
+
+def read_lines(path: Path, kind: type[ReadT]) -> Iterator[ReadT]:
     """The complete lines of a file; none if there is no such file."""
     if not path.exists():
         return
-    lines_as: TypeAdapter[LineT] = TypeAdapter(kind)
+    lines_as: TypeAdapter[ReadT] = TypeAdapter(kind)
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.endswith(b"\n"):

@@ -73,7 +73,7 @@ def score_cells(
         cells = _with_bootstrap(cells, answers, questions)
     if record.reference in {contender.name for contender in record.contenders}:
         cells = _with_differences(cells, answers, record, questions)
-    cells = _with_judged(_with_context(cells, answers, evidence), judgements)
+    cells = _with_judged(_with_context(cells, answers, evidence), answers, judgements)
     return Scoreboard(
         contenders=tuple(contender.name for contender in record.contenders),
         conditions=tuple(condition.name for condition in record.conditions),
@@ -220,11 +220,15 @@ def _with_context(
     ]
 
 
-def _with_judged(cells: Sequence[Cell], judgements: Iterable[Judgement]) -> list[Cell]:
-    """Cells with a judge's scores, where it was asked."""
+def _with_judged(
+    cells: Sequence[Cell], answers: Mapping[CellKey, Answers], judgements: Iterable[Judgement]
+) -> list[Cell]:
+    """Cells with a judge's scores, where it was asked; of answers that are not scored, none."""
     said: defaultdict[CellKey, list[Judgement]] = defaultdict(list)
     for judgement in judgements:
-        said[judgement.contender, judgement.condition].append(judgement)
+        key = (judgement.contender, judgement.condition)
+        if key in answers and (judgement.query_id, judgement.step) in answers[key].outcomes:
+            said[key].append(judgement)
     return [
         replace(cell, judged=judged_scores(said[key_of(cell)])) if key_of(cell) in said else cell
         for cell in cells
