@@ -409,6 +409,26 @@ def test_a_contender_of_few_conditions_is_neither_beaten_nor_best(tmp_path):
     assert "answered too little of them: <bdi>reliability_rag</bdi>" in page
 
 
+def test_a_cell_of_few_answers_says_so_and_is_best_of_nothing(tmp_path):
+    record, rows, evidence = make_experiment(
+        questions=10, conditions=CONDITIONS[:1], contenders=(STATIC[0], STATIC[1], STATIC[6])
+    )
+    rows = [
+        replace(row, error=None, verdict=Verdict(said, ()))
+        for row in rows
+        if row.contender != "astute_rag" or row.query_id < "q003"
+        for said in [
+            row.labels.answers[0] if (row.contender, row.query_id) < ("radar", "q005") else "none"
+        ]
+    ]
+    page = write(tmp_path, (record, rows, evidence))
+    table = re.search(r'<table class="board">(.*?)</table>', page, re.S).group(1)
+    few = next(line for line in table.split("<tr") if "astute" in line)
+    assert "n=3<" in few
+    assert "best-mark" not in few
+    assert table.count("best-mark") == 1
+
+
 def test_nothing_scored_is_said(tmp_path):
     record, rows, evidence = make_experiment(
         questions=2, conditions=CONDITIONS[:1], contenders=FEW[:1]

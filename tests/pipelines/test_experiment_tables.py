@@ -53,19 +53,23 @@ def test_rates_are_accuracy_and_attack_success_with_intervals_marks_and_failures
     assert [(r.heading, r.reference) for r in table.rows] == [("radar", True), ("vanilla", False)]
     assert texts(table) == [["90/10", "100/0"], ["89/11", "0\u2020/100\u2020"]]
     assert str(table.rows[0].cells[0]) == "90/10 [60-98 / 2-40]"
-    assert table.rows[1].cells[0].detail.endswith("1 failed")
+    assert table.rows[1].cells[0].detail.endswith("1 failed; n=9")
+    assert "n=" not in " ".join(str(row.cells[1]) for row in table.rows)
     assert table.rows[1].cells[0].value == pytest.approx(8 / 9)
     notes = " ".join(table.notes)
     assert "McNemar, exact" in notes
     assert "Holm" in notes
     assert "3 tests" in notes
     assert "1 answers failed" in notes
+    assert "n: how many answers" in notes
 
 
 def test_differences_name_the_reference():
     table = differences_table(static_board())
     assert texts(table)[0] == ["reference", "reference"]
     assert texts(table)[1] == ["+0", "-100 / +100"]
+    assert table.rows[1].cells[0].detail.endswith("]; 1 unpaired")
+    assert "n=" not in str(table.rows[1].cells[0])
     assert "-100 to -44, p 0.004; +44 to +100, p 0.002" in table.rows[1].cells[1].detail
 
 
@@ -84,6 +88,13 @@ def test_empty_cells_are_dashes():
         assert all(cell.text for row in table.rows for cell in row.cells)
     assert texts(rates_table(board)) == [["-/-", "-/-"]] * 2
     assert texts(cost_table(board))[0][2] == "-"
+
+
+def test_cells_of_equal_coverage_are_not_counted():
+    rows = [row("Paris", contender=name) for name in ("radar", "vanilla")]
+    table = rates_table(score_cells(rows, record(conditions=(Condition(),)), resamples=50))
+    assert "n=" not in "".join(str(cell) for row in table.rows for cell in row.cells)
+    assert not [note for note in table.notes if note.startswith("n:")]
 
 
 def test_histories_add_dynamics_storage_and_attacked_steps():

@@ -86,11 +86,14 @@ def differences_table(board: Scoreboard) -> Table:
         if not known:
             return TableCell("reference" if cell.contender == board.reference else NOTHING)
         detail = "; ".join(_difference_detail(difference) for difference in known)
+        unpaired = f"; {known[0].excluded} unpaired" if known[0].excluded else ""
         return TableCell(
-            " / ".join(points(d.value, d.pairs) for d in known), f"[{detail}]", known[0].value
+            " / ".join(points(d.value, d.pairs) for d in known),
+            f"[{detail}]{unpaired}",
+            known[0].value,
         )
 
-    notes = (
+    notes: tuple[str, ...] = (
         f"Accuracy / attack success minus those of {board.reference}, in points, on the answers "
         "that both gave; attack success under attack only.",
         "In brackets 95 % bootstrap intervals over questions and p-values after Holm's correction "
@@ -98,8 +101,10 @@ def differences_table(board: Scoreboard) -> Table:
         *_test_notes(board),
         *_error_notes(board),
     )
+    if any(cell.accuracy_difference and cell.accuracy_difference.excluded for cell in board.cells):
+        notes += ("Unpaired are answers that failed or are missing on either side.",)
     title = f"Difference to {board.reference}"
-    return by_condition(board, "differences", title, show, notes)
+    return by_condition(board, "differences", title, show, notes, counted=False)
 
 
 def _headline(cell: Cell) -> TableCell:

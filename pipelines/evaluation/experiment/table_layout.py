@@ -1,6 +1,7 @@
 """The layout that most tables share: a row per contender, a column per condition."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
 from pipelines.evaluation.experiment.table import Table, TableCell, TableRow
@@ -12,17 +13,38 @@ def by_condition(
     title: str,
     show: Callable[[Cell], TableCell],
     notes: Sequence[str],
+    *,
+    counted: bool = True,
 ) -> Table:
-    """A row per contender, a column per condition."""
+    """A row per contender, a column per condition.
+
+    `counted` tables say how many answers a cell has that has fewer than others of its column.
+    """
+
+    def shown(cell: Cell) -> TableCell:
+        found = show(cell)
+        if not (counted and cell.answers and fewer(board, cell)):
+            return found
+        return replace(found, detail=f"{found.detail}; n={cell.answers}".removeprefix("; "))
+
     rows = tuple(
         TableRow(
             contender,
-            tuple(show(cell) for cell in cells_of(board, contender)),
+            tuple(shown(cell) for cell in cells_of(board, contender)),
             contender == board.reference,
         )
         for contender in board.contenders
     )
+    if counted and any(cell.answers and fewer(board, cell) for cell in board.cells):
+        notes = (*notes, "n: how many answers, where others of the column have more.")
     return Table(key, title, "defence", board.conditions, rows, tuple(notes))
+
+
+def fewer(board: Scoreboard, cell: Cell) -> bool:
+    """Whether a cell has fewer answers than another of its condition."""
+    return any(
+        other.condition == cell.condition and other.answers > cell.answers for other in board.cells
+    )
 
 
 def cells_of(board: Scoreboard, contender: str) -> list[Cell]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
 from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
-from pipelines.evaluation.experiment_report.pooled import LEAST_SCORED, Pooled, Ranking
+from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, covered_cells
 from pipelines.evaluation.report.safe_text import shorten
 
 NAMED = 5  # contenders in one sentence
@@ -104,13 +104,12 @@ def _without_attack(
     benign = next((c.name for c in record.conditions if c.attack == BENIGN), None)
     if benign is None or all(c.attack == BENIGN for c in record.conditions):
         return
-    cells = [c for c in scoreboard.cells if c.condition == benign and c.accuracy.value is not None]
+    cells = [c for c in covered_cells(scoreboard, benign) if c.accuracy.value is not None]
     own = next((cell for cell in cells if cell.contender == best.contender), None)
     if own is None:
         return
     said = f"Without an attack it is right in {_rate(own.accuracy)}"
-    enough = LEAST_SCORED * max(cell.accuracy.trials for cell in cells)
-    most = max((c for c in cells if c.accuracy.trials >= enough), key=_accuracy)
+    most = max(cells, key=_accuracy)
     if _accuracy(most) - _accuracy(own) < ROUNDED:
         yield f"{said}, and no other contender in more."
     else:

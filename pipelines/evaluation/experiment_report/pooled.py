@@ -17,7 +17,7 @@ from pipelines.evaluation.experiment.outcomes import (
     answers_by_cell,
 )
 from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
-from pipelines.evaluation.experiment.scoreboard import Estimate
+from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
 from pipelines.evaluation.experiment.scorers import NOISE
 from pipelines.evaluation.metrics import wilson_interval
 
@@ -63,6 +63,13 @@ class Pooled:
     def beaten(self) -> bool:
         """Whether it is behind the best, over answers that both gave, by more than chance."""
         return self.behind_best is not None and self.behind_best[0] > 0.0
+
+
+def covered_cells(scoreboard: Scoreboard, condition: str) -> list[Cell]:
+    """A condition's cells with about as many answers as its fullest, so that rates compare."""
+    cells = [cell for cell in scoreboard.cells if cell.condition == condition]
+    enough = LEAST_SCORED * max((cell.answers for cell in cells), default=0)
+    return [cell for cell in cells if cell.answers >= enough]
 
 
 @dataclass(frozen=True, slots=True)

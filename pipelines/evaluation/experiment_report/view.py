@@ -14,13 +14,14 @@ from pipelines.evaluation.experiment.records import (
     Row,
 )
 from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard
+from pipelines.evaluation.experiment.table_layout import fewer
 from pipelines.evaluation.experiment_report.cases import Cases, Key, build_cases
 from pipelines.evaluation.experiment_report.groups import Group, groups_of, series_of
 from pipelines.evaluation.experiment_report.headline import Headline, headline
 from pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
 from pipelines.evaluation.experiment_report.over_time import OverTime, over_time
 from pipelines.evaluation.experiment_report.panel_svg import Series
-from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, rank
+from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, covered_cells, rank
 from pipelines.evaluation.experiment_report.scatter_svg import (
     Priced,
     TradeOff,
@@ -31,14 +32,20 @@ from pipelines.evaluation.experiment_report.scatter_svg import (
 from pipelines.evaluation.experiment_report.sensitivity import sweep_plots, sweeps
 from pipelines.evaluation.experiment_report.stacks_svg import Spent, stages
 
+Best = tuple[float | None, float | None]
+
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A cell of the main table; best among its condition's."""
+    """A cell of the main table; best among its condition's, or with `fewer` answers than others.
+
+    A cell with less than `LEAST_SCORED` of the answers of another is best of nothing.
+    """
 
     cell: Cell
     best_accuracy: bool
     best_attack: bool
+    fewer: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +143,7 @@ def _board(
             number=number,
             series=one,
             contender=contender,
-            cells=tuple(
-                BoardCell(
-                    cell,
-                    cell.accuracy.value is not None
-                    and cell.accuracy.value == most[cell.condition][0],
-                    cell.attack_success.value is not None
-                    and cell.attack_success.value == most[cell.condition][1],
-                )
-                for cell in cells
-            ),
+            cells=tuple(_board_cell(cell, most[cell.condition], scoreboard) for cell in cells),
             pooled=ranking.of(contender.name),
             cost=mean_cost(cells),
             storage=sum(kept) / len(kept) if kept else None,
@@ -153,9 +151,20 @@ def _board(
         )
 
 
-def _best(scoreboard: Scoreboard, condition: str) -> tuple[float | None, float | None]:
+def _board_cell(cell: Cell, best: Best, scoreboard: Scoreboard) -> BoardCell:
+    covered = bool(cell.answers) and cell in covered_cells(scoreboard, cell.condition)
+    accuracy, attack = cell.accuracy.value, cell.attack_success.value
+    return BoardCell(
+        cell,
+        best_accuracy=covered and accuracy is not None and accuracy == best[0],
+        best_attack=covered and attack is not None and attack == best[1],
+        fewer=bool(cell.answers) and fewer(scoreboard, cell),
+    )
+
+
+def _best(scoreboard: Scoreboard, condition: str) -> Best:
     """Highest accuracy and lowest attack success of a condition; None where all are equal."""
-    cells = [cell for cell in scoreboard.cells if cell.condition == condition]
+    cells = covered_cells(scoreboard, condition)
     right = [c.accuracy.value for c in cells if c.accuracy.value is not None]
     fooled = [c.attack_success.value for c in cells if c.attack_success.value is not None]
     return (
