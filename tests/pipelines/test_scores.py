@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from pipelines.evaluation.context_quality import ContextScores
 from pipelines.evaluation.experiment.quantity_tables import context_table
-from pipelines.evaluation.experiment.records import Condition, Cost, EvidenceRow
+from pipelines.evaluation.experiment.records import Adaptation, Condition, Cost, EvidenceRow
 from pipelines.evaluation.experiment.scoreboard import (
     IntervalMethod,
     MeanCost,
@@ -290,3 +290,10 @@ def test_context_is_scored_where_the_evidence_is_known():
     assert str(context_table(found).rows[0].cells[0]) == "100/50/100/100"
     assert [table.key for table in tables_of(found)][-1] == "context"
     assert "context" not in [table.key for table in tables_of(board(rows))]
+    pooled = record()
+    one, other = pooled.contenders
+    pooled = replace(pooled, contenders=(one, replace(other, adaptation=Adaptation.CUMULATIVE)))
+    rows += [row("Paris", contender="vanilla")]
+    found = score_cells(rows, pooled, [seen], resamples=100)
+    assert found.cell("vanilla", "benign").context is None
+    assert [line.heading for line in context_table(found).rows] == ["radar"]

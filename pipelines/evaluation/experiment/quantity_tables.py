@@ -1,6 +1,7 @@
 """Tables of single quantities: costs, dynamics, storage, wording, context, a judge's scores."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pipelines.evaluation.context_quality import ContextScores
 from pipelines.evaluation.experiment.dynamics import Dynamics, Recovery
@@ -103,11 +104,15 @@ def context_table(board: Scoreboard) -> Table:
             found.faithfulness_lex,
         )
 
+    scored = {cell.contender for cell in board.cells if cell.context is not None}
+    contenders = tuple(name for name in board.contenders if name in scored)
     notes = (
         "Contextual recall / contextual relevancy / answer relevancy / faithfulness in percent, by "
         "word overlap of sentences (lexical: not to be compared with judged numbers). The context "
-        "is what the defence kept. Without any, faithfulness is 100 and recall 0.",
+        "is what the defence kept. Without any, faithfulness is 100 and recall 0. Contenders that "
+        "answer from a pool of all steps' documents are left out.",
     )
+    board = replace(board, contenders=contenders)
     return by_condition(board, "context", "Context left to answer from", show, notes)
 
 

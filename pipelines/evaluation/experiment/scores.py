@@ -6,7 +6,7 @@ questions. Differences compare the same answers only.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from statistics import fmean
@@ -25,6 +25,7 @@ from pipelines.evaluation.experiment.outcomes import (
 )
 from pipelines.evaluation.experiment.records import (
     BENIGN,
+    Adaptation,
     Cost,
     EvidenceRow,
     ExperimentRecord,
@@ -73,7 +74,8 @@ def score_cells(
         cells = _with_bootstrap(cells, answers, questions)
     if record.reference in {contender.name for contender in record.contenders}:
         cells = _with_differences(cells, answers, record, questions)
-    cells = _with_judged(_with_context(cells, answers, evidence), answers, judgements)
+    cells = _with_context(cells, answers, evidence, pooling=_pooling(record))
+    cells = _with_judged(cells, answers, judgements)
     return Scoreboard(
         contenders=tuple(contender.name for contender in record.contenders),
         conditions=tuple(condition.name for condition in record.conditions),
@@ -205,16 +207,27 @@ def _with_differences(
     ]
 
 
+def _pooling(record: ExperimentRecord) -> set[str]:
+    """Contenders whose context is more than the snapshot: their ranks are places in a pool."""
+    return {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
+
+
 def _with_context(
-    cells: Sequence[Cell], answers: Mapping[CellKey, Answers], evidence: Iterable[EvidenceRow]
+    cells: Sequence[Cell],
+    answers: Mapping[CellKey, Answers],
+    evidence: Iterable[EvidenceRow],
+    *,
+    pooling: Collection[str],
 ) -> list[Cell]:
-    """Cells with context scores, under the conditions whose evidence is known."""
+    """Cells with context scores, under the conditions whose evidence is known; evidence rows do
+    not tell what those that are `pooling` saw.
+    """
     seen: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
     for found in evidence:
         seen[found.condition].append(found)
     return [
         replace(cell, context=context_scores(answers[key_of(cell)].rows.values(), known))
-        if (known := seen.get(cell.condition))
+        if (known := seen.get(cell.condition)) and cell.contender not in pooling
         else cell
         for cell in cells
     ]
