@@ -70,7 +70,10 @@ def test_other_wordings_of_the_same_answers_are_no_change():
         ("aaaaa", ".....", Recovery(0, 0, None, None)),
         ("LLLLL", "xxxxx", Recovery(0, 0, None, None)),
         ("LLLaa", "x.x.x", Recovery(2, 1, 0.0, 0)),
-        ("L!aaa", "x....", Recovery(1, 1, 1.0, 1)),
+        ("L!aaa", "x....", Recovery(1, 1, 0.0, 0)),
+        ("LL!La", "x....", Recovery(1, 1, 2.0, 2)),
+        ("L!!!!", "x....", Recovery(0, 0, None, None)),
+        ("LL!!!", "x....", Recovery(1, 0, None, None)),
     ],
 )
 def test_recovery_after_an_attack(said, attacked, expected):

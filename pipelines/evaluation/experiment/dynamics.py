@@ -5,6 +5,7 @@
   it is right at once; the next attack ends the wait.
 - recovery after a change: the same from the step at which the right answers differ from those of
   the step before, until the next change.
+- a failed answer says nothing: waits do not count its step, as if it had not been asked.
 - belief: means of the memory node's prior (pi_S, pi_F) and posterior (S_old, F_old; RADAR, Eq.
   11-16).
 """
@@ -138,7 +139,8 @@ def _truth_changes(before: Row, now: Row) -> bool:
 def _recovery(histories: Sequence[Sequence[Moment]], begins: Edge, ends: Edge) -> Recovery:
     """Waiting times in steps from each event until a right answer or the end of the wait."""
     waits: list[int | None] = []
-    for history in histories:
+    for asked in histories:
+        history = [moment for moment in asked if moment.row.error is None]
         edges = list(pairwise(moment.row for moment in history))
         for start in (i for i, edge in enumerate(edges, start=1) if begins(*edge)):
             stop = next(
