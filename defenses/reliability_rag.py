@@ -64,8 +64,8 @@ class ReliabilityRag:
         embedding is the answer.
 
         The sampling methods need no signals. "auto" declares those of "exact", because how many
-        documents come is not known beforehand: who always has more than 20 saves an atomic answer
-        per document by saying "sampling".
+        documents come is not known beforehand. Who always has more than 20 saves an atomic answer
+        per document by saying "sampling"; who knows how many asks `needs_for`.
     contradiction_threshold
         beta, in [0, 1].
     rounds, sample_size
@@ -95,6 +95,11 @@ class ReliabilityRag:
         if self.method in ("sampling", "sample_centroid"):
             return frozenset()
         return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
+
+    def needs_for(self, documents: int) -> frozenset[Signal]:
+        """Those for a snapshot of so many documents."""
+        sampled = self.method == "auto" and documents > MOST_DOCUMENTS
+        return frozenset() if sampled else self.needs
 
     def initial_state(self) -> None:
         """Nothing is remembered."""

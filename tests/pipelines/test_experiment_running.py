@@ -141,6 +141,30 @@ def test_what_is_asked_twice_counts_once() -> None:
     )
 
 
+def test_only_signals_that_are_read_are_gathered_and_charged(bench: Bench) -> None:
+    """ReliabilityRAG samples above twenty documents: its answers come from 20 rounds, at most."""
+    few, many = make_history(0, ["Rome"]), make_history(1, ["Bern"], said=25)
+    specs = "reliability_rag,reliability_rag+lightweight,reliability_rag:method=sampling"
+    experiment = bench.run(make_dataset(many), specs, ["benign"], k=50)
+    assert {prompt.task for batch in bench.generator.log for prompt in batch} == {
+        Task.ANSWER_FROM_DOCUMENTS
+    }
+    declared, light, sampling = (row.cost for row in experiment.rows)
+    assert declared.calls == light.calls == sampling.calls <= 21
+    assert declared.pairs == light.pairs == sampling.pairs
+    assert experiment.evidence[0].answers == ()
+    mixed = Bench(bench.out.with_name("mixed"))
+    experiment = mixed.run(make_dataset(few, many), specs[:15], ["benign"], k=50)
+    assert [row.error for row in experiment.rows] == [None, None]
+    assert [row.cost.calls for row in experiment.rows] == [4, sampling.calls]
+
+
+def test_a_pool_keeps_the_answers_that_it_may_need(bench: Bench) -> None:
+    history = (*make_history(0, ["Rome"], said=25), *make_history(0, ["Rome", "Bern"])[1:])
+    experiment = bench.run(make_dataset(history), "reliability_rag+cumulative-5", ["benign"], k=50)
+    assert [row.error for row in experiment.rows] == [None, None]
+
+
 def test_a_contender_added_later_costs_what_it_would_have_cost(bench: Bench) -> None:
     bench.run(static_dataset(2), "radar", ["benign"])
     known = read_evidence(bench.out)

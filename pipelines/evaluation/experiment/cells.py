@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from defenses.protocol import Defense
+from defenses.protocol import Defense, Signal
 from defenses.temporal import Pool
 from pipelines.evaluation.datasets import is_long_form
+from pipelines.evaluation.experiment.contenders import needs_at
 from pipelines.evaluation.experiment.counting import Ledger, Tally, counted
 from pipelines.evaluation.experiment.gathering import Gathered
 from pipelines.evaluation.experiment.long_form import in_its_form
@@ -58,7 +59,7 @@ class Cell:
     ) -> list[tuple[Row, Any]]:
         """One row per snapshot and the state after it, in one batch per model."""
         ledger = Ledger()
-        tallies = [gathered.tally(self.defense.needs) for gathered, _ in items]
+        tallies = [gathered.tally(self.needs(gathered)) for gathered, _ in items]
         evidence = [self.evidence(gathered) for gathered, _ in items]
         defendings = {
             i: counted(self.defense.defend(seen, items[i][1]), tallies[i], ledger)
@@ -79,10 +80,16 @@ class Cell:
 
     def evidence(self, gathered: Gathered) -> Evidence | ModelError:
         """What the defence is given."""
-        seen = gathered.evidence(self.defense.needs)
+        seen = gathered.evidence(self.needs(gathered))
         if self.perturbation is None or isinstance(seen, ModelError):
             return seen
         return self.perturbation.perturbed(seen)
+
+    def needs(self, gathered: Gathered) -> frozenset[Signal]:
+        """The signals the defence reads in this snapshot: it is given no others, and pays for
+        no others.
+        """
+        return needs_at(self.defense, len(gathered.snapshot.documents))
 
     def concluded(self, item: tuple[Gathered, Any], outcome: Any, tally: Tally) -> tuple[Row, Any]:
         """The row of an outcome: a verdict and a state, or what went wrong."""

@@ -19,7 +19,7 @@ from pipelines.evaluation.attacks.conditions import Skipped, attacked
 from pipelines.evaluation.attacks.places import surface_of
 from pipelines.evaluation.attacks.protocol import Surface
 from pipelines.evaluation.experiment.cells import Cell
-from pipelines.evaluation.experiment.contenders import adapted, needs_of
+from pipelines.evaluation.experiment.contenders import adapted, needs_at
 from pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
 from pipelines.evaluation.experiment.identity import check_evidence
 from pipelines.evaluation.experiment.perturbation import PerturbedRelations
@@ -152,7 +152,7 @@ class Runner:
         """Count the work: distinct prompts of shared evidence, and rows."""
         self.unseen: set[tuple[str, str]] = set()
         for _, histories, pending in self.work:
-            if self.needed(pending) & ANSWERED:
+            if needed(pending, histories) & ANSWERED:
                 for number in wanted_by(pending):
                     for snapshot in histories[number]:
                         self.unseen.update(passages_of(snapshot))
@@ -161,16 +161,13 @@ class Runner:
                 self.progress.expected[contender.name] += rows
         self.progress.expected[EVIDENCE_WORK] = len(self.unseen)
 
-    def needed(self, pending: Pending) -> frozenset[Signal]:
-        """The signals that some pending contender reads."""
-        return frozenset().union(*(needs_of(contender) for contender, _ in pending))
-
     def run_condition(
         self, condition: Condition, histories: tuple[History, ...], pending: Pending
     ) -> None:
         """Gather the evidence once, then let every contender answer from it."""
         self.progress.doing = f"{condition.name}: evidence"
-        gathered = self.gathered(condition, histories, wanted_by(pending), self.needed(pending))
+        needs = needed(pending, histories)
+        gathered = self.gathered(condition, histories, wanted_by(pending), needs)
         for contender, left in pending:
             self.progress.doing = f"{condition.name}: {contender.name}"
             cell = self.cell(contender, condition)
@@ -275,6 +272,13 @@ def told(conditions: Sequence[str], skipped: Sequence[Skipped]) -> str:
         f"{', '.join(conditions)}: without {len(skipped)} of the questions, because they cannot be "
         f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
     )
+
+
+def needed(pending: Pending, histories: Sequence[History]) -> frozenset[Signal]:
+    """The signals that some pending contender reads in some snapshot."""
+    sizes = {len(snapshot.documents) for history in histories for snapshot in history}
+    read = (needs_at(adapted(contender), size) for contender, _ in pending for size in sizes)
+    return frozenset().union(*read)
 
 
 def wanted_by(pending: Pending) -> frozenset[int]:
