@@ -121,5 +121,8 @@ def test_belief_trace_is_the_mean_over_steps_with_a_memory():
     assert point.support_posterior == pytest.approx(0.55)
     assert point.conflict_posterior == pytest.approx(0.325)
     assert point.retained == Rate(1, 2)
+    spoken_for = MemoryVerdict(MemoryDecision.RETAINED, "Ann", 0.6, 0.2)  # no node, no posterior
+    (same,) = dynamics_of([*rows, row("Ann", question="q3", memory=spoken_for)]).by_step
+    assert same.support_posterior == point.support_posterior
     (bare,) = dynamics_of([row("Ann")]).by_step
     assert bare.support_prior is None

@@ -317,6 +317,21 @@ def test_many_documents_with_one_claim_share_a_node():
     assert "×" in drawing
 
 
+def test_a_memory_that_is_no_node_is_not_drawn():
+    answers, snapshots = make_run(TOPICS[:1], steps=3)
+    event = next(e for e in answers if e.verdict.memory.support_posterior is not None)
+    snapshot = snapshots[event.snapshot_id]
+    drawn = cut_graph(build_step(event, snapshot, "q1-s1", ()))
+    assert 'class="memory-node' in drawn
+    assert "; memory " in drawn
+    memory = replace(
+        event.verdict.memory, support_posterior=None, conflict_posterior=None, margin=None
+    )
+    event = replace(event, verdict=replace(event.verdict, memory=memory))
+    drawn = cut_graph(build_step(event, snapshot, "q1-s1", ()))
+    assert "memory" not in drawn
+
+
 def test_many_claims_draw_a_bounded_number_of_edges():
     answers, snapshots = make_run(TOPICS[:1], steps=1, documents=50)
     event = answers[0]

@@ -105,7 +105,7 @@ def _members(verdict: Verdict, planted: Collection[int]) -> Iterator[Node]:
                 on_left=document.rank in left,
             )
     memory = verdict.memory
-    if memory.decision is not MemoryDecision.NONE:
+    if _memory_in_graph(verdict):
         retained = memory.decision is MemoryDecision.RETAINED
         yield Node(
             ranks=(MEMORY_NODE,),
@@ -116,6 +116,12 @@ def _members(verdict: Verdict, planted: Collection[int]) -> Iterator[Node]:
             planted=False,
             on_left=retained,
         )
+
+
+def _memory_in_graph(verdict: Verdict) -> bool:
+    """Whether the memory was a node of the cut: only then does it have capacities."""
+    memory = verdict.memory
+    return memory.decision is not MemoryDecision.NONE and memory.support_posterior is not None
 
 
 def _rows(nodes: Sequence[Node]) -> int:
@@ -271,8 +277,7 @@ def _frame(height: float, verdict: Verdict, skipped: int) -> Iterator[Markup]:
 def _description(verdict: Verdict, name: str, nodes: Iterable[Node]) -> str:
     kept = [str(rank) for n in nodes if n.on_left and not n.memory for rank in n.ranks]
     cut = [str(rank) for n in nodes if not n.on_left and not n.memory for rank in n.ranks]
-    decision = verdict.memory.decision
-    memory = "" if decision is MemoryDecision.NONE else f"; memory {decision}"
+    memory = f"; memory {verdict.memory.decision}" if _memory_in_graph(verdict) else ""
     return (
         f"Cut graph of {name}: keep side documents {', '.join(kept) or 'none'}; "
         f"reject side documents {', '.join(cut) or 'none'}{memory}."

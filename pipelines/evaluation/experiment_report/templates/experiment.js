@@ -160,6 +160,7 @@
   const memory = (v) => {
     if (!v.m) return "";
     const [decision, previous, s0, s1, f0, f1] = v.m;
+    if (s1 === null) return [el("bdi", {}, previous), ` ${decision}; not in the graph`];
     return [el("bdi", {}, previous), ` ${decision}; staying ${number(s0)} → ${number(s1)}, being wrong ${number(f0)} → ${number(f1)}`];
   };
 
