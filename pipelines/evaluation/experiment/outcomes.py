@@ -1,13 +1,16 @@
 """Rows as what they score: hits per answer, and the intervals of their means over questions."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipelines.evaluation.experiment.records import ExperimentRecord, Row
+from pipelines.evaluation.attacks.protocol import wanted
+from pipelines.evaluation.attacks.registry import attack_named
+from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
 from pipelines.evaluation.metrics import Response, wilson_interval
 from pipelines.evaluation.statistics.bootstrap import ratio_intervals
+from schemas.errors import ConfigurationError
 from schemas.evidence import FloatArray
 
 Step = tuple[str, int]  # query id and step: one answer of a cell
@@ -51,13 +54,16 @@ def attacked_of(outcome: Outcome) -> bool | None:
 
 
 def answers_by_cell(rows: Iterable[Row], record: ExperimentRecord) -> dict[CellKey, Answers]:
-    """The rows of every cell that the record names, the last of those about the same answer."""
+    """The rows of every cell that the record names, the last of those about the same answer.
+
+    Their labels name no target that nobody is after: see `towards`.
+    """
     cells: dict[CellKey, dict[Step, Row]] = {
         (contender.name, condition.name): {}
         for contender in record.contenders
         for condition in record.conditions
     }
-    for row in rows:
+    for row in towards(rows, record):
         if (cell := cells.get((row.contender, row.condition))) is not None:
             cell[row.query_id, row.step] = row
     return {
@@ -66,6 +72,29 @@ def answers_by_cell(rows: Iterable[Row], record: ExperimentRecord) -> dict[CellK
         )
         for key, cell in cells.items()
     }
+
+
+def towards(rows: Iterable[Row], record: ExperimentRecord) -> Iterator[Row]:
+    """Rows without the data's target where an attack with a target of its own spares the step.
+
+    What is said there is no success of that attack, nor a failure: an attack that makes readers
+    refuse does not mean to make them say the data's target.
+    """
+    own = {c.name for c in record.conditions if _has_own_target(c.attack)}
+    for row in rows:
+        spared = row.labels.attack is None and row.labels.target is not None
+        if spared and row.condition in own:
+            yield replace(row, labels=replace(row.labels, target=None))
+        else:
+            yield row
+
+
+def _has_own_target(attack: str) -> bool:
+    """False also for attacks that are not known here."""
+    try:
+        return attack != BENIGN and attack_named(attack).target is not wanted
+    except ConfigurationError:
+        return False
 
 
 def outcome_of(row: Row) -> Outcome:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from pipelines.evaluation.experiment.outcomes import towards
 from pipelines.evaluation.experiment.records import (
     BENIGN,
     Contender,
@@ -118,12 +119,14 @@ def build_view(
 
 
 def _last_rows(rows: Sequence[Row], record: ExperimentRecord) -> list[Row]:
-    """Rows of the record's contenders and conditions; of rows about one answer the last."""
+    """Rows of the record's contenders and conditions, labelled as they are scored; of rows about
+    one answer the last.
+    """
     contenders = {contender.name for contender in record.contenders}
     conditions = {condition.name for condition in record.conditions}
     last = {
         (row.contender, row.condition, row.query_id, row.step): row
-        for row in rows
+        for row in towards(rows, record)
         if row.contender in contenders and row.condition in conditions
     }
     return list(last.values())
