@@ -20,7 +20,7 @@ from pipelines.evaluation.experiment.contenders import parse_contenders
 from pipelines.evaluation.experiment.experiment import Experiment, Request
 from pipelines.evaluation.experiment.records import Contender, Row
 from pipelines.settings import Settings, load_settings
-from pipelines.signals.ports import Models
+from pipelines.signals.ports import Models, TokenScorer
 from schemas.snapshot import Labels
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import last_words
@@ -68,6 +68,7 @@ class Bench:
     )
     relations: ScriptedRelations = field(default_factory=ScriptedRelations)
     embedder: ScriptedEmbedder = field(default_factory=ScriptedEmbedder)
+    tokens: TokenScorer | None = None
 
     @property
     def settings(self) -> Settings:
@@ -98,6 +99,7 @@ class Bench:
             CachedGenerator(self.generator, cache),
             CachedRelations(self.relations, cache),
             CachedEmbedder(self.embedder, cache),
+            tokens=self.tokens,
         )
         return Experiment(request, self.settings, engine, models, self.out)
 

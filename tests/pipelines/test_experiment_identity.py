@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from connectors.models.scripted import ScriptedGenerator
+from connectors.models.scripted_tokens import ScriptedTokens
 from pipelines.evaluation.experiment import answering_code, identity
 from pipelines.evaluation.experiment.experiment import reference_among, start_over
 from pipelines.evaluation.experiment.records import Condition, Contender
@@ -81,6 +83,28 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
         patched.setattr(identity, "prompt_digests", lambda: changed)
         with pytest.raises(ConfigurationError, match="wording of the prompts atomic_answer"):
             bench.experiment(static_dataset(2))
+
+
+def test_tasks_of_token_queries_count_too_and_their_cost_has_a_note(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "out")
+    bench.tokens = ScriptedTokens(bench.generator)
+    bench.run(static_dataset(1), "vanilla,robust_rag_decoding", ["benign"])
+    asked = {prompt.task for batch in bench.generator.log for prompt in batch}
+    record = read_record(bench.out)
+    assert record is not None
+    assert Task.ATOMIC_ANSWER in record.prompts
+    assert asked <= set(record.prompts)
+    (note,) = record.notes
+    assert note.startswith("robust_rag_decoding: tokens of prompts")
+
+
+def test_a_new_judge_takes_the_place_of_the_old(bench: Bench) -> None:
+    experiment = bench.experiment(static_dataset(2))
+    for judge in ("small", "large"):
+        experiment.results(ScriptedGenerator(model_id=judge))
+    record = read_record(bench.out)
+    assert record is not None
+    assert record.notes == ("judged by large",)
 
 
 def test_starting_over_keeps_the_models_answers(bench: Bench) -> None:

@@ -8,13 +8,15 @@ from time import perf_counter
 
 from sqlalchemy import Engine
 
+from defenses.protocol import Signal
 from pipelines.evaluation.dataset_statistics import describe
 from pipelines.evaluation.datasets import Dataset, is_long_form
 from pipelines.evaluation.experiment.answering_code import code_digest
+from pipelines.evaluation.experiment.contenders import needs_of
 from pipelines.evaluation.experiment.identity import (
-    UsedPrompts,
     check_code,
     continued,
+    noting_use,
     package_versions,
     prompt_digests,
 )
@@ -48,6 +50,8 @@ from pipelines.settings import Settings
 from pipelines.signals.ports import Generator, Models
 from schemas.errors import ConfigurationError
 from schemas.prompt import Task
+
+JUDGED_BY = "judged by "
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class Experiment:
             check_code(earlier, {row.contender for row in rows.values() if row.error is None})
         reference = reference_among(record.contenders, self.request.reference)
         self.record = replace(record, reference=reference)
-        models = replace(self.models, generator=UsedPrompts(self.models.generator, self.note_use))
+        models = noting_use(self.models, self.note_use)
         self.runner = Runner(
             self.plan, self.settings, self.engine, models, self.out, rows, self.progress
         )
@@ -136,7 +140,7 @@ class Experiment:
             statistics=describe(request.dataset),
             surface=request.surface,
             versions=run.versions,
-            notes=request.notes,
+            notes=(*request.notes, *notes_on_cost(request.contenders)),
             asked=tuple(history[0].query.id for history in self.plan.histories),
             code={contender.name: code_digest(contender) for contender in request.contenders},
             runs=(run,),
@@ -184,8 +188,8 @@ class Experiment:
         judgements = judge_rows(self.rows, questions, judge, long_form=long_form)
         text = "".join(json.dumps(asdict(judgement)) + "\n" for judgement in judgements)
         (self.out / JUDGEMENTS).write_text(text, encoding="ascii")
-        note = f"judged by {judge.model_id}"
-        self.record = replace(self.record, notes=tuple(dict.fromkeys((*self.record.notes, note))))
+        notes = (note for note in self.record.notes if not note.startswith(JUDGED_BY))
+        self.record = replace(self.record, notes=(*notes, JUDGED_BY + judge.model_id))
         write_record(self.out, self.record)
         return judgements
 
@@ -206,6 +210,18 @@ class Experiment:
         answered = {row.contender for row in self.rows if row.error is None}
         tried = {row.contender for row in self.rows}
         return [c.name for c in self.request.contenders if c.name in tried - answered]
+
+
+def notes_on_cost(contenders: Sequence[Contender]) -> tuple[str, ...]:
+    """What the costs of defences that choose tokens by themselves leave out."""
+    names = [c.name for c in contenders if Signal.TOKEN_PROBABILITIES in needs_of(c)]
+    if not names:
+        return ()
+    return (
+        f"{', '.join(names)}: tokens of prompts whose next token is asked for are not counted, "
+        "such a prompt is one call however long the reply gets, and these calls are not kept: an "
+        "answer that is computed anew asks them again",
+    )
 
 
 def start_over(out: Path) -> None:

@@ -12,10 +12,12 @@ from pipelines.evaluation.experiment.records import (
     EvidenceRow,
     ExperimentRecord,
 )
-from pipelines.signals.ports import Generator
+from pipelines.signals.ports import Generator, Models, TokenScorer
 from pipelines.signals.prompts import TEMPLATES
 from schemas.errors import ConfigurationError
+from schemas.evidence import FloatArray
 from schemas.prompt import Completion, Prompt, Task
+from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 SAME = ("dataset_digest", "k", "seed", "surface", "models")
 WORDS = {
@@ -57,6 +59,43 @@ class UsedPrompts:
             self.tasks.add(task)
             self.tell(task)
         return self.inner.complete(prompts)
+
+
+@dataclass
+class UsedTokenPrompts:
+    """A token scorer that tells the tasks of its queries, before they are asked."""
+
+    inner: TokenScorer
+    tell: Callable[[Task], None]
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self.inner.model_id
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query. Raises ModelError like the wrapped model."""
+        self.told(queries)
+        return self.inner.next_tokens(queries)
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """One matrix per query. Raises ModelError like the wrapped model."""
+        self.told(queries)
+        return self.inner.log_probs(queries)
+
+    def told(self, queries: Sequence[NextTokenQuery | ContinuationQuery]) -> None:
+        """Tell each task."""
+        for task in {prompt.task for query in queries for prompt in query.prompts}:
+            self.tell(task)
+
+
+def noting_use(models: Models, tell: Callable[[Task], None]) -> Models:
+    """The models, those that are given prompts telling their tasks."""
+    return replace(
+        models,
+        generator=UsedPrompts(models.generator, tell),
+        tokens=None if models.tokens is None else UsedTokenPrompts(models.tokens, tell),
+    )
 
 
 def package_versions() -> dict[str, str]:

@@ -74,8 +74,11 @@ class Cost:
 
     Calls are generator prompts and pairs are relation pairs, repetitions within one answer counted
     once. Seconds are per stage, as in Table 8 of the RADAR paper; a completion found in the cache
-    counts with what it took when it was made. The signals that contenders share (atomic answers
-    and their relations) are included for every contender that needs them.
+    counts with what it took when it was made. Relations and embeddings are timed as they are looked
+    up: with what computing them took where the run was the first to ask, else next to nothing; a
+    batch's time is shared out evenly. Compare their counts rather than their seconds. Prompt tokens
+    of queries of token probabilities are not counted. The signals that contenders share (atomic
+    answers and their relations) are included for every contender that reads them.
     """
 
     calls: int = 0
