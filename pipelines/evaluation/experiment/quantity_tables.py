@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pipelines.evaluation.context_quality import ContextScores
 from pipelines.evaluation.experiment.dynamics import Dynamics, Recovery
-from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard
+from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard, mean_cost
 from pipelines.evaluation.experiment.table import (
     NOTHING,
     Table,
@@ -35,13 +35,11 @@ def cost_table(board: Scoreboard) -> Table:
     rows = []
     for contender in board.contenders:
         cells = cells_of(board, contender)
-        costs = [cell.cost for cell in cells]
-        answers = sum(cost.answers for cost in costs)
-        shown = [TableCell(str(answers), value=answers)]
+        cost = mean_cost(cell.cost for cell in cells)
+        shown = [TableCell(str(cost.answers), value=cost.answers)]
         shown += [TableCell(str(sum(cell.errors for cell in cells)))]
         for _, quantity, decimals in columns:
-            total = sum(cost.answers * quantity(cost) for cost in costs)
-            mean = total / answers if answers else None
+            mean = quantity(cost) if cost.answers else None
             shown.append(TableCell(number(mean, decimals), value=mean))
         rows.append(TableRow(contender, tuple(shown), contender == board.reference))
     notes = (

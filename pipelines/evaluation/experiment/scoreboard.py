@@ -4,7 +4,8 @@ Plain frozen values that pydantic writes as JSON; `scores` computes them, `table
 Nothing in them is NaN: what is not known is None.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from pipelines.evaluation.context_quality import ContextScores
@@ -69,6 +70,20 @@ class MeanCost:
     selection_seconds: float = 0.0
     generation_seconds: float = 0.0
     seconds: float = 0.0
+
+
+def mean_cost(costs: Iterable[MeanCost]) -> MeanCost:
+    """Mean over all answers of several cells."""
+    held = [cost for cost in costs if cost.answers]
+    answers = sum(cost.answers for cost in held)
+    if not answers:
+        return MeanCost()
+    means = {
+        f.name: sum(getattr(cost, f.name) * cost.answers for cost in held) / answers
+        for f in fields(MeanCost)
+        if f.name != "answers"
+    }
+    return MeanCost(answers=answers, **means)
 
 
 @dataclass(frozen=True, slots=True)

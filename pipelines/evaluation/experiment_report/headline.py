@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
-from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
+from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard, mean_cost
 from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, covered_cells
 from pipelines.evaluation.report.safe_text import shorten
 
@@ -93,9 +93,7 @@ def _what_ties_mean(best: Pooled, tied: Sequence[Pooled], scoreboard: Scoreboard
 
 
 def _calls(contender: str, scoreboard: Scoreboard) -> float:
-    cells = [cell for cell in scoreboard.cells if cell.contender == contender and cell.answers]
-    answers = sum(cell.answers for cell in cells)
-    return sum(cell.cost.calls * cell.answers for cell in cells) / answers if answers else 0.0
+    return mean_cost(cell.cost for cell in scoreboard.cells if cell.contender == contender).calls
 
 
 def _without_attack(

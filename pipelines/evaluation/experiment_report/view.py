@@ -14,7 +14,7 @@ from pipelines.evaluation.experiment.records import (
     ExperimentRecord,
     Row,
 )
-from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard
+from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard, mean_cost
 from pipelines.evaluation.experiment.table_layout import fewer
 from pipelines.evaluation.experiment_report.cases import Cases, Key, build_cases
 from pipelines.evaluation.experiment_report.groups import Group, groups_of, series_of
@@ -148,7 +148,7 @@ def _board(
             contender=contender,
             cells=tuple(_board_cell(cell, most[cell.condition], scoreboard) for cell in cells),
             pooled=ranking.of(contender.name),
-            cost=mean_cost(cells),
+            cost=mean_cost(cell.cost for cell in cells),
             storage=sum(kept) / len(kept) if kept else None,
             errors=sum(cell.errors for cell in cells),
         )
@@ -174,19 +174,6 @@ def _best(scoreboard: Scoreboard, condition: str) -> Best:
         max(right) if len(set(right)) > 1 else None,
         min(fooled) if len(set(fooled)) > 1 else None,
     )
-
-
-def mean_cost(cells: Sequence[Cell]) -> MeanCost:
-    """Mean over all answers of several cells."""
-    answers = sum(cell.answers for cell in cells)
-    if not answers:
-        return MeanCost()
-    means = {
-        name: sum(getattr(cell.cost, name) * cell.answers for cell in cells) / answers
-        for name in MeanCost.__slots__
-        if name != "answers"
-    }
-    return MeanCost(answers=answers, **means)
 
 
 def _trade_offs(
