@@ -54,9 +54,9 @@ def markdown(table: Table) -> str:
     """The table as GitHub-flavoured Markdown with its notes below."""
     lines = [[table.corner, *table.columns], [":--", *["--:"] * len(table.columns)]]
     lines += [[row.heading, *map(str, row.cells)] for row in table.rows]
-    body = "\n".join("| " + " | ".join(_escaped(cell) for cell in line) + " |" for line in lines)
-    notes = "".join(f"\n{_escaped(note)}\n" for note in table.notes)
-    return f"### {_escaped(table.title)}\n\n{body}\n{notes}"
+    body = "\n".join("| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines)
+    notes = "".join(f"\n{escaped(note)}\n" for note in table.notes)
+    return f"### {escaped(table.title)}\n\n{body}\n{notes}"
 
 
 def percent(rate: Rate) -> str:
@@ -94,7 +94,11 @@ def p_value(value: float) -> str:
     return "< 0.001" if value < 0.001 else "1" if value > 0.9995 else f"{value:.3f}"
 
 
-def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is, on one line: no links, code, emphasis or HTML."""
+def escaped(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line: no links, code, emphasis or HTML.
+
+    >>> escaped("a|b <i> `c`")
+    'a\\|b \\<i\\> \\`c\\`'
+    """
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return _SPECIAL.sub(r"\\\g<0>", plain)

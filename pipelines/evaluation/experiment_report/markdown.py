@@ -3,7 +3,7 @@
 import re
 
 from pipelines.evaluation.experiment.records import ExperimentRecord
-from pipelines.evaluation.experiment.table import Table, TableCell, TableRow, markdown
+from pipelines.evaluation.experiment.table import Table, TableCell, TableRow, escaped, markdown
 from pipelines.evaluation.experiment.tables import tables_of
 from pipelines.evaluation.experiment_report.definitions import DEFINITIONS
 from pipelines.evaluation.experiment_report.view import ExperimentView
@@ -72,12 +72,8 @@ def provenance(record: ExperimentRecord) -> str:
 
 
 def plain(value: str) -> str:
-    r"""One line of untrusted text that Markdown shows as it is.
-
-    >>> plain("a|b <i> `c`")
-    'a\\|b \\<i\\> \\`c\\`'
-    """
-    return re.sub(r"([\\`*_\[\]|#~<>])", r"\\\1", shorten(value, LINE_CHARACTERS))
+    """One line of untrusted text that Markdown shows as it is, hidden characters shown."""
+    return escaped(shorten(value, LINE_CHARACTERS))
 
 
 def fenced(value: str) -> str:
