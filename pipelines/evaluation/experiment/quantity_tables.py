@@ -123,8 +123,7 @@ def judged_table(board: Scoreboard) -> Table:
             return TableCell(NOTHING)
         texts = []
         if found.acc_judge.trials:
-            matched = f" ({percent(found.asr_match)})" if found.asr_match.trials else ""
-            texts += [f"{percent(found.acc_judge)}/{percent(found.asr_judge)}{matched}"]
+            texts += [f"{percent(found.acc_judge)}/{percent(found.asr_judge)}"]
         if found.long_answers:
             means = (found.accuracy, found.relevance, found.coherence)
             texts += ["/".join(number(mean, 0) for mean in means)]
@@ -132,8 +131,8 @@ def judged_table(board: Scoreboard) -> Table:
         return TableCell("; ".join(texts) or NOTHING, failed)
 
     notes = (
-        "By a judge model: CORRECT / ATTACK in percent, in brackets the share that agrees with the "
-        "target (asr_match); of long answers the mean accuracy / relevance / coherence, 0 to 100.",
+        "By a judge model: CORRECT / ATTACK in percent; of long answers the mean accuracy / "
+        "relevance / coherence, 0 to 100.",
         "Judgements that failed are left out.",
     )
     return by_condition(board, "judged", "By a judge", show, notes)
