@@ -60,8 +60,8 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class ExposureScores:
-    """Means over questions. A question without poisoned texts counts as no hit and is left out of
-    all other means, which are None where nothing is left.
+    """Means over questions, each step of a history as one. A question without poisoned texts counts
+    as no hit and is left out of all other means, which are None where nothing is left.
     """
 
     questions: int

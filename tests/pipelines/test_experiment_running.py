@@ -187,6 +187,14 @@ def test_a_corpus_is_searched_whole(bench: Bench) -> None:
     assert limited.record.statistics["exposure"]["pia@m2"]["questions"] == 1
 
 
+def test_exposure_counts_steps_that_the_schedule_spares(bench: Bench) -> None:
+    data = make_dataset(make_history(0, ["Rome", "Bern"]), make_history(1, ["Oslo"] * 3))
+    found = bench.run(data, "vanilla", ["pia@m2:late-1"], surface="corpus").record.statistics
+    exposure = found["exposure"]["pia@m2:late-1"]
+    assert (exposure["questions"], exposure["poisoned_questions"]) == (5, 3)
+    assert exposure["poison_hit"] <= 3 / 5
+
+
 def test_what_attacks_borrow_does_not_depend_on_how_many_are_asked(bench: Bench) -> None:
     conditions = ["benign", "poisonedrag-mixed@1"]
     whole = bench.run(static_dataset(3), "vanilla", conditions)

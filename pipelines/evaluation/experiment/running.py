@@ -38,7 +38,7 @@ from pipelines.evaluation.experiment.row_files import (
     read_evidence,
 )
 from pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
-from pipelines.evaluation.exposure import ExposureScores, score_exposure
+from pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from schemas.snapshot import SearchSnapshot
@@ -85,8 +85,7 @@ class Runner:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
-        self.exposures: dict[str, ExposureScores] = {}
+        self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)        self.exposures: dict[str, ExposureScores] = {}
         self.skipped: dict[tuple[Skipped, ...], list[str]] = {}
         attacked = [(c, self.attacked(c)) for c in self.plan.conditions]
         self.progress.notes += [told(conditions, q) for q, conditions in self.skipped.items()]
@@ -122,10 +121,13 @@ class Runner:
         skipped = tuple(question for question in outcome.skipped if question.query_id in asked)
         if skipped:
             self.skipped.setdefault(skipped, []).append(condition.name)
+        histories = tuple(h for h in outcome.histories if h[0].query.id in asked)
         if surface is Surface.CORPUS:
-            planted = [record for record in outcome.planted if record.query_id in asked]
-            self.exposures[condition.name] = score_exposure(p.exposure(plan.k) for p in planted)
-        return tuple(history for history in outcome.histories if history[0].query.id in asked)
+            found = [p.exposure(plan.k) for p in outcome.planted if p.query_id in asked]
+            spared = sum(map(len, histories)) - len(found)  # steps without poison: no hits
+            found += [Exposure(0, 0, plan.k)] * spared
+            self.exposures[condition.name] = score_exposure(found)
+        return histories
 
     def pending(self, condition: Condition, histories: Sequence[History]) -> Pending:
         """Contenders with something left to answer, with the numbers of those histories."""
@@ -208,9 +210,8 @@ class Runner:
         return found
 
     def noted(self, condition: Condition, item: Gathered) -> Gathered:
-        """Write evidence down unless it is there already; what relating once took is kept.
-
-        Raises ConfigurationError when what is there is not what is given now.
+        """Write evidence down unless it is there already; what relating once took is kept. Raises
+        ConfigurationError when what is there is not what is given now.
         """
         row = item.row(condition.name)
         key = (row.condition, row.query_id, row.step)
