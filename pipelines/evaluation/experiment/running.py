@@ -85,7 +85,8 @@ class Runner:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)        self.exposures: dict[str, ExposureScores] = {}
+        self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
+        self.exposures: dict[str, ExposureScores] = {}
         self.skipped: dict[tuple[Skipped, ...], list[str]] = {}
         attacked = [(c, self.attacked(c)) for c in self.plan.conditions]
         self.progress.notes += [told(conditions, q) for q, conditions in self.skipped.items()]
