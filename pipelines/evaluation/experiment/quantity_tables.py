@@ -44,7 +44,8 @@ def cost_table(board: Scoreboard) -> Table:
         rows.append(TableRow(contender, tuple(shown), contender == board.reference))
     notes = (
         "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
-        "reply; a cached completion counts with the seconds it took when it was made.",
+        "reply; a cached completion counts with the seconds it took when it was made, relations "
+        "and embeddings with those of looking them up.",
     )
     heads = ("answers", "errors", *(name for name, _, _ in columns))
     return Table("cost", "Cost of an answer", "defence", heads, tuple(rows), notes)
