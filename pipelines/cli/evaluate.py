@@ -126,7 +126,7 @@ def evaluate(
         seed=seed,
         surface=surface_of(conditions[-1]).value,
         command=shlex.join(["radarstream", *sys.argv[1:]]),
-        notes=tuple(filter(None, [data.complaint, *left_out])),
+        notes=tuple(filter(None, [data.complaint, without_documents(data, limit), *left_out])),
     )
     with hold_directory(out):
         if not resume:
@@ -159,8 +159,9 @@ def contenders_of(
     contenders += with_relations(contenders, varied)
     for sweep in sweeps:
         contenders += swept(sweep)
+    spread = spread_over_time(contenders, adaptations)  # also to refuse unknown adaptations
     if not data.static:
-        contenders = spread_over_time(contenders, adaptations)
+        contenders = spread
     return tuple(without_repetition(contenders))
 
 
@@ -169,11 +170,21 @@ def conditions_of(
 ) -> tuple[Condition, ...]:
     """The clean condition and the attacked ones, all on one surface and within the first k."""
     found = product(attacks, positions, schedule)
+    if conditions and schedule:
+        raise ConfigurationError("--condition says when by itself, as in pia@1:late-3")
     if conditions:
         found = one_surface(dict.fromkeys([Condition(), *map(parse_condition, conditions)]))
     for condition in found:
         check_depth(condition, k)
     return found
+
+
+def without_documents(data: Dataset, limit: int | None) -> str | None:
+    """How many of the asked questions bring no documents, if any."""
+    bare = sum(not any(s.documents for s in history) for history in data.histories[:limit])
+    if not bare:
+        return None
+    return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
 
 
 def words(text: str) -> list[str]:

@@ -142,6 +142,30 @@ def test_sensitivity_is_one_option_each(cups: Path) -> None:
     ]
 
 
+def test_a_schedule_that_never_applies_and_questions_without_documents_are_noted(
+    tmp_path: Path, cups: Path
+) -> None:
+    bare = tmp_path / "bare.json"
+    bare.write_text(
+        json.dumps(
+            {
+                "test1": {
+                    "id": "test1",
+                    "question": "Who?",
+                    "correct answer": "A",
+                    "incorrect answer": "B",
+                    "adv_texts": ["B did."],
+                }
+            }
+        )
+    )
+    succeeded("--dataset", cups, "--dataset", bare, "--dry-run", "--defenses", "vanilla",
+              "--condition", "pia@1:1999", "--out", "out")  # fmt: skip
+    notes = " ".join(json.loads(Path("out/experiment.json").read_text())["notes"])
+    assert "pia@1:1999 attacks no step of any question" in notes
+    assert "questions without any documents of their own: 1" in notes
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -151,6 +175,8 @@ def test_sensitivity_is_one_option_each(cups: Path) -> None:
         (["--positions", "0"], "pia@0"),
         (["--positions", "11"], "beyond k = 10"),
         (["--condition", "pia"], "cannot read attack 'pia'"),
+        (["--condition", "pia@1", "--schedule", "late-3"], "says when by itself"),
+        (["--adaptations", "bogus"], "no adaptation 'bogus'"),
         (["--attacks", "pia,poisonedrag"], "separate runs"),
         (["--sweep", "radar"], "cannot read sweep"),
         (["--nli-noise", "2"], "rate from 0 to 1"),

@@ -351,6 +351,19 @@ def test_headline_is_modest_about_few_questions_and_lone_contenders():
     assert "nothing to compare it with" in words_of({"a": (20, 3)})
 
 
+@pytest.mark.parametrize("questions", [1, 2, 5])
+def test_so_few_questions_tell_nobody_apart(questions):
+    """Also where all of them agree, which leaves a bootstrap without spread."""
+    words = words_of({"a": (questions, 0), "b": (0, questions)}, questions=questions)
+    assert "by more than chance" not in words
+    assert "tell it apart from no other" in words
+
+
+def test_in_a_tie_the_reference_comes_first():
+    assert words_of({"zebra": (20, 3), "ape": (20, 3)}).startswith("zebra has the best")
+    assert words_of({"ape": (20, 3), "zebra": (20, 3)}).startswith("ape has the best")
+
+
 def test_headline_quotes_intervals():
     said = words_of({"good": (36, 2), "vanilla": (10, 28)})
     assert re.search(r"good is right in 90 % \(\d+ to \d+\)", said)

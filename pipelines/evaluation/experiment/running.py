@@ -25,6 +25,7 @@ from pipelines.evaluation.experiment.identity import check_evidence
 from pipelines.evaluation.experiment.perturbation import PerturbedRelations
 from pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
 from pipelines.evaluation.experiment.records import (
+    BENIGN,
     Condition,
     Contender,
     EvidenceRow,
@@ -123,6 +124,9 @@ class Runner:
         if skipped:
             self.skipped.setdefault(skipped, []).append(condition.name)
         histories = tuple(h for h in outcome.histories if h[0].query.id in asked)
+        poisoned = any(s.labels and s.labels.attack for h in histories for s in h)
+        if histories and condition.attack != BENIGN and not poisoned:
+            self.progress.notes.append(f"{condition.name} attacks no step of any question")
         if surface is Surface.CORPUS:
             found = [p.exposure(plan.k) for p in outcome.planted if p.query_id in asked]
             spared = sum(map(len, histories)) - len(found)  # steps without poison: no hits

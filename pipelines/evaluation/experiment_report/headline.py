@@ -128,9 +128,13 @@ def _cautions(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking
         yield f"Not comparable: {_listed(barred)}, without {ENOUGH}."
     if record.models.get("generator", "").startswith("scripted"):
         yield "The answers were made by rules instead of a model, to try the machinery out."
+    unmet = [c.name for c in record.conditions if not covered_cells(scoreboard, c.name)]
+    if unmet:
+        yield f"Nothing was answered yet under {_listed(unmet)}: the same command goes on."
     if record.questions < FEW_QUESTIONS:
+        few = "1 question" if record.questions == 1 else f"{record.questions} questions"
         yield (
-            f"With {record.questions} questions only large differences can be seen; this run is a "
+            f"With {few} only large differences can be seen; this run is a "
             "trial, not a measurement."
         )
     if len(ranking.contenders) > 1:

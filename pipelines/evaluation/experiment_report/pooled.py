@@ -21,6 +21,8 @@ from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboar
 from pipelines.evaluation.experiment.scorers import NOISE
 from pipelines.evaluation.metrics import wilson_interval
 
+# If all of five questions favour one of two equals, that is chance in 2 of 32 cases: over 5 %.
+FEWEST_QUESTIONS = 6
 LEAST_SCORED = 0.8  # share of all labelled answers below which a contender is not compared
 
 Interval = tuple[float, float]
@@ -67,7 +69,7 @@ class Pooled:
 
 def covered_cells(scoreboard: Scoreboard, condition: str) -> list[Cell]:
     """A condition's cells with about as many answers as its fullest, so that rates compare."""
-    cells = [cell for cell in scoreboard.cells if cell.condition == condition]
+    cells = [cell for cell in scoreboard.cells if cell.condition == condition and cell.answers]
     enough = LEAST_SCORED * max((cell.answers for cell in cells), default=0)
     return [cell for cell in cells if cell.answers >= enough]
 
@@ -99,7 +101,11 @@ def rank(rows: Iterable[Row], record: ExperimentRecord, *, resamples: int) -> Ra
         for one in _pooled(outcomes, conditions, cells, questions)
     ]
     eligible = [one for one in means if one.eligible]
-    best = max(eligible, key=lambda one: one.trade_off or 0.0, default=None)
+    best = max(
+        eligible,
+        key=lambda one: (one.trade_off or 0.0, one.contender == record.reference),
+        default=None,
+    )
     if best is not None:
         means = _behind(best, means, outcomes, questions)
     return Ranking(tuple(means), best, bool(attacked))
@@ -186,9 +192,12 @@ def _behind(
         }
         for one in means
     ]
-    intervals = questions.intervals(leads).tolist()
+    intervals = questions.intervals(leads, span=(-2.0, 2.0)).tolist()
+    few = len({question for question, _ in ahead}) < FEWEST_QUESTIONS
     return [
-        replace(one, behind_best=(low, high)) if one is not best and lead else one
+        replace(one, behind_best=(min(low, 0.0) if few else low, high))
+        if one is not best and lead
+        else one
         for one, lead, (low, high) in zip(means, leads, intervals, strict=True)
     ]
 
