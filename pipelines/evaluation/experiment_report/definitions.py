@@ -35,7 +35,7 @@ DEFINITIONS = (
         "95 % interval",
         "Wilson's score interval for one answer a question; a bootstrap over questions for "
         "histories and for several conditions together, whose answers share questions. Where all "
-        "questions are alike, which a bootstrap takes for certainty, the limit comes from Wilson's.",
+        "questions are alike, which a bootstrap takes for certainty, the limit is Wilson's.",
     ),
     (
         "Difference and p",
