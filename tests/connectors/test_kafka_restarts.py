@@ -160,7 +160,7 @@ def split(first: KafkaLog, second: KafkaLog) -> bool:
 def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaOptions) -> None:
     """The first worker has all three partitions, then loses some to the second.
 
-    This broker often forgets to tell the first: a new group is tried then, and at last given up.
+    Often the first does not hear of the second: a new group is tried then.
     """
     for number in range(ROUNDS):
         options = published.model_copy(update={"group": f"round-{number}"})
@@ -179,8 +179,8 @@ def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaO
         with KafkaLog(options, partitions=(lost,)) as log:
             assert len(read(log, counts[lost])) == counts[lost]
         return
-    # Nothing of ours is wrong then: the first worker was never told that it has to share.
-    pytest.skip(f"the broker split no group in {ROUNDS} rounds")
+    # Not understood: the first worker goes on as if it were alone. It may be the broker or us.
+    pytest.xfail(f"no group was split in {ROUNDS} rounds")
 
 
 def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(
