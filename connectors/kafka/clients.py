@@ -34,6 +34,7 @@ POLL_RECORDS = 64  # records decoded at once
 HEARTBEAT_S = 3.0  # at most; they have a thread of their own, so a long batch does not stop them
 BATCH_BYTES = 2**18  # records of one partition that are compressed together
 LINGER_MS = 5
+JOIN_S = 1.0  # a poll's least time while a group is split
 NAP_S = 0.05  # between two questions to a broker that has nothing for us
 METADATA_MS = 60_000  # how soon new partitions, or a topic created anew, are noticed
 CLOSE_MS = 2_000
@@ -102,22 +103,28 @@ def open_admin(options: KafkaOptions) -> KafkaAdminClient:
 
 
 def patient_poll(
-    consumer: KafkaConsumer, wait_s: float, max_records: int = POLL_RECORDS
+    consumer: KafkaConsumer,
+    wait_s: float,
+    max_records: int = POLL_RECORDS,
+    joining: Callable[[], bool] = lambda: False,
 ) -> dict[TopicPartition, list[Any]]:
     """Poll until something comes, for at most `wait_s`, without keeping a core busy.
 
     A poll that waits asks again as soon as the broker answers "nothing yet". Brokers should let
     such a question wait; some do not, and an idle job would spin.
+
+    While the group is `joining` a poll does wait, and longer than asked: kafka-python forgets a
+    join that ends between two polls and starts the next, so that short polls can go on for ever.
     """
-    if not consumer.assignment():  # joining a group happens within the poll
-        return dict(consumer.poll(timeout_ms=int(wait_s * 1000), max_records=max_records))
     deadline = monotonic() + wait_s
     while True:
-        batches = consumer.poll(timeout_ms=0, max_records=max_records)
+        join_s = max(JOIN_S, deadline - monotonic()) if joining() else 0.0
+        batches = consumer.poll(timeout_ms=int(join_s * 1000), max_records=max_records)
         left = deadline - monotonic()
-        if batches or left <= 0.0:
+        if batches or (left <= 0.0 and (join_s or not joining())):
             return dict(batches)
-        sleep(min(NAP_S, left))
+        if not joining():
+            sleep(min(NAP_S, left))
 
 
 @contextmanager

@@ -1,13 +1,14 @@
-"""Which partitions a group took away from us."""
+"""What a group tells one of its workers: wait for the others, and what was taken away."""
 
 from collections.abc import Collection
 from queue import Empty, SimpleQueue
+from threading import Event
 
 from kafka import ConsumerRebalanceListener, TopicPartition
 
 
-class Revocations(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Collects revoked partitions on the client's thread, for the thread that polls.
+class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Notes on the client's thread, for the thread that polls, how the group is being split.
 
     Nothing is committed on revocation: what was not committed is read again by the next owner,
     which folds nothing twice.
@@ -15,14 +16,21 @@ class Revocations(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._revoked: SimpleQueue[int] = SimpleQueue()
+        self._joined = Event()
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Note them; called between two answers, also when the group forgot us."""
+        """Note them; called before each join, also when the group forgot us."""
+        self._joined.clear()
         for place in revoked:
             self._revoked.put(place.partition)
 
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Do nothing: the client starts at the committed offsets, or the earliest."""
+    def on_partitions_assigned(self, _assigned: Collection[TopicPartition]) -> None:
+        """Note that the split is done; the client starts at the committed offsets."""
+        self._joined.set()
+
+    def joining(self) -> bool:
+        """Return whether the group is still being split."""
+        return not self._joined.is_set()
 
     def taken(self) -> set[int]:
         """Return the partitions revoked since the last call."""

@@ -22,7 +22,7 @@ from connectors.kafka.clients import (
 )
 from connectors.kafka.identity import log_epoch
 from connectors.kafka.options import KafkaOptions
-from connectors.kafka.rebalancing import Revocations
+from connectors.kafka.rebalancing import Membership
 from connectors.kafka.records import raw_record
 from schemas.errors import BrokerError, ConfigurationError
 from schemas.records import RawRecord
@@ -64,7 +64,7 @@ class KafkaLog:
         self._partitions: frozenset[int] = frozenset()
         self._next: dict[int, int] = {}  # by partition, the first offset not yet returned
         self._fetched: deque[Any] = deque()  # decoded, not yet returned
-        self._revocations = Revocations()
+        self._membership = Membership()
         self._lag: dict[int, int] = {}
         self._heard = monotonic()
 
@@ -163,8 +163,8 @@ class KafkaLog:
         self._note_epoch(log_epoch(consumer, self._topic))
         if self._in_group:
             self._partitions, self._next, self._lag = frozenset(), {}, {}
-            self._revocations = Revocations()
-            consumer.subscribe([self._topic], listener=self._revocations)
+            self._membership = Membership()
+            consumer.subscribe([self._topic], listener=self._membership)
             return
         if missing := self._wanted - existing:
             raise ConfigurationError(f"{self._topic} has no partition {min(missing)}")
@@ -176,8 +176,8 @@ class KafkaLog:
 
     def _fetch(self, consumer: KafkaConsumer, wait_s: float, room: int, polled: list[Any]) -> None:
         """Fetch into `_fetched`; drop what belongs to partitions lost meanwhile."""
-        batches = patient_poll(consumer, wait_s, room)
-        for partition in self._revocations.taken():
+        batches = patient_poll(consumer, wait_s, room, self._joining)
+        for partition in self._membership.taken():
             self._next.pop(partition, None)
             self._lag.pop(partition, None)
             polled[:] = [record for record in polled if record.partition != partition]
@@ -185,6 +185,9 @@ class KafkaLog:
             self._partitions = frozenset(tp.partition for tp in consumer.assignment())
         for records in batches.values():
             self._fetched.extend(records)
+
+    def _joining(self) -> bool:
+        return self._in_group and self._membership.joining()
 
     def _check(self, consumer: KafkaConsumer, *, heard: bool) -> None:
         """Notice a log that was created anew, grew or fell silent; raises BrokerError."""

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -130,57 +130,45 @@ def published(options: KafkaOptions) -> Iterator[KafkaOptions]:
     yield options
 
 
-ROUNDS, SPLIT_S = 3, 15.0
-
-
-def split(first: KafkaLog, second: KafkaLog) -> bool:
-    """Let the second worker join; False when the broker did not tell the first one in time."""
+@contextmanager
+def polling(log: KafkaLog) -> Iterator[None]:
+    """Poll as a worker does, at short intervals and again after an error, on another thread."""
     stop = threading.Event()
 
-    def join() -> None:
+    def poll() -> None:
         while not stop.is_set():
-            with suppress(BrokerError):  # a worker tries again
-                second.poll(max_records=100, max_bytes=2**20, timeout_s=0.5)
-
-    other = threading.Thread(target=join)
-    other.start()
-    deadline = time.monotonic() + SPLIT_S
-    try:
-        while not second.partitions() or first.partitions() & second.partitions():
-            if time.monotonic() > deadline:
-                return False
             with suppress(BrokerError):
-                first.poll(max_records=100, max_bytes=2**20, timeout_s=0.5)
+                log.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
+
+    worker = threading.Thread(target=poll)
+    worker.start()
+    try:
+        yield
     finally:
         stop.set()
-        other.join()
-    return True
+        worker.join()
 
 
 def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaOptions) -> None:
-    """The first worker has all three partitions, then loses some to the second.
-
-    Often the first does not hear of the second: a new group is tried then.
-    """
-    for number in range(ROUNDS):
-        options = published.model_copy(update={"group": f"round-{number}"})
-        with (
-            KafkaLog(options, membership="group") as first,
-            KafkaLog(options, membership="group") as second,
-        ):
-            held = read(first, 60)
-            assert first.partitions() == {0, 1, 2}
-            counts = {p: sum(r.log.partition == p for r in held if r.log) for p in range(3)}
-            if not split(first, second):
-                continue
-            assert first.partitions() | second.partitions() == {0, 1, 2}
-            lost = min(second.partitions())
-            first.commit({lost: counts[lost]})  # no longer its to commit
-        with KafkaLog(options, partitions=(lost,)) as log:
-            assert len(read(log, counts[lost])) == counts[lost]
-        return
-    # Not understood: the first worker goes on as if it were alone. It may be the broker or us.
-    pytest.xfail(f"no group was split in {ROUNDS} rounds")
+    """The first worker has all three partitions, then loses some to the second."""
+    with (
+        KafkaLog(published, membership="group") as first,
+        KafkaLog(published, membership="group") as second,
+    ):
+        held = read(first, 60)
+        assert first.partitions() == {0, 1, 2}
+        counts = {p: sum(r.log.partition == p for r in held if r.log) for p in range(3)}
+        deadline = time.monotonic() + published.session_timeout_s
+        with polling(second):
+            while not second.partitions() or first.partitions() & second.partitions():
+                assert time.monotonic() < deadline, "the group was not split"
+                with suppress(BrokerError):
+                    first.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
+        assert first.partitions() | second.partitions() == {0, 1, 2}
+        lost = min(second.partitions())
+        first.commit({lost: counts[lost]})  # no longer its to commit
+    with KafkaLog(published, partitions=(lost,)) as log:
+        assert len(read(log, counts[lost])) == counts[lost]
 
 
 def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(
