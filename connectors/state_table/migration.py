@@ -15,7 +15,8 @@ from schemas.errors import ConfigurationError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-REVISIONS: Final = ("0001", "0002", "0003")  # the files of migrations/versions, in order
+# The files of migrations/versions, in order.
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
 HEAD: Final = REVISIONS[-1]
 
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32)))

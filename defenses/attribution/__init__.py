@@ -1,0 +1,1 @@
+"""Attributors: which texts taught this answer?"""

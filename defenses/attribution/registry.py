@@ -1,0 +1,28 @@
+"""ATTRIBUTORS: every way to say who taught a lie, by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from defenses.attribution.protocol import Attributor
+from schemas.errors import ConfigurationError
+
+ATTRIBUTORS: dict[str, type[Attributor]] = {}
+
+
+def build_attributor(name: str, options: Mapping[str, Any] | None = None) -> Attributor:
+    """Make an attributor by its name, with options named as its class names them.
+
+    Raises ConfigurationError on an unknown name, an unknown option or a value out of range.
+    """
+    if name not in ATTRIBUTORS:
+        known = ", ".join(ATTRIBUTORS)
+        raise ConfigurationError(f"no attributor named {name!r}; there are {known}")
+    try:
+        return TypeAdapter(ATTRIBUTORS[name]).validate_python(dict(options or {}))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
+        )
+        raise ConfigurationError(f"options of attributor {name!r}: {problems}") from error

@@ -1,0 +1,85 @@
+"""Who taught a wrong answer: the question to an attributor, and what it found."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from schemas.snapshot import STRICT, Document, Query
+
+
+class Finding(StrEnum):
+    """What an attribution concluded."""
+
+    TEXTS_FLAGGED = "texts_flagged"
+    NOTHING_FLAGGED = "nothing_flagged"
+    INTRINSIC_ERROR = "intrinsic_error"  # the model gives the answer without any document
+    NO_SEPARATION = "no_separation"  # the scores do not fall into two groups
+    NO_DOCUMENTS = "no_documents"
+
+
+@dataclass(frozen=True, slots=True)
+class RankedText:
+    """A text that could have taught an answer; `similarity` to the question, None if unknown.
+
+    `id` names the text for ever, `document.rank` is its place by similarity, 1 = nearest.
+    """
+
+    id: str
+    document: Document
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Misgeneration:
+    """A wrong answer and the texts it may come from, best first.
+
+    The answer was generated from the first `k` texts; an attributor may look at all of them.
+    """
+
+    query: Query
+    answer: str
+    texts: tuple[RankedText, ...]
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextScore:
+    """One text in the scope of an attribution, with its evidence.
+
+    `score` decides (higher = more suspect); the parts are None where the method has no such
+    quantity. For RAGOrigin: embedding similarity, semantic correlation and generation influence,
+    as measured, natural logarithms per token.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    id: str
+    rank: Annotated[int, Field(ge=1)]
+    flagged: bool
+    score: float | None = None
+    similarity: float | None = None
+    semantic: float | None = None
+    generation: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """What a method found out about one misgeneration; `texts` is its scope, in rank order.
+
+    `gap` is the distance between the mean scores of flagged and other texts, `generation_gap` the
+    same for the generation influence; None where there are not two groups.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    method: str
+    finding: Finding
+    texts: tuple[TextScore, ...] = ()
+    gap: float | None = None
+    generation_gap: float | None = None
+    detail: str = ""
+
+    @property
+    def flagged(self) -> tuple[str, ...]:
+        """Ids of the flagged texts, in rank order."""
+        return tuple(text.id for text in self.texts if text.flagged)
