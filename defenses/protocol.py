@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
+from schemas.errors import ModelError
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.memory import StateT
 from schemas.prompt import Task
@@ -67,6 +68,17 @@ class Relate:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptAll:
+    """Ask for several answers or relations at once, each of which may fail alone.
+
+    Response: a tuple, in order, of what each request is answered, or the ModelError it failed with.
+    An outage of a model's service (ModelOutageError) fails them all: asked later, it may answer.
+    """
+
+    requests: tuple[Complete | Relate, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Embed:
     """Embed texts. Response: (m, d) rows of unit length."""
 
@@ -107,8 +119,14 @@ class LogProbs:
     continuation: str
 
 
-Request = Complete | CompleteAll | Relate | Embed | NextTokens | LogProbs
-Response = AtomicAnswer | tuple[AtomicAnswer, ...] | FloatArray | NextTokenStep
+Request = Complete | CompleteAll | Relate | AttemptAll | Embed | NextTokens | LogProbs
+Response = (
+    AtomicAnswer
+    | tuple[AtomicAnswer, ...]
+    | FloatArray
+    | tuple[AtomicAnswer | FloatArray | ModelError, ...]
+    | NextTokenStep
+)
 
 # What a defence's body really is; the response's type follows from the request's, which the
 # type system cannot say about `yield`, hence Any.

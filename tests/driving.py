@@ -1,16 +1,16 @@
 """Drives a defence in tests: every request is answered from a script, nothing is computed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from connectors.models.scripted_tokens import continuation_rows, next_token_rows
 from defenses.protocol import (
+    AttemptAll,
     Complete,
     CompleteAll,
-    Defending,
     Embed,
     LogProbs,
     NextTokens,
@@ -18,9 +18,10 @@ from defenses.protocol import (
     Request,
 )
 from pipelines.signals.token_probabilities import step_of
+from schemas.errors import ModelError
 from schemas.evidence import AtomicAnswer
-from schemas.verdict import Verdict
 
+ResultT = TypeVar("ResultT")
 Relation = Callable[[str, str], tuple[float, float]]  # premise, hypothesis -> entails, contradicts
 
 
@@ -73,6 +74,8 @@ class Script:
                 return self.answer(request)
             case CompleteAll(requests=requests):
                 return tuple(self.answer(single) for single in requests)
+            case AttemptAll(requests=requests):
+                return tuple(self.attempt(single) for single in requests)
             case Relate(premises=premises, hypotheses=hypotheses):
                 pairs = zip(premises, hypotheses, strict=True)
                 both = [self.relation(p, h) for p, h in pairs]
@@ -84,6 +87,15 @@ class Script:
             case Embed(texts=texts):
                 return np.array([self.embedding(text) for text in texts], dtype=np.float64)
 
+    def attempt(self, request: Request) -> Any:
+        """Scripted answers and relations may raise ModelError."""
+        try:
+            return self.respond(request)
+        except ModelError as error:
+            return error
+        finally:
+            self.requests.pop()  # the whole attempt is recorded
+
     def replies(self, rows: Sequence[Complete]) -> list[str]:
         return [self.answer(row).text for row in rows]
 
@@ -91,11 +103,11 @@ class Script:
         return [request for request in self.requests if isinstance(request, kind)]
 
 
-def run(defending: Defending[Any], script: Script) -> tuple[Verdict, Any]:
-    """Run a defence to its end."""
+def run(method: Generator[Request, Any, ResultT], script: Script) -> ResultT:
+    """Run a defence or an attributor to its end."""
     try:
-        request = next(defending)
+        request = next(method)
         while True:
-            request = defending.send(script.respond(request))
+            request = method.send(script.respond(request))
     except StopIteration as stop:
         return stop.value

@@ -1,12 +1,12 @@
-"""Drives defences: fulfils the requests of many queries in one model batch per kind."""
+"""Drives defences and attributors: many queries, one model batch per kind of request and round."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from defenses.protocol import (
+    AttemptAll,
     Complete,
     CompleteAll,
-    Defending,
     Embed,
     LogProbs,
     NextTokens,
@@ -19,22 +19,20 @@ from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
 from pipelines.signals.responses import completion_texts, embedding_rows, relation_rows
 from pipelines.signals.token_probabilities import log_probs_all, next_tokens_all
-from schemas.errors import ModelError
-from schemas.memory import StateT
+from schemas.errors import ModelError, ModelOutageError
 from schemas.prompt import AnswerPair
-from schemas.verdict import Verdict
 
-RequestT = TypeVar("RequestT", Complete, Relate, Embed)
+ResultT = TypeVar("ResultT")
 
 
 def drive(
-    defendings: Sequence[Defending[StateT]], models: Models
-) -> list[tuple[Verdict, StateT] | ModelError]:
+    methods: Sequence[Generator[Request, Any, ResultT]], models: Models
+) -> list[ResultT | ModelError]:
     """Run generators in lockstep to their results, order preserved.
 
     A query whose model calls fail yields its ModelError; the others go on.
     """
-    results: dict[int, tuple[Verdict, StateT] | ModelError] = {}
+    results: dict[int, ResultT | ModelError] = {}
     requests: dict[int, Request] = {}
 
     def advance(index: int, resume: Callable[[], Request]) -> None:
@@ -43,19 +41,19 @@ def drive(
         except StopIteration as stop:
             results[index] = stop.value
 
-    for index, defending in enumerate(defendings):
-        advance(index, defending.__next__)
+    for index, method in enumerate(methods):
+        advance(index, method.__next__)
     while requests:
         responses = fulfil(requests, models)
         waiting, requests = requests, {}
         for index in waiting:
             response = responses[index]
             if isinstance(response, ModelError):
-                defendings[index].close()
+                methods[index].close()
                 results[index] = response
             else:
-                advance(index, lambda i=index, r=response: defendings[i].send(r))  # type: ignore[misc]
-    return [results[index] for index in range(len(defendings))]
+                advance(index, lambda i=index, r=response: methods[i].send(r))  # type: ignore[misc]
+    return [results[index] for index in range(len(methods))]
 
 
 def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
@@ -70,14 +68,18 @@ def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
 
 def singles_of(request: Request) -> tuple[Request, ...]:
     """What a request asks for, one by one."""
-    return request.requests if isinstance(request, CompleteAll) else (request,)
+    return request.requests if isinstance(request, CompleteAll | AttemptAll) else (request,)
 
 
 def response_to(request: Request, parts: Sequence[Any]) -> Any:
-    """Join what the request's parts were answered; the first failure among them stands for it."""
-    if not isinstance(request, CompleteAll):
+    """Join what the request's parts were answered; the first failure among them stands for it.
+
+    Of attempts, only an outage does.
+    """
+    if not isinstance(request, CompleteAll | AttemptAll):
         return parts[0]
-    failures = (part for part in parts if isinstance(part, ModelError))
+    fatal = ModelError if isinstance(request, CompleteAll) else ModelOutageError
+    failures = (part for part in parts if isinstance(part, fatal))
     return next(failures, tuple(parts))
 
 

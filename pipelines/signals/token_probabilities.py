@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from defenses.attribution.protocol import Attributor
 from defenses.protocol import Complete, Defense, LogProbs, NextTokens, NextTokenStep, Signal
 from pipelines.signals.parsing import parse_answer
 from pipelines.signals.ports import Models, TokenScorer
@@ -17,11 +18,11 @@ from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 _SUM_TOLERANCE = 1e-3  # of a row of probabilities; models compute in half precision
 
 
-def check_needs(defense: Defense[Any], models: Models) -> None:
-    """Raise ConfigurationError when `models` cannot answer what the defence is going to ask."""
-    if Signal.TOKEN_PROBABILITIES in defense.needs and models.tokens is None:
+def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
+    """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
+    if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
-            f"{type(defense).__name__} needs token probabilities, which this generator does not "
+            f"{type(method).__name__} needs token probabilities, which this generator does not "
             f"tell: use a generator of kind `transformers`"
         )
 

@@ -1,0 +1,22 @@
+"""Attributors at work: many misgenerations, one model batch per kind and round."""
+
+from collections.abc import Sequence
+
+from defenses.attribution.protocol import Attributor
+from pipelines.signals.fulfilment import drive
+from pipelines.signals.ports import Models
+from pipelines.signals.token_probabilities import check_needs
+from schemas.attribution import Attribution, Misgeneration
+from schemas.errors import ModelError
+
+
+def attribute_all(
+    attributor: Attributor, misgenerations: Sequence[Misgeneration], models: Models
+) -> list[Attribution | ModelError]:
+    """Attribute every misgeneration in lockstep, order preserved.
+
+    One whose model calls fail is its ModelError; the others go on. Raises ConfigurationError when
+    `models` cannot answer what the attributor is going to ask.
+    """
+    check_needs(attributor, models)
+    return drive([attributor.attribute(each) for each in misgenerations], models)
