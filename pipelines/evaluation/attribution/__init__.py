@@ -1,0 +1,1 @@
+"""How well attributors name the texts that taught a wrong answer."""

@@ -1,0 +1,141 @@
+"""What an evaluation of attributors writes down: its events, and what each attributor made of them.
+
+An *event* is one question under one scenario: what was answered, whether that answer is one to
+attribute, and the texts it may come from. A *row* is one attributor's finding on one event, and
+what is answered once the texts it flags are gone. Everything else is worked out from the two.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from schemas.attribution import Attribution, Misgeneration, RankedText
+from schemas.snapshot import Document, Query
+
+EventKey = tuple[str, str]  # scenario, query id
+RowKey = tuple[str, str, str]  # attributor, scenario, query id
+
+
+class Outcome(StrEnum):
+    """What became of one question under one scenario."""
+
+    EVENT = "event"  # the answer is reported and attributed
+    RESISTED = "resisted"  # the answer is not one that this scenario reports
+    OWN_ERROR = "own_error"  # the clean corpus leads to the attacker's answer, too
+    NOT_RETRIEVED = "not_retrieved"  # no planted text was among those answered from
+    UNATTACKABLE = "unattackable"  # the data lack what the attack needs
+    FAILED = "failed"  # a model failed; asked again in the next run
+
+
+class Role(StrEnum):
+    """What a text is to an event. No attributor ever sees it."""
+
+    BENIGN = "benign"
+    POISON = "poison"  # planted to make the answer that was reported
+    BYSTANDER = "bystander"  # planted by or for somebody else: neither right nor wrong to flag
+
+
+@dataclass(frozen=True, slots=True)
+class EventText:
+    """One of the texts nearest to the question; `document.rank` is its place, 1 = nearest."""
+
+    id: str
+    document: Document
+    similarity: float
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One question under one scenario.
+
+    `question` is what was asked, `answer` what was answered from the first `k` of `texts`,
+    `clean_answer` what is answered from the corpus before the attack, to the same question.
+    `reported` is what the reporter says the answer was, and `reproduced` whether the pipeline
+    gives it. `planted` are the ids of all texts with the role POISON, retrieved or not. Texts are
+    kept of events only; `detail` says why there is none.
+    """
+
+    scenario: str
+    query_id: str
+    question: str
+    outcome: Outcome
+    k: int
+    answers: tuple[str, ...] = ()
+    all_answers_required: bool = False
+    target: str | None = None
+    answer: str | None = None
+    clean_answer: str | None = None
+    reported: str | None = None
+    reproduced: bool | None = None
+    planted: tuple[str, ...] = ()
+    retrieved: int = 0
+    texts: tuple[EventText, ...] = ()
+    detail: str = ""
+
+    @property
+    def key(self) -> EventKey:
+        """What tells an event from all others."""
+        return self.scenario, self.query_id
+
+    def misgeneration(self, scope: int | None = None) -> Misgeneration:
+        """The event as an attributor sees it, all its texts or the first `scope`."""
+        texts = tuple(
+            RankedText(text.id, text.document, text.similarity) for text in self.texts[:scope]
+        )
+        query = Query(self.query_id, self.question)
+        return Misgeneration(query, self.reported or "", texts, min(self.k, len(texts)))
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionCost:
+    """What one attribution asked of the models, counted whether or not a cache knew the answer.
+
+    `calls` are distinct prompts that were completed, `forwards` distinct prompts whose
+    continuation was scored, with `continuation_tokens` in all. Seconds are those the calls took
+    when they were made, on one machine; a batch's time is shared out evenly.
+    """
+
+    calls: int = 0
+    forwards: int = 0
+    embeddings: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    continuation_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What is answered from the corpus without the flagged texts, retrieved anew."""
+
+    answer: str
+    attacked: bool
+    correct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionRow:
+    """What one attributor made of one event. With `error` there is no attribution and no score.
+
+    `scope` is how many of the event's texts are judged, for every attributor alike: those that
+    `attribution` does not name are not flagged.
+    """
+
+    attributor: str
+    scenario: str
+    query_id: str
+    scope: int = 0
+    attribution: Attribution | None = None
+    after: After | None = None
+    cost: AttributionCost = AttributionCost()
+    error: str | None = None
+
+    @property
+    def key(self) -> RowKey:
+        """What tells a row from all others."""
+        return self.attributor, self.scenario, self.query_id
+
+    @property
+    def flagged(self) -> frozenset[str]:
+        """Ids of the flagged texts."""
+        return frozenset(self.attribution.flagged if self.attribution else ())
