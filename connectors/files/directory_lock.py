@@ -26,5 +26,5 @@ def hold_directory(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConfigurationError(f"another replay is writing to {directory}") from None
+            raise ConfigurationError(f"another command is writing to {directory}") from None
         yield

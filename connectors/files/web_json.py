@@ -1,6 +1,7 @@
 """JSON that others wrote about the web, parsed leniently into a model of the fields we read."""
 
 import json
+import re
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -8,6 +9,13 @@ from pydantic import BaseModel, ValidationError
 from schemas.codec.decoding import input_error
 from schemas.errors import InputError, ReasonClass
 from schemas.records import RawRecord
+
+# What validation says of Python values, and how an author of JSON calls it.
+WORDS_OF_JSON = {
+    r"Input should be a valid (tuple|list|set)": "must be a list",
+    r"Input should be (a valid dictionary|an object)( or instance of \w+)?": "must be an object",
+    r"Input should be": "must be",
+}
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -28,7 +36,11 @@ def checked(model: type[ModelT], value: object) -> ModelT:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise input_error(error) from None
+        refusal = input_error(error)
+        detail = refusal.detail
+        for ours, theirs in WORDS_OF_JSON.items():
+            detail = re.sub(ours, theirs, detail)
+        raise InputError(refusal.reason, detail) from None
 
 
 def refused(part: Any, error: InputError) -> RawRecord:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from connectors.files.reader import DEFAULT_LIMITS, read_records
 from connectors.files.robust_rag import LONG_FORM, UNDATED
+from pipelines.evaluation.wording import counted_noun
 from schemas.codec import decode_record, encode
 from schemas.errors import ConfigurationError, InputError
 from schemas.records import Limits, RawRecord
@@ -60,7 +61,8 @@ class Dataset:
             return None
         reasons = Counter(item.reason for item in self.skipped)
         counted = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        return f"{len(self.skipped)} items skipped: {counted}; the first: {self.skipped[0]}"
+        items = counted_noun(len(self.skipped), "item")
+        return f"{items} skipped: {counted}; the first: {self.skipped[0]}"
 
 
 def load_dataset(paths: Path | Sequence[Path], limits: Limits = DEFAULT_LIMITS) -> Dataset:

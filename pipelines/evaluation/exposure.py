@@ -5,7 +5,7 @@ PoisonRecall@K as in the evaluation of adaptive defence orchestration, precision
 in PoisonedRAG. On a result list exposure is what the condition says, and not worth reporting.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 EPSILON = 1e-8  # beside the number of poisoned texts in PoisonRecall
@@ -24,12 +24,6 @@ class Exposure:
             raise ValueError(
                 f"{self.retrieved} of {self.planted} poisoned texts among {self.k} is impossible"
             )
-
-    @staticmethod
-    def of(ranking: Sequence[str], poison: Collection[str], k: int) -> "Exposure":
-        """Count from the ids of the retrieved texts, best first, and those of the poisoned ones."""
-        wanted = set(poison)
-        return Exposure(len(wanted.intersection(ranking[:k])), len(wanted), k)
 
     @property
     def hit(self) -> bool:

@@ -45,6 +45,10 @@ def reason(details: ErrorDetails) -> str:
             return f"has no kind {context['tag']!r}; there are {context['expected_tags']}"
         case "union_tag_not_found":
             return "does not say its kind"
+        case "tuple_type" | "list_type":
+            return "must be a list"
+        case "model_type" | "model_attributes_type" | "dict_type" | "dataclass_type":
+            return "must be a section"
     return details["msg"].replace("Input should", "must", 1)
 
 

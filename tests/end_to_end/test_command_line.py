@@ -298,7 +298,7 @@ def test_one_replay_at_a_time_writes_to_a_directory(
     with (out / ".lock").open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         refusal = refused(capsys, *replay, *options)
-    assert refusal == (2, f"error: another replay is writing to {out}\n")
+    assert refusal == (2, f"error: another command is writing to {out}\n")
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
     run(*replay, *options)
 

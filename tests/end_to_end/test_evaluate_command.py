@@ -259,7 +259,7 @@ def test_a_few_errors_are_a_note(cups: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ScriptedGenerator, "__init__", failing)
     result = succeeded("--dataset", cups, "--dry-run", "--defenses", "vanilla", "--attacks", "",
                        "--out", "out")  # fmt: skip
-    assert "1 answers failed" in result.output
+    assert "1 answer failed" in result.output
 
 
 def test_a_directory_has_one_writer(cups: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,7 @@ def test_rates_are_accuracy_and_attack_success_with_intervals_marks_and_failures
     assert "McNemar, exact" in notes
     assert "Holm" in notes
     assert "3 tests" in notes
-    assert "1 answers failed" in notes
+    assert "1 answer failed" in notes
     assert "n: how many answers" in notes
 
 

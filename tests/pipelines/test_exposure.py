@@ -4,15 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.evaluation.attacks.conditions import Planted
 from pipelines.evaluation.exposure import EPSILON, Exposure, score_exposure
-
-POISON = {"p1", "p2", "p3", "p4", "p5"}
 
 
 def test_golden():
-    exposure = Exposure.of(["a", "p4", "b", "p1", "c", "p2"], POISON, 5)
-    assert exposure == Exposure(2, 5, 5)
-    scores = score_exposure([exposure])
+    scores = score_exposure([Exposure(2, 5, 5)])
     assert scores.poison_hit == 1.0
     assert scores.poison_recall == pytest.approx(0.4, abs=1e-6)
     assert scores.precision == pytest.approx(0.4)
@@ -59,13 +56,11 @@ def test_impossible_counts_are_refused(counts):
         Exposure(*counts)
 
 
-@given(
-    st.lists(st.sampled_from([f"{kind}{n}" for kind in "pb" for n in range(8)]), unique=True),
-    st.sets(st.sampled_from([f"p{n}" for n in range(8)])),
-    st.integers(1, 12),
-)
-def test_more_depth_never_exposes_less(ranking, poison, k):
-    here, deeper = Exposure.of(ranking, poison, k), Exposure.of(ranking, poison, k + 1)
+@given(st.sets(st.integers(1, 20)), st.integers(0, 5), st.integers(1, 20))
+def test_more_depth_never_exposes_less(ranks, missed, k):
+    """`ranks` of the poisoned texts that a search of any depth finds, `missed` by all."""
+    planted = Planted("q", 0, "pia", "Lyon", len(ranks) + missed, tuple(sorted(ranks)))
+    here, deeper = planted.exposure(k), planted.exposure(k + 1)
     assert here.retrieved <= deeper.retrieved
     for value in (here.poison_recall, here.precision, here.recall, here.f1):
         assert 0.0 <= value <= 1.0

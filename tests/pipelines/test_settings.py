@@ -127,6 +127,8 @@ def test_wrong_variables_are_named(
         ),
         ("[alerts.webhook]\nurll = 'x'", "alerts.webhook.url is not given"),
         ("[batch]\nzzz = 3", "batch.zzz is not a setting"),
+        ("batch = 3", "batch must be a section"),
+        ("[job]\npartitions = 3", "job.partitions must be a list"),
         ("[batch]\nsnapshots = 0", "batch.snapshots must be greater than or equal to 1"),
         ("[alerts.webhook]\nurl = 'ftp://x'", "alerts.webhook is refused: the webhook's url must"),
     ],

@@ -19,6 +19,7 @@ from pipelines.evaluation.experiment.table import (
 )
 from pipelines.evaluation.experiment.table_layout import by_condition
 from pipelines.evaluation.metrics import Rate, Scores
+from pipelines.evaluation.wording import counted_noun
 
 SIGNIFICANT = "\u2020"
 LEVEL = 0.05
@@ -152,8 +153,8 @@ def _test_notes(board: Scoreboard) -> list[str]:
     names = " and ".join(sorted({str(difference.test) for difference in found}))
     return [
         f"{SIGNIFICANT} differs from {board.reference} on the same answers: p < {LEVEL} ({names}), "
-        f"after Holm's correction within accuracy and within attack success, {len(found)} tests in "
-        "all."
+        f"after Holm's correction within accuracy and within attack success, {counted_noun(len(found), 'test')} "
+        "in all."
     ]
 
 
@@ -163,9 +164,11 @@ def _error_notes(board: Scoreboard) -> list[str]:
     if not failed:
         return []
     worst = failed[0].first_error or ""
+    count = sum(cell.errors for cell in failed)
+    left_out = "it is" if count == 1 else "they are"
     return [
-        f"{sum(cell.errors for cell in failed)} answers failed; they are left out, and out of "
-        f"comparisons with both sides. The first: {worst[:200]}"
+        f"{counted_noun(count, 'answer')} failed; {left_out} left out, and out of comparisons with "
+        f"both sides. The first: {worst[:200]}"
     ]
 
 

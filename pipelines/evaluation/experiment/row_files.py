@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -14,11 +14,15 @@ from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecor
 from pipelines.evaluation.judging import Judgement
 from schemas.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 ROWS, EVIDENCE, RECORD, RESULTS = "rows.jsonl", "evidence.jsonl", "experiment.json", "results.json"
 JUDGEMENTS = "judgements.jsonl"
+ADVICE = "evaluate again with --no-resume: answers of the models are kept"
 
-LineT = TypeVar("LineT", Row, EvidenceRow)
-ReadT = TypeVar("ReadT", Row, EvidenceRow, Judgement)
+LineT = TypeVar("LineT", bound="DataclassInstance")
+ReadT = TypeVar("ReadT")
 Key = tuple[str, str, str, int]
 
 
@@ -58,7 +62,7 @@ def complete_bytes(path: Path) -> int:
     return size
 
 
-def encode_line(line: Row | EvidenceRow) -> bytes:
+def encode_line(line: "DataclassInstance") -> bytes:
     """One line of ASCII JSON: floats keep every digit, text every character, also half pairs."""
     text = json.dumps(asdict(line), default=datetime.isoformat, separators=(",", ":"))
     return text.encode("ascii") + b"\n"
@@ -97,8 +101,7 @@ def read_lines(path: Path, kind: type[ReadT]) -> Iterator[ReadT]:
                 yield lines_as.validate_python(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise ConfigurationError(
-                    f"{path} line {number} is damaged ({summary(error)}); evaluate again with "
-                    "--no-resume: answers of the models are kept"
+                    f"{path} line {number} is damaged ({summary(error)}); {ADVICE}"
                 ) from None
 
 
@@ -117,7 +120,7 @@ def read_record(directory: Path) -> ExperimentRecord | None:
     try:
         return TypeAdapter(ExperimentRecord).validate_python(json.loads(data))
     except ValueError as error:
-        raise ConfigurationError(f"{path} is damaged: {summary(error)}") from None
+        raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -7,6 +7,7 @@ from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
 from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard, mean_cost
 from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, covered_cells
 from pipelines.evaluation.report.safe_text import shorten
+from pipelines.evaluation.wording import counted_noun
 
 NAMED = 5  # contenders in one sentence
 FEW_QUESTIONS = 30
@@ -132,10 +133,9 @@ def _cautions(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking
     if unmet:
         yield f"Nothing was answered yet under {_listed(unmet)}: the same command goes on."
     if record.questions < FEW_QUESTIONS:
-        few = "1 question" if record.questions == 1 else f"{record.questions} questions"
         yield (
-            f"With {few} only large differences can be seen; this run is a "
-            "trial, not a measurement."
+            f"With {counted_noun(record.questions, 'question')} only large differences can be "
+            "seen; this run is a trial, not a measurement."
         )
     if len(ranking.contenders) > 1:
         yield (
@@ -163,5 +163,5 @@ def _listed(names: Sequence[str]) -> str:
     """
     shown = [_name(name) for name in names[:NAMED]]
     if len(names) > NAMED:
-        return f"{', '.join(shown)} and {len(names) - NAMED} others"
+        return f"{', '.join(shown)} and {counted_noun(len(names) - NAMED, 'other')}"
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1] if shown else ""]))
