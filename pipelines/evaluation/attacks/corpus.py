@@ -7,7 +7,6 @@ a run is retrieval from the clean corpus, never the result list of the data set.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
 import numpy as np
 
@@ -55,9 +54,7 @@ def corpus_of(documents: Iterable[Document]) -> Corpus:
     """The distinct documents, in order of first appearance, keyed by what they say and where."""
     entries: dict[str, Entry] = {}
     for document in documents:
-        key = "\0".join((document.title, document.text, document.url))
-        id_ = f"d-{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-        entries.setdefault(id_, Entry(id_, document))
+        entries.setdefault(document.content_id, Entry(document.content_id, document))
     return Corpus(tuple(entries.values()))
 
 
@@ -103,12 +100,20 @@ def retrieve(corpus: Corpus, question: str, k: int, embedder: Embedder) -> tuple
 
     Raises ModelError when the embedder fails.
     """
+    return tuple(entry for entry, _ in ranked(corpus, question, k, embedder))
+
+
+def ranked(
+    corpus: Corpus, question: str, k: int, embedder: Embedder
+) -> tuple[tuple[Entry, float], ...]:
+    """What `retrieve` finds, each text with its cosine similarity to the question."""
     if not corpus.entries:
         return ()
     passages = [entry.document.passage for entry in corpus.entries]
     rows = embedder.embed([question, *passages])
-    order = np.argsort(-(rows[1:] @ rows[0]), kind="stable")
-    return tuple(corpus.entries[i] for i in order[:k])
+    similarities = rows[1:] @ rows[0]
+    order = np.argsort(-similarities, kind="stable")
+    return tuple((corpus.entries[i], float(similarities[i])) for i in order[:k])
 
 
 def searched(
