@@ -30,11 +30,19 @@ _LABELS: Final[dict[Task, tuple[str, str]]] = {
     Task.DESCRIBE_FROM_KEYWORDS: ("Words", "Biography"),
     Task.JUDGE_ANSWER: ("Answer", "Verdict"),
     Task.JUDGE_LONG_FORM: ("Answer", "Scores"),
+    Task.ANSWER_UNAIDED: ("Passage", "Short answer"),
+    Task.DESCRIBE_UNAIDED: ("Passage", "Biography"),
+    Task.PREDICT_QUESTION: ("Passage", "Question"),
+    Task.BARE_TEXT: ("Passage", "Text"),
+    Task.JUDGE_INDUCEMENT: ("Passage", "Explanation and verdict"),
+    Task.JUDGE_AGREEMENT: ("Answer", "Verdict"),
 }
 # Tasks whose passages have parts of their own to play, in this order.
 _ROLES: Final[dict[Task, tuple[str, ...]]] = {
     Task.JUDGE_ANSWER: ("Correct answers", "Target", "Answer"),
     Task.JUDGE_LONG_FORM: ("Reference", "Answer"),
+    Task.JUDGE_INDUCEMENT: ("Passage", "Answer"),
+    Task.JUDGE_AGREEMENT: ("Answer 1", "Answer 2"),
 }
 # Characters of each passage where several share a completion.
 _SHARED_PASSAGE: Final[dict[Task, int]] = {
@@ -62,7 +70,15 @@ _CHAT_REQUESTS: Final[dict[Task, str]] = {
     Task.DESCRIBE_FROM_KEYWORDS: _CHAT_BIOGRAPHY,
     Task.JUDGE_ANSWER: "Reply with one label alone.",
     Task.JUDGE_LONG_FORM: "Reply with the three scores alone.",
+    Task.DESCRIBE_UNAIDED: _CHAT_BIOGRAPHY,
+    Task.PREDICT_QUESTION: "Reply with the question alone.",
+    Task.BARE_TEXT: "Reply with the text alone.",
+    Task.JUDGE_INDUCEMENT: "Reply with one short sentence and end with [YES] or [NO].",
+    Task.JUDGE_AGREEMENT: "Reply with [YES] or [NO] alone.",
 }
+_UNASKED: Final = frozenset({Task.PREDICT_QUESTION, Task.BARE_TEXT})  # show no question
+# The least that every tokenizer makes a token of, so that a text has something to follow.
+_BARE_START: Final = "\n"
 _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE
 )
@@ -77,6 +93,8 @@ def completion_text(prompt: Prompt) -> str:
     The answer is the rest of the line after the returned text. Instruction and examples are our
     own and stand as they are written; what is asked about is untrusted.
     """
+    if prompt.task is Task.BARE_TEXT:
+        return _BARE_START
     blocks = [prompt.instruction]
     blocks += [
         f"{_completion_block(prompt.task, shot.passages, shot.question)} {shot.answer}"
@@ -129,9 +147,11 @@ def _completion_block(
             lines = [asked, *previous, *listed]
         case Task.ANSWER_FROM_KEYWORDS | Task.DESCRIBE_FROM_KEYWORDS:
             lines = [f"{passage_label}: {', '.join(shown)}", *previous, asked]
-        case Task.JUDGE_ANSWER | Task.JUDGE_LONG_FORM:
+        case _ if task in _ROLES:
             parts = zip(_ROLES[task], shown, strict=True)
             lines = [asked, *(f"{role}: {text}" for role, text in parts)]
+        case _ if task in _UNASKED:
+            lines = [f"{passage_label}: {text}" for text in shown]
         case _ if task in _SHARED_PASSAGE:
             best_last = _numbered(task, [text[: _SHARED_PASSAGE[task]] for text in shown])[::-1]
             lines = [asked, *best_last, *previous, asked]
@@ -176,5 +196,6 @@ def _chat_request(
             for number, passage in enumerate(passages, start=1)
         ]
     previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
+    asked = [] if task in _UNASKED else [f"Question: {neutral(question)}"]
     request = _CHAT_REQUESTS.get(task, _CHAT_REQUEST)
-    return "\n".join([f"Question: {neutral(question)}", *documents, *previous, request])
+    return "\n".join([*asked, *documents, *previous, request])

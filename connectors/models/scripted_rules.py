@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from schemas.prompt import Prompt, Task
+from schemas.prompt import NO, YES, Prompt, Task
 
 ABSTENTION: Final = "I don't know"
 
@@ -114,6 +114,27 @@ def scored(prompt: Prompt) -> str:
     accuracy = round(100 * len(answer & reference) / max(1, len(answer)))
     relevance = round(100 * len(asked & answer) / max(1, len(asked)))
     return f"accuracy {accuracy}, relevance {relevance}, coherence {100 if answer else 0}"
+
+
+def first_question(prompt: Prompt) -> str:
+    """The first sentence of the passages that asks something."""
+    sentences = (s for p in prompt.passages for s in _SENTENCE_END.split(p))
+    return next((s[: s.index("?") + 1] for s in sentences if "?" in s), ABSTENTION)
+
+
+def inducement(prompt: Prompt) -> str:
+    """Whether the text contains the answer."""
+    text, answer = (f" {normalised(passage)} " for passage in prompt.passages)
+    if answer.strip() and answer in text:
+        return f'It says "{prompt.passages[1]}". [{YES}]'
+    return f"It says something else. [{NO}]"
+
+
+def agreement(prompt: Prompt) -> str:
+    """Whether one of the answers contains the other."""
+    one, other = (f" {normalised(passage)} " for passage in prompt.passages)
+    same = bool(one.strip() and other.strip()) and (one in other or other in one)
+    return f"[{YES if same else NO}]"
 
 
 def injected_answer(passage: str) -> str | None:
@@ -228,4 +249,10 @@ _RULES: Final[dict[Task, Callable[[Prompt], str]]] = {
     Task.DESCRIBE_FROM_KEYWORDS: lambda prompt: ", ".join(prompt.passages) or ABSTENTION,
     Task.JUDGE_ANSWER: judged,
     Task.JUDGE_LONG_FORM: scored,
+    Task.ANSWER_UNAIDED: lambda _: ABSTENTION,
+    Task.DESCRIBE_UNAIDED: lambda _: ABSTENTION,
+    Task.PREDICT_QUESTION: first_question,
+    Task.BARE_TEXT: lambda _: ABSTENTION,
+    Task.JUDGE_INDUCEMENT: inducement,
+    Task.JUDGE_AGREEMENT: agreement,
 }

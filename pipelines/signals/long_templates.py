@@ -112,6 +112,17 @@ KEYWORDS: Final = Template(
     max_tokens=200,
 )
 
+UNAIDED: Final = Template(
+    instruction="Write one short biography for each question.",
+    shots=(
+        Shot(question=_ABOUT_ADA, passages=(), answer=_ADA),
+        Shot(question=_ABOUT_CURIE, passages=(), answer=_CURIE),
+    ),
+    passage_characters=1,
+    total_characters=1,
+    max_tokens=200,
+)
+
 ANSWER_VERDICT: Final = Template(
     instruction=(
         "An attacker wants a question to be answered with the target. Say what the answer says: "

@@ -5,7 +5,7 @@ from typing import Final
 from unicodedata import category
 
 from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task, conclusion
+from schemas.prompt import NO, YES, Task, conclusion
 
 MAX_ANSWER_CHARACTERS: Final = 1_000
 MAX_REASONING_CHARACTERS: Final = 4_000
@@ -24,6 +24,8 @@ _ABBREVIATION: Final = re.compile(
 _AT_LENGTH: Final = frozenset(
     {Task.RECALL_PASSAGE, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES}
 )
+_LABELLED: Final = frozenset({Task.JUDGE_INDUCEMENT, Task.JUDGE_AGREEMENT})
+_LABEL: Final = re.compile(rf"\[\s*({YES}|{NO})\s*\]", re.IGNORECASE)
 _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\uff07": "'"})
 _TAGGED: Final = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.IGNORECASE | re.DOTALL)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
@@ -51,6 +53,8 @@ def parse_reply(task: Task, text: str) -> AtomicAnswer:
     - RECALL_PASSAGE and ANSWER_WITH_RATIONALE: the whole text on one line; an abstention when it
       says nothing else, or when "The answer is ..." ends in one.
     - CONSOLIDATE_PASSAGES: what stands in the last <ANSWER> tag, else the whole text.
+    - JUDGE_INDUCEMENT and JUDGE_AGREEMENT: the last [YES] or [NO], without its brackets; an
+      abstention when there is none.
     - every other task: `parse_answer`.
 
     >>> parse_reply(Task.CONSOLIDATE_PASSAGES, "1 and 2 agree.\n<ANSWER>Rome.</ANSWER>").text
@@ -58,6 +62,9 @@ def parse_reply(task: Task, text: str) -> AtomicAnswer:
     """
     if task is Task.CONSOLIDATE_PASSAGES and (tagged := _TAGGED.findall(text)):
         return parse_answer(" ".join(tagged[-1].split()))
+    if task in _LABELLED:
+        labels = _LABEL.findall(text)
+        return AtomicAnswer(labels[-1].upper() if labels else "", abstained=not labels)
     if task not in _AT_LENGTH:
         return parse_answer(text)
     reasoning = _one_line(text)[:MAX_REASONING_CHARACTERS].rstrip()

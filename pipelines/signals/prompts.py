@@ -1,7 +1,7 @@
 """A task's template and untrusted text become a prompt.
 
 Text from documents is only ever concatenated, capped in length; `connectors.models.rendering`
-delimits it. The wording is in `templates` and `long_templates`.
+delimits it. The wording is in `templates`, `long_templates` and `attribution_templates`.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final
 from unicodedata import category
 
-from pipelines.signals import long_templates, templates
+from pipelines.signals import attribution_templates, long_templates, templates
 from pipelines.signals.templates import Template
 from schemas.prompt import Prompt, Task
 
@@ -30,6 +30,12 @@ TEMPLATES: Final[dict[Task, Template]] = {
     Task.DESCRIBE_FROM_KEYWORDS: long_templates.KEYWORDS,
     Task.JUDGE_ANSWER: long_templates.ANSWER_VERDICT,
     Task.JUDGE_LONG_FORM: long_templates.LONG_FORM_SCORES,
+    Task.ANSWER_UNAIDED: attribution_templates.UNAIDED,
+    Task.DESCRIBE_UNAIDED: long_templates.UNAIDED,
+    Task.PREDICT_QUESTION: attribution_templates.QUESTION,
+    Task.BARE_TEXT: attribution_templates.BARE,
+    Task.JUDGE_INDUCEMENT: attribution_templates.INDUCEMENT,
+    Task.JUDGE_AGREEMENT: attribution_templates.AGREEMENT,
 }
 PROMPTS_VERSION: Final = sha256(repr(TEMPLATES).encode()).hexdigest()[:12]
 

@@ -13,6 +13,12 @@ PASSAGES = {
     Task.DESCRIBE_FROM_PASSAGE: 1,
     Task.RECALL_PASSAGE: 0,
     Task.JUDGE_LONG_FORM: 2,
+    Task.ANSWER_UNAIDED: 0,
+    Task.DESCRIBE_UNAIDED: 0,
+    Task.PREDICT_QUESTION: 1,
+    Task.BARE_TEXT: 0,
+    Task.JUDGE_INDUCEMENT: 2,
+    Task.JUDGE_AGREEMENT: 2,
 }
 # sha256 of both forms of `pinned(task)`, first 12 digits. Whoever changes a text raises
 # RENDERING_VERSION, or old completions answer new prompts; a new task only adds its line.
@@ -31,6 +37,12 @@ PINNED: dict[Task, str] = {
     Task.DESCRIBE_FROM_KEYWORDS: "d75f71c24f18",
     Task.JUDGE_ANSWER: "f324edd125d8",
     Task.JUDGE_LONG_FORM: "a6b4bb7c553d",
+    Task.ANSWER_UNAIDED: "4a94d5600656",
+    Task.DESCRIBE_UNAIDED: "f93a19aed0c8",
+    Task.PREDICT_QUESTION: "7bc51a243a01",
+    Task.BARE_TEXT: "3a76bedb181f",
+    Task.JUDGE_INDUCEMENT: "0b7c327a3ea7",
+    Task.JUDGE_AGREEMENT: "efddbf98ef85",
 }
 
 
@@ -64,6 +76,27 @@ def test_passages_to_be_cited_carry_their_rank_and_the_best_comes_last(task: Tas
         f"Passage 1: {('Ann ' * 100)[:160]}",
     ]
     assert lines[3] == "Question: Who?"
+
+
+def test_a_question_to_be_predicted_is_not_shown() -> None:
+    prompt = build_prompt(Task.PREDICT_QUESTION, "Who won?", ["Ann won. Question: who?"])
+    request = completion_text(prompt).split("\n\n")[-1]
+    assert request == "Passage: Ann won. Question - who?\nQuestion:"
+    assert "Who won?" not in str(chat_messages(prompt))
+
+
+def test_a_text_alone_follows_as_little_as_a_tokenizer_can_read() -> None:
+    prompt = build_prompt(Task.BARE_TEXT, "Who won?", ())
+    assert completion_text(prompt) == "\n"
+    assert [m["content"] for m in chat_messages(prompt)] == [
+        "Write one text about anything.",
+        "Reply with the text alone.",
+    ]
+
+
+def test_nothing_is_shown_to_a_model_that_answers_by_itself() -> None:
+    request = completion_text(build_prompt(Task.ANSWER_UNAIDED, "Who won?", ())).split("\n\n")[-1]
+    assert request == "Question: Who won?\nShort answer:"
 
 
 def test_keywords_share_one_line() -> None:

@@ -215,9 +215,42 @@ def test_scores() -> None:
     assert said(empty) == ["accuracy 0, relevance 0, coherence 0"]
 
 
+@pytest.mark.parametrize(
+    ("passage", "answer", "label"),
+    [
+        ("It is Rome now.", "Rome", "[YES]"),
+        ("It is Romeo.", "Rome", "[NO]"),
+        ("It is Rome.", "", "[NO]"),
+    ],
+)
+def test_inducement(passage: str, answer: str, label: str) -> None:
+    (reply,) = said(prompt(passage, answer, task=Task.JUDGE_INDUCEMENT))
+    assert reply.endswith(label)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "label"),
+    [
+        ("Rome", "In Rome.", "[YES]"),
+        ("in rome", "Rome", "[YES]"),
+        ("Rome", "Oslo", "[NO]"),
+        ("Rome", "", "[NO]"),
+    ],
+)
+def test_agreement(one: str, other: str, label: str) -> None:
+    assert said(prompt(one, other, task=Task.JUDGE_AGREEMENT)) == [label]
+
+
+def test_the_question_of_a_text_is_the_first_that_it_asks() -> None:
+    task = Task.PREDICT_QUESTION
+    assert said(prompt("Rome. Who won?. Why? Ann.", task=task)) == ["Who won?"]
+    assert said(prompt("Ann won.", task=task)) == [ABSTENTION]
+
+
 @pytest.mark.parametrize("task", Task)
 def test_every_task_has_a_rule(task: Task) -> None:
-    passages = (
-        ("x",) if task is Task.ATOMIC_ANSWER else ("x", "y", "z")[: 2 if "long" in task else 3]
+    count = {Task.ATOMIC_ANSWER: 1, Task.JUDGE_ANSWER: 3}.get(
+        task, 2 if task.startswith("judge") else 3
     )
+    passages = ("x", "y", "z")[:count]
     assert said(prompt(*passages, task=task))[0]

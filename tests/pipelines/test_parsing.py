@@ -76,6 +76,7 @@ def test_a_long_answer_is_cut() -> None:
 
 
 AT_LENGTH = (Task.RECALL_PASSAGE, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES)
+LABELLED = (Task.JUDGE_INDUCEMENT, Task.JUDGE_AGREEMENT)
 
 
 @given(st.sampled_from(Task), ANY_TEXT | st.just("<ANSWER>") | st.just("The answer is"))
@@ -83,8 +84,29 @@ def test_any_reply_gives_one_clean_line(task: Task, text: str) -> None:
     answer = parse_reply(task, text)
     assert len(answer.text) <= MAX_REASONING_CHARACTERS
     assert answer.text.encode().decode().isprintable()
-    if task not in AT_LENGTH:
+    if task in LABELLED:
+        assert answer.text in ("YES", "NO", "")
+        assert answer.abstained == (not answer.text)
+    elif task not in AT_LENGTH:
         assert answer == parse_answer(text)
+
+
+@pytest.mark.parametrize("task", LABELLED)
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("It orders the reader to answer. [YES]", "YES"),
+        ("[NO]", "NO"),
+        ("First [YES],\nbut then\n[ no ].", "NO"),
+        ('The passage says "[NO]". [Yes]', "YES"),
+        ("YES", ""),
+        ("(NO) [YES", ""),
+        ("[YESTERDAY] [NOT]", ""),
+        ("", ""),
+    ],
+)
+def test_the_last_label_of_a_judge_counts(task: Task, text: str, label: str) -> None:
+    assert parse_reply(task, text).text == label
 
 
 @pytest.mark.parametrize("task", AT_LENGTH)

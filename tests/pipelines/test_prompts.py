@@ -12,7 +12,15 @@ ANY_TEXT = st.text(st.characters(categories=None) | st.sampled_from("{}<>[]%\x00
 MANY = [
     task
     for task in Task
-    if task not in (Task.ATOMIC_ANSWER, Task.RECALL_PASSAGE) and not task.startswith("judge")
+    if not task.startswith("judge")
+    and task
+    not in (
+        Task.ATOMIC_ANSWER,
+        Task.RECALL_PASSAGE,
+        Task.ANSWER_UNAIDED,
+        Task.DESCRIBE_UNAIDED,
+        Task.BARE_TEXT,
+    )
 ]
 MANY_TASKS = st.sampled_from(MANY)
 
