@@ -2,10 +2,19 @@
 
 from datetime import UTC, datetime
 
-from schemas.codec import decode_answer, decode_attribution, decode_dead_letter, decode_snapshot
+from schemas.attribution import Finding
+from schemas.codec import (
+    decode_answer,
+    decode_attribution,
+    decode_dead_letter,
+    decode_origin,
+    decode_report,
+    decode_snapshot,
+)
 from schemas.errors import ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
 from schemas.records import Limits
+from schemas.reports import AnswerReport, Decision, OriginEvent, OriginText, misgeneration_id
 from schemas.snapshot import Document, Labels, Provenance, Query, Retrieval, SearchSnapshot
 from schemas.verdict import (
     Abstention,
@@ -105,10 +114,62 @@ DEAD_LETTER = DeadLetter(
     payload_base64="e30=",
 )
 
-SAMPLES = (SNAPSHOT, ANSWER, ATTRIBUTION, DEAD_LETTER)
+REPORT = AnswerReport(
+    reporter="ada@example.org",
+    reported_at=OBSERVED_AT,
+    query_id="cup",
+    question="Who won the cup?",
+    answer="Basel",
+    step=4,
+    comment="Basel lost.",
+)
+ORIGIN = OriginEvent(
+    query_id="cup",
+    question="Who won the cup?",
+    step=4,
+    snapshot_id=SNAPSHOT.id,
+    observed_at=OBSERVED_AT,
+    misgeneration=misgeneration_id("cup", 4, "Basel"),
+    revision=1,
+    answer="Basel",
+    defended_answer="Basel",
+    undefended_answer="Basel",
+    reporters=2,
+    self_detected=True,
+    decision=Decision.QUARANTINED,
+    attributor="rag_origin",
+    reproduced=True,
+    finding=Finding.TEXTS_FLAGGED,
+    texts=(
+        OriginText(
+            "d-1",
+            1,
+            True,
+            "https://example.org/3",
+            "Fan page",
+            "Basel won.",
+            search_rank=3,
+            score=1.25,
+            similarity=0.9,
+            semantic=-1.1,
+            generation=-0.2,
+        ),
+        OriginText("d-2", 2, False, "https://example.org/1", "Final", "Zürich won."),
+    ),
+    gap=2.0,
+    generation_gap=2.5,
+    answer_without="Zürich",
+    persists=False,
+    detail="two reporters",
+    tags=("sport",),
+)
+
+SAMPLES = (SNAPSHOT, ANSWER, ATTRIBUTION, DEAD_LETTER, REPORT, ORIGIN)
 DECODERS = {
     SearchSnapshot: lambda data: decode_snapshot(data, limits=Limits(), now=None),
     AnswerEvent: decode_answer,
     AttributionEvent: decode_attribution,
     DeadLetter: decode_dead_letter,
+    AnswerReport: lambda data: decode_report(data, now=None),
+    OriginEvent: decode_origin,
 }

@@ -95,6 +95,159 @@ SOURCE_LEDGER = Table(
     Column("updated_ms", BigInteger, nullable=False),
     Column("verdict", Text),
     Column("note", Text),
+    Column("revision", BigInteger, nullable=False, server_default="0"),  # grows with every write
+)
+
+# What a domain is held to have done: a row per event, and one per day for all agreement of that
+# day. `event` is a digest or a day, `weight` what was counted after all caps, before fading.
+SOURCE_EVENTS = Table(
+    "source_events",
+    METADATA,
+    Column("domain", Text, primary_key=True),
+    Column("event", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("weight", Double, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("query_id", Text),
+    Column("step", BigInteger),
+    Column("text_id", Text),
+    Column("claim", Text),
+    Index("source_events_day", "domain", "at_ms"),
+    Index("source_events_query", "query_id"),
+)
+
+# Documents that questions can be answered from. `id` is the document's `content_id`, so a row's
+# content never changes; `name` is a user's own id for it. `own` texts were added by a user, the
+# others were found by a query, and go with it or with time. Bytes are UTF-8 with surrogates: a page
+# may hold what no text column takes.
+CORPUS_TEXTS = Table(
+    "corpus_texts",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, unique=True),
+    Column("own", Boolean, nullable=False),
+    Column("first_seen_ms", BigInteger, nullable=False),
+    Column("last_seen_ms", BigInteger, nullable=False),
+    Column("published_ms", BigInteger),
+    Column("url", LargeBinary, nullable=False),
+    Column("title", LargeBinary, nullable=False),
+    Column("text", LargeBinary, nullable=False),
+    Index("corpus_texts_seen", "own", "last_seen_ms", "id"),
+)
+
+# The queries that a text was found for last.
+CORPUS_QUERIES = Table(
+    "corpus_queries",
+    METADATA,
+    Column("text_id", Text, primary_key=True),
+    Column("query_id", Text, primary_key=True),
+    Column("last_seen_ms", BigInteger, nullable=False),
+    Index("corpus_queries_query", "query_id"),
+)
+
+# Little-endian float32 of unit length; empty: the model cannot embed the text. `seq` grows in the
+# order of commits, so that a reader finds what is new; see `corpus_vectors`.
+CORPUS_VECTORS = Table(
+    "corpus_vectors",
+    METADATA,
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("text_id", Text, nullable=False, unique=True),
+    Column("vector", LargeBinary, nullable=False),
+)
+
+# One row: the counters by which a reader sees that something changed, and whose vectors they are.
+CORPUS_STATE = Table(
+    "corpus_state",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("deletions", BigInteger, nullable=False),
+    Column("model", Text),
+)
+
+# What an answer was made of, while it may be reported: `snapshot` is the JSON of a search snapshot
+# without the documents that were withheld. Only the last few steps of a query are kept.
+CASES = Table(
+    "cases",
+    METADATA,
+    Column("query_id", Text, primary_key=True),
+    Column("step", BigInteger, primary_key=True),
+    Column("subject", LargeBinary, nullable=False),  # of the question, see `subject.py`
+    Column("observed_ms", BigInteger, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("undefended", Text),
+    Column("snapshot", LargeBinary, nullable=False),
+    Index("cases_subject", "subject"),
+)
+
+# Reports of wrong answers. `misgeneration` names query, step and answer: what is attributed once.
+REPORTS = Table(
+    "reports",
+    METADATA,
+    Column("report_id", Text, primary_key=True),
+    Column("misgeneration", Text, nullable=False),
+    Column("query_id", Text, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("reporter", Text, nullable=False),
+    Column("reported_ms", BigInteger, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("detail", Text, nullable=False),
+    Index("reports_state", "state", "reported_ms"),
+    Index("reports_misgeneration", "misgeneration"),
+    Index("reports_query", "query_id"),
+    Index("reports_reporter", "reporter", "reported_ms"),
+)
+
+# What was found out about a wrong answer. `event` is the event as it was published last, `revision`
+# its number; `word` is a person's: approved, dismissed or none.
+ORIGINS = Table(
+    "origins",
+    METADATA,
+    Column("misgeneration", Text, primary_key=True),
+    Column("query_id", Text, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("decision", Text),  # null: not attributed yet
+    Column("finding", Text),
+    Column("word", Text),
+    Column("attributed_ms", BigInteger),
+    Column("model_calls", BigInteger, nullable=False),
+    Column("event", LargeBinary),
+    Index("origins_query", "query_id"),
+    Index("origins_time", "attributed_ms"),
+)
+
+# Texts that a misgeneration is blamed on. `active`: they are left out of snapshots of their query,
+# or, when `everywhere`, of all queries. `text_key` names the words, wherever they are published.
+QUARANTINE = Table(
+    "quarantine",
+    METADATA,
+    Column("misgeneration", Text, primary_key=True),
+    Column("text_key", Text, primary_key=True),
+    Column("query_id", Text, nullable=False),
+    Column("content_id", Text, nullable=False),
+    Column("active", Boolean, nullable=False),
+    Column("everywhere", Boolean, nullable=False),
+    Column("released", Boolean, nullable=False),  # by a person, for good
+    Column("url", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("excerpt", Text, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Index("quarantine_query", "query_id", "active"),
+    Index("quarantine_everywhere", "everywhere", "active"),
+)
+
+# How often people said that a reporter was right or wrong.
+REPORTERS = Table(
+    "reporters",
+    METADATA,
+    Column("reporter", Text, primary_key=True),
+    Column("confirmed", BigInteger, nullable=False),
+    Column("dismissed", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
 )
 
 

@@ -13,7 +13,9 @@ from schemas.codec.decoding import (
     decode_answer,
     decode_attribution,
     decode_dead_letter,
+    decode_origin,
     decode_record,
+    decode_report,
     decode_snapshot,
 )
 from schemas.codec.state import decode_state, encode_state
@@ -29,7 +31,9 @@ __all__ = [
     "decode_attribution",
     "decode_dead_letter",
     "decode_envelope",
+    "decode_origin",
     "decode_record",
+    "decode_report",
     "decode_snapshot",
     "decode_state",
     "encode",

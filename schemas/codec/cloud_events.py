@@ -14,6 +14,7 @@ from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json, encode, wire
 from schemas.errors import InputError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent
 from schemas.records import Envelope, OutboxRecord
+from schemas.reports import AnswerReport, OriginEvent
 from schemas.snapshot import SearchSnapshot
 
 SPEC_VERSION = "1.0"
@@ -24,8 +25,9 @@ def envelope(value: Payload, *, source: str = EVENT_SOURCE) -> Envelope:
     """Context attributes of a payload. A dead letter has no event time: its record may hold none.
 
     Ids: snapshot `query_id@milliseconds`, answer `query_id/step`, attribution
-    `query_id/step/rank`, dead letter 32 hexadecimal digits of the hash of all but its bytes: a
-    record that is tried again after a crash may fail in another way, which is another letter.
+    `query_id/step/rank`, origin `query_id/step/origin/misgeneration/revision`, report its own, dead
+    letter 32 hexadecimal digits of the hash of all but its bytes: a record that is tried again
+    after a crash may fail in another way, which is another letter.
     """
     schema = WIRE_SCHEMAS[type(value)]
     identity, key, time = _identity(value)
@@ -94,6 +96,11 @@ def _identity(value: Payload) -> tuple[str, str, datetime | None]:
         return f"{value.query_id}/{value.step}", value.query_id, value.observed_at
     if isinstance(value, AttributionEvent):
         identity = f"{value.query_id}/{value.step}/{value.rank}"
+        return identity, value.query_id, value.observed_at
+    if isinstance(value, AnswerReport):
+        return value.id, value.query, value.reported_at
+    if isinstance(value, OriginEvent):
+        identity = f"{value.query_id}/{value.step}/origin/{value.misgeneration}/{value.revision}"
         return identity, value.query_id, value.observed_at
     told = (value.source, value.position, value.reason.value, value.detail, value.attempts)
     digest = sha256(repr(told).encode("utf-8", "surrogatepass"))

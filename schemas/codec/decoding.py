@@ -13,14 +13,24 @@ from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
 from schemas.errors import InputError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from schemas.records import Limits, RawRecord
+from schemas.reports import AnswerReport, OriginEvent
 from schemas.snapshot import Document, SearchSnapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FUTURE_TOLERANCE = timedelta(minutes=5)  # clocks of collectors and workers may differ this much
 OWN_EVENT_BYTES = 64 * 2**20  # a dead letter carries a whole record, base64 adds a third
+REPORT_BYTES = 64 * 2**10
 DETAIL_CHARACTERS = 300
 
-PayloadT = TypeVar("PayloadT", SearchSnapshot, AnswerEvent, AttributionEvent, DeadLetter)
+PayloadT = TypeVar(
+    "PayloadT",
+    SearchSnapshot,
+    AnswerEvent,
+    AttributionEvent,
+    DeadLetter,
+    AnswerReport,
+    OriginEvent,
+)
 ADAPTERS: dict[type[Payload], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
 _REASONS = {
     "missing": ReasonClass.MISSING_FIELD,
@@ -78,6 +88,23 @@ def decode_attribution(data: bytes) -> AttributionEvent:
     return replace(event, observed_at=_event_time(event.observed_at, None))
 
 
+def decode_report(data: bytes, *, now: datetime | None) -> AnswerReport:
+    """Decode one report of a wrong answer, bare or inside a structured CloudEvent.
+
+    `now` (aware) turns on the check for times in the future.
+    """
+    report = _validate(AnswerReport, _payload(AnswerReport, data, REPORT_BYTES))
+    if report.query_id is None and report.question is None:
+        raise InputError(ReasonClass.MISSING_FIELD, "neither query_id nor question")
+    return replace(report, reported_at=_event_time(report.reported_at, now, "reported_at"))
+
+
+def decode_origin(data: bytes) -> OriginEvent:
+    """Decode the origin of one wrong answer, bare or inside a structured CloudEvent."""
+    event = _validate(OriginEvent, _payload(OriginEvent, data, OWN_EVENT_BYTES))
+    return replace(event, observed_at=_event_time(event.observed_at, None))
+
+
 def decode_dead_letter(data: bytes) -> DeadLetter:
     """Decode one dead letter, bare or inside a structured CloudEvent."""
     return _validate(DeadLetter, _payload(DeadLetter, data, OWN_EVENT_BYTES))
@@ -110,7 +137,8 @@ def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     if tag != schema.tag:
         found = repr(tag) if _TAG_SHAPE.fullmatch(tag) else "something else"
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"{found} where {schema.tag!r} is read")
-    _check_time("observed_at", payload)
+    for name in ("observed_at", "reported_at"):
+        _check_time(name, payload)
     return payload
 
 
@@ -174,7 +202,7 @@ def input_error(error: ValidationError) -> InputError:
     # The name of an unknown field is the input's own word: tell only where it stands.
     named = first["loc"][:-1] if reason is ReasonClass.UNKNOWN_FIELD else first["loc"]
     place = ".".join(str(part) for part in named) or "the object"
-    if place == "observed_at" and reason is ReasonClass.MISSING_FIELD:
+    if place in ("observed_at", "reported_at") and reason is ReasonClass.MISSING_FIELD:
         reason = ReasonClass.MISSING_TIME
     return InputError(reason, _brief(f"{place}: {first['msg']}"))
 
@@ -183,11 +211,11 @@ def _brief(detail: str) -> str:
     return detail if len(detail) <= DETAIL_CHARACTERS else detail[: DETAIL_CHARACTERS - 1] + "…"
 
 
-def _event_time(time: datetime, now: datetime | None) -> datetime:
+def _event_time(time: datetime, now: datetime | None, name: str = "observed_at") -> datetime:
     if time < EPOCH:
-        raise InputError(ReasonClass.NEGATIVE_TIME, "observed_at lies before 1970")
+        raise InputError(ReasonClass.NEGATIVE_TIME, f"{name} lies before 1970")
     if now is not None and time > now + FUTURE_TOLERANCE:
-        raise InputError(ReasonClass.FUTURE_TIME, "observed_at lies in the future")
+        raise InputError(ReasonClass.FUTURE_TIME, f"{name} lies in the future")
     time = _utc(time)
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from schemas.codec.text import clean
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from schemas.reports import AnswerReport, OriginEvent
 from schemas.snapshot import SearchSnapshot
 
 _FIELDS: dict[type[Any], tuple[str, ...]] = {}
 _AS_IS = frozenset({float, int, bool, type(None)})
-Payload = SearchSnapshot | AnswerEvent | AttributionEvent | DeadLetter
+Payload = SearchSnapshot | AnswerEvent | AttributionEvent | DeadLetter | AnswerReport | OriginEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
     AnswerEvent: WireSchema("answer.defended", 1, "answers.defended"),
     AttributionEvent: WireSchema("event.attribution", 1, "events.attribution"),
     DeadLetter: WireSchema("dead.letter", 1, "snapshots.deadletter"),
+    AnswerReport: WireSchema("answer.reported", 1, "answers.reported"),
+    OriginEvent: WireSchema("event.origin", 1, "events.attribution"),
 }
 
 

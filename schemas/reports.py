@@ -1,0 +1,146 @@
+"""Reports of wrong answers, and what became of them: the answer's origin and a decision."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, ClassVar, Final
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from schemas.attribution import Finding
+from schemas.snapshot import STRICT, Query
+
+PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
+
+
+class Decision(StrEnum):
+    """What was done about a wrong answer's texts.
+
+    Only QUARANTINED and APPROVED remove anything, and both can be taken back.
+    """
+
+    UNVERIFIED = "unverified_report"  # nobody can tell that the answer was ever given
+    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, or none stands out
+    RESTORED = "restored"  # without the flagged texts the answer is the same: they stay
+    HUMAN_REVIEW = "human_review"  # flagged and other texts are not clearly apart
+    PROPOSED = "proposed"  # clear, but too few trusted reporters said so
+    QUARANTINED = "quarantined"  # enough trusted reporters said so
+    APPROVED = "approved"  # a person said so
+    DISMISSED = "dismissed"  # a person said that the answer is not wrong
+
+
+REMOVING: Final = frozenset({Decision.QUARANTINED, Decision.APPROVED})
+
+
+class ReportState(StrEnum):
+    """What became of one report."""
+
+    OPEN = "open"  # waits for the attribution
+    JUDGED = "judged"  # the attribution's decision says the rest
+    UNUSABLE = "unusable"  # the documents are gone, or the models failed again and again
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReport:
+    """Somebody says that an answer is wrong.
+
+    Names its query by `query_id` or, where that is not known, by `question`. `answer` is the wrong
+    answer as it was seen, None for the latest one that is stored; `step` says which snapshot it
+    was given on, None for the latest.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    reporter: Annotated[str, Field(min_length=1, max_length=200)]
+    reported_at: AwareDatetime
+    query_id: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    question: Annotated[str | None, Field(min_length=1, max_length=2_000)] = None
+    answer: Annotated[str | None, Field(min_length=1, max_length=4_000)] = None
+    step: Annotated[int | None, Field(ge=0)] = None
+    comment: Annotated[str, Field(max_length=2_000)] = ""
+
+    @property
+    def query(self) -> str:
+        """Id of the query, derived from the question where no id is given."""
+        return self.query_id or Query.from_text(self.question or "").id
+
+    @property
+    def id(self) -> str:
+        """Deterministic identity: 32 hexadecimal digits over query, step, answer and reporter.
+
+        A report that leaves the answer open is told from a later one by its time.
+        """
+        told: tuple[object, ...] = (self.query, self.step, self.answer, self.reporter)
+        if self.answer is None:
+            told = (*told, int(self.reported_at.timestamp() * 1_000))
+        return sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class OriginText:
+    """One text that may have taught a wrong answer, as the attributor saw it.
+
+    `rank` is its place by similarity, `search_rank` its place in the search results; None for a
+    text of the corpus that the search did not return. Scores as in `TextScore`.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    id: str
+    rank: Annotated[int, Field(ge=1)]
+    flagged: bool
+    url: str
+    title: str
+    excerpt: str
+    search_rank: Annotated[int | None, Field(ge=1)] = None
+    score: float | None = None
+    similarity: float | None = None
+    semantic: float | None = None
+    generation: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OriginEvent:
+    """Who taught a wrong answer, and what was done about it.
+
+    Identity: `query_id/step/origin/misgeneration/revision`. A decision that changes (a second
+    report, an approval) is a new event with the next `revision`. `reporters` counts the people
+    whose reports led here, `self_detected` says that the pipeline noticed by itself.
+    `answer_without` is what is answered without the flagged texts, `persists` whether that means
+    the same as the wrong answer; None where nothing was flagged. `reproduced` tells whether the
+    answer was given again or is the one on record; None where that was not asked.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    query_id: str
+    question: str
+    step: Annotated[int, Field(ge=0)]
+    snapshot_id: str
+    observed_at: AwareDatetime
+    misgeneration: str
+    revision: Annotated[int, Field(ge=0)]
+    answer: str
+    defended_answer: str
+    undefended_answer: str | None
+    reporters: Annotated[int, Field(ge=0)]
+    self_detected: bool
+    decision: Decision
+    attributor: str
+    reproduced: bool | None
+    finding: Finding | None = None
+    texts: tuple[OriginText, ...] = ()
+    gap: float | None = None
+    generation_gap: float | None = None
+    answer_without: str | None = None
+    persists: bool | None = None
+    detail: str = ""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def flagged(self) -> tuple[OriginText, ...]:
+        """The texts that taught the answer, in rank order."""
+        return tuple(text for text in self.texts if text.flagged)
+
+
+def misgeneration_id(query_id: str, step: int, answer: str) -> str:
+    """16 hexadecimal digits that name one wrong answer of one query at one step."""
+    told = repr((query_id, step, answer))
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
