@@ -26,6 +26,7 @@ class Signal(StrEnum):
     ATOMIC_ANSWERS = "atomic_answers"  # Evidence.answers
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
     TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers NextTokens and LogProbs
+    EMBEDDING_NORMS = "embedding_norms"  # an embedder that answers Norms
 
 
 EVIDENCE: Final = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
@@ -86,6 +87,16 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True)
+class Norms:
+    """Ask how long the embeddings of texts are before they are brought to unit length.
+
+    Response: (m,) Euclidean lengths.
+    """
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NextTokens:
     """Ask which token follows `prefix` in the reply to each of `rows`. Response: NextTokenStep."""
 
@@ -119,7 +130,7 @@ class LogProbs:
     continuation: str
 
 
-Request = Complete | CompleteAll | Relate | AttemptAll | Embed | NextTokens | LogProbs
+Request = Complete | CompleteAll | Relate | AttemptAll | Embed | Norms | NextTokens | LogProbs
 Response = (
     AtomicAnswer
     | tuple[AtomicAnswer, ...]

@@ -27,7 +27,14 @@ from connectors.state_table.engine import open_engine
 from defenses.registry import build_defense
 from pipelines import settings as s
 from pipelines.guard import Guard
-from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer, TokenScorer
+from pipelines.signals.ports import (
+    Embedder,
+    Generator,
+    MeasuringEmbedder,
+    Models,
+    RelationScorer,
+    TokenScorer,
+)
 from schemas.errors import ConfigurationError
 
 SQLITE = "sqlite:///"
@@ -47,12 +54,13 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
 def build_models(settings: s.Settings, engine: Engine) -> Models:
     """Create the three models behind one response cache; weights load on first use."""
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    embedder = CachedEmbedder(build_embedder(settings.embedder), cached)
+    norms = build_embedder(settings.embedder)
+    embedder = CachedEmbedder(norms, cached)
     relations = CachedRelations(build_relations(settings.relations, embedder), cached)
     generator = CachedGenerator(
         build_generator(settings.generator), cached, chunk=settings.cache.chunk
     )
-    return Models(generator, relations, embedder, build_tokens(settings.generator))
+    return Models(generator, relations, embedder, build_tokens(settings.generator), norms)
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
@@ -127,7 +135,7 @@ def build_relations(settings: s.RelationSettings, embedder: Embedder) -> Relatio
     assert_never(settings)
 
 
-def build_embedder(settings: s.EmbedderSettings) -> Embedder:
+def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:
     """Create the sentence embedder."""
     match settings:
         case s.SentenceEmbedder():

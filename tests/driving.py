@@ -14,6 +14,7 @@ from defenses.protocol import (
     Embed,
     LogProbs,
     NextTokens,
+    Norms,
     Relate,
     Request,
 )
@@ -65,6 +66,7 @@ class Script:
     answer: Callable[[Complete], AtomicAnswer] = field(default_factory=lambda: saying("final"))
     relation: Relation = by_equality
     embedding: Callable[[str], Sequence[float]] = lambda text: (1.0, 0.0)
+    norm: Callable[[str], float] = lambda text: 1.0 + len(text)
     requests: list[Request] = field(default_factory=list)
 
     def respond(self, request: Request) -> Any:
@@ -86,6 +88,8 @@ class Script:
                 return continuation_rows(self.replies(rows), continuation)
             case Embed(texts=texts):
                 return np.array([self.embedding(text) for text in texts], dtype=np.float64)
+            case Norms(texts=texts):
+                return np.array([self.norm(text) for text in texts], dtype=np.float64)
 
     def attempt(self, request: Request) -> Any:
         """Scripted answers and relations may raise ModelError."""

@@ -90,7 +90,10 @@ class ScriptedRelations:
 
 @dataclass
 class ScriptedEmbedder:
-    """Unit vectors drawn from a seed that is the text's hash: equal texts, equal vectors."""
+    """Unit vectors drawn from a seed that is the text's hash: equal texts, equal vectors.
+
+    Before that, a row is as long as its text has words, and one more.
+    """
 
     dimensions: int = 32
     fail_on_calls: frozenset[int] = frozenset()
@@ -108,3 +111,7 @@ class ScriptedEmbedder:
             row[:] = np.random.default_rng(int.from_bytes(seed)).standard_normal(self.dimensions)
             row /= np.linalg.norm(row)
         return rows
+
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        """(m,) lengths of the rows before they are brought to unit length."""
+        return np.array([1.0 + len(text.split()) for text in texts], dtype=np.float64)

@@ -75,10 +75,26 @@ class SentenceEmbedder:
         Raises ModelError when the model fails or returns something that is not finite.
         """
         self.load()
+        return self._encode(self._model, texts)[0]
+
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        """(m,) Euclidean lengths of the rows as the network gives them, before any normalisation.
+
+        Raises ModelError like `embed`.
+        """
+        self.load()
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.models import Normalize
+
+        layers = [layer for layer in self._model if not isinstance(layer, Normalize)]
+        return self._encode(SentenceTransformer(modules=layers, device=self._device), texts)[1]
+
+    def _encode(self, model: Any, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+        """Unit rows and the lengths they had."""
         unique = list(dict.fromkeys(texts)) or [""]
         with self._lock:
             try:
-                rows = self._model.encode(
+                rows = model.encode(
                     unique,
                     batch_size=self._batch_size,
                     convert_to_numpy=True,
@@ -86,9 +102,10 @@ class SentenceEmbedder:
                 )
             except (RuntimeError, ValueError, IndexError) as error:
                 raise ModelError(f"embedding {len(unique)} texts failed: {error}") from error
-        vectors = _unit_rows(np.asarray(rows, dtype=np.float64))
+        vectors, lengths = _unit_rows(np.asarray(rows, dtype=np.float64))
         position = {text: row for row, text in enumerate(unique)}
-        return np.asarray(vectors[np.array([position[text] for text in texts], dtype=np.intp)])
+        places = np.array([position[text] for text in texts], dtype=np.intp)
+        return np.asarray(vectors[places]), np.asarray(lengths[places])
 
     def _read(self) -> Any:
         directory = self.directory
@@ -105,8 +122,9 @@ class SentenceEmbedder:
             raise ConfigurationError(f"cannot load the embedder at {directory}: {error}") from error
 
 
-def _unit_rows(rows: FloatArray) -> FloatArray:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+def _unit_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows of unit length, and the lengths they had."""
+    lengths = np.linalg.norm(rows, axis=1)
     if not (np.isfinite(lengths).all() and (lengths > 0.0).all()):
         raise ModelError("the embedder returned a row without a direction")
-    return np.asarray(rows / lengths)
+    return np.asarray(rows / lengths[:, None]), np.asarray(lengths)

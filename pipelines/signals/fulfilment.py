@@ -10,6 +10,7 @@ from defenses.protocol import (
     Embed,
     LogProbs,
     NextTokens,
+    Norms,
     Relate,
     Request,
 )
@@ -17,7 +18,12 @@ from pipelines.signals.isolation import isolating
 from pipelines.signals.parsing import parse_reply
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
-from pipelines.signals.responses import completion_texts, embedding_rows, relation_rows
+from pipelines.signals.responses import (
+    completion_texts,
+    embedding_rows,
+    norm_values,
+    relation_rows,
+)
 from pipelines.signals.token_probabilities import log_probs_all, next_tokens_all
 from schemas.errors import ModelError, ModelOutageError
 from schemas.prompt import AnswerPair
@@ -90,6 +96,7 @@ def fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
         (Complete, complete_all),
         (Relate, relate_all),
         (Embed, embed_all),
+        (Norms, norms_all),
         (NextTokens, next_tokens_all),
         (LogProbs, log_probs_all),
     )
@@ -135,6 +142,15 @@ def embed_all(requests: Sequence[Embed], models: Models) -> list[Any]:
     texts = [text for request in requests for text in request.texts]
     rows = embedding_rows(models.embedder.embed(texts), len(texts))
     return split(rows, [len(r.texts) for r in requests])
+
+
+def norms_all(requests: Sequence[Norms], models: Models) -> list[Any]:
+    """Measure every text of every request in one call."""
+    if models.norms is None:
+        raise ModelError("no embedder tells the lengths of its rows")
+    texts = [text for request in requests for text in request.texts]
+    lengths = norm_values(models.norms.norms(texts), len(texts))
+    return split(lengths, [len(r.texts) for r in requests])
 
 
 def split(rows: Any, sizes: Sequence[int]) -> list[Any]:

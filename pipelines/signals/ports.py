@@ -56,6 +56,14 @@ class Embedder(Protocol):
         ...
 
 
+class MeasuringEmbedder(Embedder, Protocol):
+    """An embedder that tells how long its rows are before it brings them to unit length."""
+
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        """(m,) Euclidean lengths, positive."""
+        ...
+
+
 class TokenScorer(Protocol):
     """A language model that tells the probabilities of tokens: the same one as the generator."""
 
@@ -77,9 +85,13 @@ class TokenScorer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models a pipeline runs on; `tokens` where there is one that tells probabilities."""
+    """The models a pipeline runs on.
+
+    `tokens` where there is one that tells probabilities, `norms` where an embedder tells lengths.
+    """
 
     generator: Generator
     relations: RelationScorer
     embedder: Embedder
     tokens: TokenScorer | None = None
+    norms: MeasuringEmbedder | None = None

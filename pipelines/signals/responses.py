@@ -52,6 +52,13 @@ def embedding_rows(rows: FloatArray, count: int) -> FloatArray:
     return checked
 
 
+def norm_values(lengths: FloatArray, count: int) -> FloatArray:
+    """Return `lengths` if they are count positive finite numbers; ModelError otherwise."""
+    if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
+        raise ModelError(f"norms are not {count} positive lengths")
+    return lengths
+
+
 def finite_rows(name: str, rows: FloatArray, count: int) -> FloatArray:
     """Return `rows` if they are a finite matrix of `count` rows; ModelError otherwise."""
     if rows.ndim != 2 or rows.shape[0] != count:

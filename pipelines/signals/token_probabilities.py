@@ -25,6 +25,10 @@ def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
             f"{type(method).__name__} needs token probabilities, which this generator does not "
             f"tell: use a generator of kind `transformers`"
         )
+    if Signal.EMBEDDING_NORMS in method.needs and models.norms is None:
+        raise ConfigurationError(
+            f"{type(method).__name__} needs the lengths of embeddings, which no embedder here tells"
+        )
 
 
 def next_tokens_all(requests: Sequence[NextTokens], models: Models) -> list[NextTokenStep]:

@@ -33,6 +33,23 @@ def test_rows_are_unit_float64_in_order(embedder):
     assert np.array_equal(rows[0], rows[4])
 
 
+def test_norms_are_those_before_normalisation(embedder):
+    """Pinned by an independent forward pass: mean of the token states over the mask."""
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(embedder.directory)
+    network = AutoModel.from_pretrained(embedder.directory)
+    expected = []
+    for text in TEXTS:
+        states = network(**tokenizer(text, return_tensors="pt")).last_hidden_state
+        expected.append(states.mean(dim=1).norm().item())
+    lengths = embedder.norms(TEXTS)
+    assert lengths.shape == (5,)
+    assert lengths == pytest.approx(expected, rel=1e-4)
+    assert np.ptp(lengths) > 1.0
+    assert embedder.norms([]).shape == (0,)
+
+
 def test_meaning_orders_the_cosines(embedder):
     car, automobile, banana = embedder.embed(["car", "automobile", "banana"])
     assert car @ automobile > 0.8 > 0.5 > car @ banana
