@@ -27,6 +27,28 @@ def embedding_rows(response: Any, count: int) -> FloatArray:
     return finite_rows("embeddings", response, count)
 
 
+def log_prob_rows(response: Any, count: int) -> FloatArray:
+    """The response to `LogProbs` of `count` rows as a (count, t) matrix, t > 0.
+
+    A probability may be 0, its logarithm minus infinity. Raises EvidenceError on another shape or a
+    value that is no logarithm.
+    """
+    rows = np.asarray(response, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
+        raise EvidenceError(f"token probabilities must have {count} rows, got shape {rows.shape}")
+    if np.isnan(rows).any() or (rows == np.inf).any():
+        raise EvidenceError("token probabilities hold a value that is no logarithm")
+    return rows
+
+
+def norm_values(response: Any, count: int) -> FloatArray:
+    """The response to `Norms` of `count` texts as (count,) lengths. Raises EvidenceError."""
+    lengths = np.asarray(response, dtype=np.float64)
+    if lengths.shape != (count,) or not np.isfinite(lengths).all():
+        raise EvidenceError(f"norms must be {count} finite lengths, got shape {lengths.shape}")
+    return lengths
+
+
 def finite_rows(name: str, response: Any, count: int) -> FloatArray:
     """A response as a finite (count, d) float64 matrix, d > 0. Raises EvidenceError otherwise."""
     rows = np.asarray(response, dtype=np.float64)

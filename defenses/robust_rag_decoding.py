@@ -4,7 +4,6 @@ from collections.abc import Generator
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -17,7 +16,7 @@ from defenses.protocol import (
     Request,
     Signal,
 )
-from schemas.errors import EvidenceError
+from defenses.responses import log_prob_rows
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -94,8 +93,7 @@ class RobustRagDecoding:
 
     def informative(self, rows: Rows) -> Generator[Request, Any, list[bool]]:
         """Which rows leave the model room for another answer than a refusal."""
-        response = np.asarray((yield LogProbs(rows, REFUSAL)), dtype=np.float64)
-        logs = checked_logs(response, len(rows)).sum(axis=1)
+        logs = log_prob_rows((yield LogProbs(rows, REFUSAL)), len(rows)).sum(axis=1)
         return [bool(kept) for kept in np.exp(logs) < self.refusal_probability]
 
     def decode(self, rows: Rows, alone: Complete) -> Generator[Request, Any, AtomicAnswer]:
@@ -103,7 +101,7 @@ class RobustRagDecoding:
         prefix: tuple[int, ...] = ()
         while True:
             step: NextTokenStep = yield NextTokens((*rows, alone), prefix)
-            logs = checked_logs(np.asarray(step.log_probs, dtype=np.float64), len(rows) + 1)
+            logs = log_prob_rows(step.log_probs, len(rows) + 1)
             if step.ended or len(prefix) == self.max_tokens:
                 return step.reply
             barred = frozenset() if prefix else step.refusals
@@ -133,12 +131,3 @@ def aggregate(
     probabilities = scaled / scaled.sum(axis=1, keepdims=True)
     weights = np.ones(len(log_probs)) if gamma is None else gamma ** np.arange(len(log_probs))
     return np.asarray(weights @ probabilities)
-
-
-def checked_logs(rows: NDArray[np.float64], count: int) -> FloatArray:
-    """Return `rows` if they are (count, n) logarithms. Raises EvidenceError otherwise."""
-    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
-        raise EvidenceError(f"token probabilities must have {count} rows, got shape {rows.shape}")
-    if np.isnan(rows).any() or (rows == np.inf).any():
-        raise EvidenceError("token probabilities hold a value that is no logarithm")
-    return rows
