@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from defenses.protocol import Complete, CompleteAll, Embed, Relate
+from defenses.protocol import Complete, CompleteAll, Embed, NextTokens, Relate
 from defenses.registry import DEFENSES
 from defenses.vanilla import Vanilla
 from pipelines.evaluation.experiment.counting import Ledger, Tally
@@ -122,6 +122,8 @@ def test_what_is_asked_twice_counts_once() -> None:
     request = Complete(Task.ATOMIC_ANSWER, "Who?", ("Page: Rome.",), final=False)
     (prompt,) = prompts_of([request])
     ledger.completions[prompt.digest()] = Completion("Rome", 7, 2, 0.5)
+    (uncounted,) = prompts_of([replace(request, passages=("Page: Bern.",))])
+    ledger.completions[uncounted.digest()] = Completion("Bern")
     pair = AnswerPair("Who?", "Rome", "Bern")
     ledger.pair_seconds[pair] = 0.25
     ledger.text_seconds["Rome"] = 0.125
@@ -139,6 +141,12 @@ def test_what_is_asked_twice_counts_once() -> None:
         relation_seconds=0.25,
         selection_seconds=0.125,
     )
+    tally.charge_prompt(uncounted, ledger, final=True)
+    tally.charge(NextTokens((request,)), ledger)
+    assert (tally.cost().calls, *tally.cost().tokens) == (2, None, None)
+    asking = Tally()
+    asking.charge(NextTokens((request,)), ledger)
+    assert asking.cost().tokens == (None, 1)
 
 
 def test_only_signals_that_are_read_are_gathered_and_charged(bench: Bench) -> None:

@@ -82,6 +82,15 @@ def test_costs_are_means_over_conditions():
     ]
 
 
+def test_tokens_that_were_not_counted_are_told_apart_from_none():
+    costs = {"radar": Cost(calls=2, prompt_tokens=9, completion_tokens=4), "vanilla": Cost(calls=1)}
+    rows = [row("Paris", contender=name, cost=cost) for name, cost in costs.items()]
+    table = cost_table(score_cells(rows, record(), resamples=50))
+    assert table.columns[3:5] == ("tokens in", "tokens out")
+    assert [line[3:5] for line in texts(table)] == [["9", "4"], ["not counted", "not counted"]]
+    assert "Tokens are not counted where" in " ".join(table.notes)
+
+
 def test_empty_cells_are_dashes():
     board = score_cells([], record())
     for table in tables_of(board):

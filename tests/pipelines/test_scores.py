@@ -15,6 +15,7 @@ from pipelines.evaluation.experiment.scoreboard import (
     MeanCost,
     Scoreboard,
     Storage,
+    mean_cost,
 )
 from pipelines.evaluation.experiment.scores import score_cells
 from pipelines.evaluation.experiment.tables import tables_of
@@ -227,12 +228,35 @@ def test_cost_is_the_mean_over_answers():
     dear = Cost(calls=10, prompt_tokens=100, pairs=90, atomic_seconds=2.0, generation_seconds=1.0)
     rows = [
         row("Paris", question="a", cost=dear),
-        row("Paris", question="b", cost=Cost(calls=1)),
+        row("Paris", question="b", cost=Cost(calls=1, prompt_tokens=20, completion_tokens=3)),
         row(None, question="c", error="down", cost=Cost(calls=99)),
     ]
     cost = board(rows).cell("radar", "benign").cost
-    assert (cost.answers, cost.calls, cost.prompt_tokens, cost.pairs) == (2, 5.5, 50.0, 45.0)
-    assert cost.seconds == 1.5
+    assert (cost.answers, cost.calls, cost.prompt_tokens, cost.pairs) == (2, 5.5, 60.0, 45.0)
+    assert (cost.completion_tokens, cost.seconds) == (1.5, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("cost", "tokens"),
+    [
+        (Cost(calls=1), (None, None)),  # older rows: nobody counted
+        (Cost(calls=2, prompt_tokens=None, completion_tokens=None), (None, None)),
+        (Cost(calls=2, prompt_tokens=None, completion_tokens=30), (None, 15.0)),
+        (Cost(calls=2, prompt_tokens=0, completion_tokens=30), (None, 15.0)),
+        (Cost(), (50.0, 0.0)),
+    ],
+)
+def test_tokens_that_nobody_counted_are_no_zeros(cost: Cost, tokens: tuple[object, object]):
+    rows = [
+        row("Paris", question="a", cost=Cost(calls=1, prompt_tokens=100)),
+        row("Paris", question="b", cost=cost),
+    ]
+    found = board(rows).cell("radar", "benign").cost
+    assert (found.prompt_tokens, found.completion_tokens) == tokens
+    both = mean_cost([found, MeanCost(answers=2, prompt_tokens=70.0, completion_tokens=5.0)])
+    read, written = tokens
+    assert both.prompt_tokens == (None if read is None else 60.0)
+    assert (both.completion_tokens is None) == (written is None)
 
 
 def test_storage_has_mean_most_and_growth_per_step():

@@ -153,8 +153,8 @@ def _test_notes(board: Scoreboard) -> list[str]:
     names = " and ".join(sorted({str(difference.test) for difference in found}))
     return [
         f"{SIGNIFICANT} differs from {board.reference} on the same answers: p < {LEVEL} ({names}), "
-        f"after Holm's correction within accuracy and within attack success, {counted_noun(len(found), 'test')} "
-        "in all."
+        "after Holm's correction within accuracy and within attack success, "
+        f"{counted_noun(len(found), 'test')} in all."
     ]
 
 

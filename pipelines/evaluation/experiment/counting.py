@@ -162,14 +162,15 @@ class Tally:
     Completions that are the answer count as generation, those a defence only reasons with as
     atomic answers, like the rounds of Sampling + MIS in Table 8 of the RADAR paper. A prompt whose
     next token is asked for counts as one call however long the reply gets, a completion token
-    each time. Embeddings and the defence's own computation count as selection.
+    each time; its own tokens are not counted. Tokens are None once a prompt's were not. Embeddings
+    and the defence's own computation count as selection.
     """
 
     prompts: set[bytes] = field(default_factory=set)
     pairs: set[AnswerPair] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
     atomic_seconds: float = 0.0
     relation_seconds: float = 0.0
     selection_seconds: float = 0.0
@@ -201,7 +202,7 @@ class Tally:
     def charge_tokens(self, query: TokenQuery, ledger: Ledger, *, tokens: int) -> None:
         """Count a query of token probabilities, `tokens` for each of its prompts."""
         self.prompts.update(prompt.digest() for prompt in query.prompts)
-        self.completion_tokens += tokens * len(query.prompts)
+        self.count_tokens(None, tokens * len(query.prompts))
         self.generation_seconds += ledger.token_seconds.get(query, 0.0)
 
     def charge_prompt(self, prompt: Prompt, ledger: Ledger, *, final: bool) -> None:
@@ -213,12 +214,20 @@ class Tally:
         completion = ledger.completions.get(digest)
         if completion is None:  # it failed: the call was made, nothing came of it
             return
-        self.prompt_tokens += completion.prompt_tokens
-        self.completion_tokens += completion.completion_tokens
+        known = completion.prompt_tokens > 0  # every prompt has some
+        self.count_tokens(
+            completion.prompt_tokens if known else None,
+            completion.completion_tokens if known else None,
+        )
         if final:
             self.generation_seconds += completion.seconds
         else:
             self.atomic_seconds += completion.seconds
+
+    def count_tokens(self, read: int | None, written: int | None) -> None:
+        """Add tokens; None for those that were not counted."""
+        self.prompt_tokens = sum_known(self.prompt_tokens, read)
+        self.completion_tokens = sum_known(self.completion_tokens, written)
 
     def charge_pair(self, pair: AnswerPair, ledger: Ledger) -> None:
         """Count one pair to be related."""
@@ -239,6 +248,11 @@ class Tally:
             selection_seconds=self.selection_seconds,
             generation_seconds=self.generation_seconds,
         )
+
+
+def sum_known(one: int | None, other: int | None) -> int | None:
+    """The sum; None where one of them is not known."""
+    return None if one is None or other is None else one + other
 
 
 def counted(

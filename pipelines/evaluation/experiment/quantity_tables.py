@@ -17,10 +17,12 @@ from pipelines.evaluation.experiment.table import (
 )
 from pipelines.evaluation.experiment.table_layout import by_condition, cells_of
 
+NOT_COUNTED = "not counted"
+
 
 def cost_table(board: Scoreboard) -> Table:
     """Mean cost of one answer, over all conditions."""
-    columns: tuple[tuple[str, Callable[[MeanCost], float], int], ...] = (
+    columns: tuple[tuple[str, Callable[[MeanCost], float | None], int], ...] = (
         ("model calls", lambda cost: cost.calls, 1),
         ("tokens in", lambda cost: cost.prompt_tokens, 0),
         ("tokens out", lambda cost: cost.completion_tokens, 0),
@@ -40,12 +42,16 @@ def cost_table(board: Scoreboard) -> Table:
         shown += [TableCell(str(sum(cell.errors for cell in cells)))]
         for _, quantity, decimals in columns:
             mean = quantity(cost) if cost.answers else None
-            shown.append(TableCell(number(mean, decimals), value=mean))
+            unknown = NOT_COUNTED if cost.answers else NOTHING
+            text = unknown if mean is None else number(mean, decimals)
+            shown.append(TableCell(text, value=mean))
         rows.append(TableRow(contender, tuple(shown), contender == board.reference))
     notes = (
         "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
         "reply; a cached completion counts with the seconds it took when it was made, relations "
-        "and embeddings with those of looking them up.",
+        "and embeddings with those of looking them up. Tokens are not counted where a model told "
+        "none for some prompt: where its next token alone was asked for, or a cache holds replies "
+        "from before they were counted.",
     )
     heads = ("answers", "errors", *(name for name, _, _ in columns))
     return Table("cost", "Cost of an answer", "defence", heads, tuple(rows), notes)

@@ -76,20 +76,30 @@ class Cost:
     once. Seconds are per stage, as in Table 8 of the RADAR paper; a completion found in the cache
     counts with what it took when it was made. Relations and embeddings are timed as they are looked
     up: with what computing them took where the run was the first to ask, else next to nothing; a
-    batch's time is shared out evenly. Compare their counts rather than their seconds. Prompt tokens
-    of queries of token probabilities are not counted. The signals that contenders share (atomic
-    answers and their relations) are included for every contender that reads them.
+    batch's time is shared out evenly. Compare their counts rather than their seconds. Tokens are
+    None where a model did not count those of some prompt, as nobody counts those of prompts whose
+    next token is asked for. The signals that contenders share (atomic answers and their relations)
+    are included for every contender that reads them.
     """
 
     calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
     pairs: int = 0
     embeddings: int = 0
     atomic_seconds: float = 0.0
     relation_seconds: float = 0.0
     selection_seconds: float = 0.0
     generation_seconds: float = 0.0
+
+    @property
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Tokens read and written. None read for some calls, as older rows have it, is a count that
+        nobody took.
+        """
+        if self.prompt_tokens == 0 and self.calls:
+            return None, self.completion_tokens or None
+        return self.prompt_tokens, self.completion_tokens
 
     @property
     def seconds(self) -> float:

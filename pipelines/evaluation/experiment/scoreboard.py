@@ -4,9 +4,10 @@ Plain frozen values that pydantic writes as JSON; `scores` computes them, `table
 Nothing in them is NaN: what is not known is None.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 from pipelines.evaluation.context_quality import ContextScores
 from pipelines.evaluation.experiment.dynamics import Dynamics
@@ -57,12 +58,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class MeanCost:
-    """Means per answer of `records.Cost`; `answers` are those that were not errors."""
+    """Means per answer of `records.Cost`; `answers` are those that were not errors. Tokens are None
+    where those of some answer were not counted.
+    """
 
     answers: int = 0
     calls: float = 0.0
-    prompt_tokens: float = 0.0
-    completion_tokens: float = 0.0
+    prompt_tokens: float | None = 0.0
+    completion_tokens: float | None = 0.0
     pairs: float = 0.0
     embeddings: float = 0.0
     atomic_seconds: float = 0.0
@@ -78,12 +81,20 @@ def mean_cost(costs: Iterable[MeanCost]) -> MeanCost:
     answers = sum(cost.answers for cost in held)
     if not answers:
         return MeanCost()
-    means = {
-        f.name: sum(getattr(cost, f.name) * cost.answers for cost in held) / answers
+    means: dict[str, Any] = {
+        f.name: _mean([(getattr(cost, f.name), cost.answers) for cost in held])
         for f in fields(MeanCost)
         if f.name != "answers"
     }
     return MeanCost(answers=answers, **means)
+
+
+def _mean(parts: Sequence[tuple[float | None, int]]) -> float | None:
+    """Weighted mean; None where one of the parts is not known."""
+    known = [(value, weight) for value, weight in parts if value is not None]
+    if len(known) < len(parts):
+        return None
+    return sum(value * weight for value, weight in known) / sum(weight for _, weight in known)
 
 
 @dataclass(frozen=True, slots=True)

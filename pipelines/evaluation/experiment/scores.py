@@ -124,8 +124,22 @@ def _wilson(hits: int, trials: int) -> Estimate:
 def _mean_cost(rows: Sequence[Row]) -> MeanCost:
     if not rows:
         return MeanCost()
-    means = {f.name: fmean(getattr(row.cost, f.name) for row in rows) for f in fields(Cost)}
-    return MeanCost(answers=len(rows), seconds=fmean(row.cost.seconds for row in rows), **means)
+    quantities = [f.name for f in fields(Cost) if not f.name.endswith("_tokens")]
+    means = {name: fmean(getattr(row.cost, name) for row in rows) for name in quantities}
+    read, written = zip(*(row.cost.tokens for row in rows), strict=True)
+    return MeanCost(
+        answers=len(rows),
+        seconds=fmean(row.cost.seconds for row in rows),
+        prompt_tokens=_mean_of_all(read),
+        completion_tokens=_mean_of_all(written),
+        **means,
+    )
+
+
+def _mean_of_all(counts: Sequence[int | None]) -> float | None:
+    """The mean; None where one of them is not known."""
+    known = [count for count in counts if count is not None]
+    return fmean(known) if len(known) == len(counts) else None
 
 
 def _storage(rows: Sequence[Row]) -> Storage:

@@ -35,7 +35,9 @@ def compact_verdict(
 ) -> dict[str, Any]:
     """What a row says; `planted` are the ranks to ring in its drawing."""
     cost = row.cost
-    spent = [cost.calls, cost.prompt_tokens + cost.completion_tokens, cost.pairs]
+    read, written = cost.tokens
+    tokens = None if read is None or written is None else read + written
+    spent = [cost.calls, tokens, cost.pairs]
     shown: dict[str, Any] = {"c": [*spent, round(cost.seconds, 2)], "b": row.state_bytes}
     verdict = row.verdict
     if verdict is None:

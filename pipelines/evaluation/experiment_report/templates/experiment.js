@@ -149,7 +149,7 @@
         el("td", { class: "said" }, mark(letter, WORDS[FATES[letter]]), " ", el("bdi", { class: `ink-${FATES[letter]}` }, said)),
         el("td", { class: "muted outcome" }, WORDS[FATES[letter]] || ""),
         remembers ? el("td", { class: "muted memory" }, memory(v)) : "",
-        el("td", { class: "n" }, String(v.c[0])), el("td", { class: "n" }, String(v.c[1])),
+        el("td", { class: "n" }, String(v.c[0])), el("td", { class: "n" }, v.c[1] === null ? "not counted" : String(v.c[1])),
         el("td", { class: "n" }, String(v.c[2])), el("td", { class: "n" }, number(v.c[3])));
     });
     return el("div", { class: "scroll" }, el("table", { class: "plain answers" },
