@@ -130,11 +130,32 @@ class LogProbs:
     continuation: str
 
 
-Request = Complete | CompleteAll | Relate | AttemptAll | Embed | Norms | NextTokens | LogProbs
+@dataclass(frozen=True, slots=True)
+class LogProbsAll:
+    """Ask how probable several continuations are at once. Response: a tuple of arrays, in order.
+
+    One failed request fails them all.
+    """
+
+    requests: tuple[LogProbs, ...]
+
+
+Request = (
+    Complete
+    | CompleteAll
+    | Relate
+    | AttemptAll
+    | Embed
+    | Norms
+    | NextTokens
+    | LogProbs
+    | LogProbsAll
+)
 Response = (
     AtomicAnswer
     | tuple[AtomicAnswer, ...]
     | FloatArray
+    | tuple[FloatArray, ...]
     | tuple[AtomicAnswer | FloatArray | ModelError, ...]
     | NextTokenStep
 )

@@ -13,6 +13,7 @@ from defenses.protocol import (
     CompleteAll,
     Embed,
     LogProbs,
+    LogProbsAll,
     NextTokens,
     Norms,
     Relate,
@@ -86,6 +87,11 @@ class Script:
                 return step_of(next_token_rows(self.replies(rows), prefix), len(rows))
             case LogProbs(rows=rows, continuation=continuation):
                 return continuation_rows(self.replies(rows), continuation)
+            case LogProbsAll(requests=requests):
+                return tuple(
+                    continuation_rows(self.replies(single.rows), single.continuation)
+                    for single in requests
+                )
             case Embed(texts=texts):
                 return np.array([self.embedding(text) for text in texts], dtype=np.float64)
             case Norms(texts=texts):

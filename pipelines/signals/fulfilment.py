@@ -1,7 +1,7 @@
 """Drives defences and attributors: many queries, one model batch per kind of request and round."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from defenses.protocol import (
     AttemptAll,
@@ -9,6 +9,7 @@ from defenses.protocol import (
     CompleteAll,
     Embed,
     LogProbs,
+    LogProbsAll,
     NextTokens,
     Norms,
     Relate,
@@ -29,6 +30,7 @@ from schemas.errors import ModelError, ModelOutageError
 from schemas.prompt import AnswerPair
 
 ResultT = TypeVar("ResultT")
+SEVERAL: Final = CompleteAll | AttemptAll | LogProbsAll
 
 
 def drive(
@@ -74,7 +76,7 @@ def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
 
 def singles_of(request: Request) -> tuple[Request, ...]:
     """What a request asks for, one by one."""
-    return request.requests if isinstance(request, CompleteAll | AttemptAll) else (request,)
+    return request.requests if isinstance(request, SEVERAL) else (request,)
 
 
 def response_to(request: Request, parts: Sequence[Any]) -> Any:
@@ -82,9 +84,9 @@ def response_to(request: Request, parts: Sequence[Any]) -> Any:
 
     Of attempts, only an outage does.
     """
-    if not isinstance(request, CompleteAll | AttemptAll):
+    if not isinstance(request, SEVERAL):
         return parts[0]
-    fatal = ModelError if isinstance(request, CompleteAll) else ModelOutageError
+    fatal = ModelOutageError if isinstance(request, AttemptAll) else ModelError
     failures = (part for part in parts if isinstance(part, fatal))
     return next(failures, tuple(parts))
 

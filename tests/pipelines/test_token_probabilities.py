@@ -9,7 +9,7 @@ import pytest
 
 from connectors.models.scripted import ScriptedGenerator
 from connectors.models.scripted_tokens import VOCABULARY, ScriptedTokens
-from defenses.protocol import Complete, LogProbs, NextTokens
+from defenses.protocol import Complete, LogProbs, LogProbsAll, NextTokens
 from defenses.radar import Radar
 from defenses.robust_rag_decoding import RobustRagDecoding
 from defenses.vanilla import Vanilla
@@ -202,6 +202,24 @@ class TestBuild:
         again, _ = guard.answer(snapshot, guard.initial_memory())
         assert first == again
         assert 0 < len(first.answer) <= 6 or first.abstention is not None
+
+
+class TestSeveralContinuations:
+    def test_they_share_a_call_with_single_ones_and_keep_order(self) -> None:
+        models = with_tokens()
+        wanted = tuple(LogProbs((RED, BLUE), said) for said in ("red", "bl"))
+        found = fulfil({0: LogProbsAll(wanted), 1: wanted[0], 2: LogProbsAll(())}, models)
+        assert [rows.shape for rows in found[0]] == [(2, 3), (2, 2)]
+        assert found[0][0][0].sum() > found[0][0][1].sum()
+        np.testing.assert_array_equal(found[0][0], found[1])
+        assert found[2] == ()
+        assert [len(batch) for batch in models.tokens.log] == [3]  # type: ignore[union-attr]
+
+    def test_one_that_fails_fails_those_asked_with_it_alone(self) -> None:
+        bad = LogProbsAll((LogProbs((RED,), "red"), LogProbs((RED,), "")))
+        found = fulfil({0: bad, 1: LogProbsAll((LogProbs((RED,), "red"),))}, with_tokens())
+        assert isinstance(found[0], ModelError)
+        assert found[1][0].shape == (1, 3)
 
 
 class TestScripted:
