@@ -2,12 +2,22 @@
 
 from typing import NamedTuple
 
-from sqlalchemy import Engine, delete
+from sqlalchemy import Engine, Update, delete, update
 from sqlalchemy.exc import DBAPIError
 
+from connectors.state_table.corpus import forget_query
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.subject import EMBEDDINGS, question_subject
-from connectors.state_table.tables import MEMORY, OUTBOX, RESPONSE_CACHE, WATCHLIST
+from connectors.state_table.tables import (
+    CORPUS_QUERIES,
+    CORPUS_TEXTS,
+    CORPUS_VECTORS,
+    MEMORY,
+    OUTBOX,
+    RESPONSE_CACHE,
+    SOURCE_EVENTS,
+    WATCHLIST,
+)
 from schemas.codec.wire import WIRE_SCHEMAS
 from schemas.events import AnswerEvent, AttributionEvent
 
@@ -16,11 +26,12 @@ KEYED_TOPICS = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, Attribut
 
 
 class Forgotten(NamedTuple):
-    """How many rows were deleted.
+    """How many rows were deleted; `corpus_texts` are those that no other query had found.
 
     `cached_answers` are model answers about the question, `cached_unmarked` those of an earlier
     release, which do not tell what they are about, and `cached_embeddings` all embeddings, which
-    do not tell it either. All three are None when no question was given.
+    do not tell it either. All three are None when no question was given. `source_events` are not
+    deleted: what they said of the query is.
     """
 
     memory: int
@@ -29,12 +40,15 @@ class Forgotten(NamedTuple):
     cached_answers: int | None = None
     cached_unmarked: int | None = None
     cached_embeddings: int | None = None
+    source_events: int = 0
+    corpus_texts: int = 0
 
 
 def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
-    """Delete a query's memory, unsent events, watchlist entry and cached model answers.
+    """Delete a query's memory, unsent events, watchlist entry, documents and cached answers.
 
-    All or nothing; doing it again deletes what appeared since. Other questions lose nothing but
+    All or nothing; doing it again deletes what appeared since. The ledger of sources keeps what
+    counts against a domain, without a word of the query. Other questions lose nothing but
     cached embeddings and unmarked answers, which are computed again when needed. Stays behind:
     unsent dead letters, which hold a record's bytes as they came, and, until `compact`, the bytes
     of the deleted rows in the database's files.
@@ -51,9 +65,18 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
 
     def work() -> Forgotten:
         with engine.begin() as connection:
-            return Forgotten(*(connection.execute(statement).rowcount for statement in statements))
+            counts = [connection.execute(statement).rowcount for statement in statements]
+            blanked = connection.execute(blank_source_events(query_id)).rowcount
+            texts = forget_query(connection, query_id)
+            return Forgotten(*counts)._replace(source_events=blanked, corpus_texts=texts)
 
     return retry_contended(work)
+
+
+def blank_source_events(query_id: str) -> Update:
+    """Make the ledger of sources forget what a lie was about; that its domain told one stays."""
+    gone = {"query_id": None, "step": None, "text_id": None, "claim": None}
+    return update(SOURCE_EVENTS).where(SOURCE_EVENTS.c.query_id == query_id).values(**gone)
 
 
 def compact(engine: Engine) -> bool:
@@ -63,7 +86,8 @@ def compact(engine: Engine) -> bool:
     a plain VACUUM of the tables. Backups and a server's archived logs keep what they have.
     False when it could not be done now; the rows are deleted all the same.
     """
-    tables = (MEMORY, OUTBOX, WATCHLIST, RESPONSE_CACHE)
+    corpus = (CORPUS_TEXTS, CORPUS_QUERIES, CORPUS_VECTORS)
+    tables = (*corpus, MEMORY, OUTBOX, WATCHLIST, RESPONSE_CACHE, SOURCE_EVENTS)
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if connection.dialect.name == "sqlite":

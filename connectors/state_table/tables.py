@@ -191,18 +191,20 @@ REPORTS = Table(
     Column("answer", Text, nullable=False),
     Column("reporter", Text, nullable=False),
     Column("reported_ms", BigInteger, nullable=False),
+    Column("received_ms", BigInteger, nullable=False),  # by our clock: rate limits go by it
     Column("comment", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("detail", Text, nullable=False),
-    Index("reports_state", "state", "reported_ms"),
+    Index("reports_state", "state", "received_ms"),
     Index("reports_misgeneration", "misgeneration"),
     Index("reports_query", "query_id"),
-    Index("reports_reporter", "reporter", "reported_ms"),
+    Index("reports_reporter", "reporter", "received_ms"),
 )
 
 # What was found out about a wrong answer. `event` is the event as it was published last, `revision`
-# its number; `word` is a person's: approved, dismissed or none.
+# its number; `word` is a person's, approved or dismissed, given at `word_ms`. A reporter's trust is
+# counted from here: how many of their reports were confirmed by a word that came later.
 ORIGINS = Table(
     "origins",
     METADATA,
@@ -213,6 +215,8 @@ ORIGINS = Table(
     Column("decision", Text),  # null: not attributed yet
     Column("finding", Text),
     Column("word", Text),
+    Column("word_ms", BigInteger),
+    Column("everywhere", Boolean, nullable=False),  # approved for all queries
     Column("attributed_ms", BigInteger),
     Column("model_calls", BigInteger, nullable=False),
     Column("event", LargeBinary),
@@ -238,16 +242,6 @@ QUARANTINE = Table(
     Column("updated_ms", BigInteger, nullable=False),
     Index("quarantine_query", "query_id", "active"),
     Index("quarantine_everywhere", "everywhere", "active"),
-)
-
-# How often people said that a reporter was right or wrong.
-REPORTERS = Table(
-    "reporters",
-    METADATA,
-    Column("reporter", Text, primary_key=True),
-    Column("confirmed", BigInteger, nullable=False),
-    Column("dismissed", BigInteger, nullable=False),
-    Column("updated_ms", BigInteger, nullable=False),
 )
 
 

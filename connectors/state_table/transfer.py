@@ -1,8 +1,9 @@
 """The state as a file of JSON lines: a backup, and the way from SQLite to PostgreSQL and back.
 
 A header line, one line per row `{"table":…,"row":{column:…}}` with bytes as base64, and an end
-line with the number of rows, so that a file that was cut off is recognised. The outbox and the
-response cache are not in it: unsent events belong to the topics, cached answers can be had again.
+line with the number of rows, so that a file that was cut off is recognised. The outbox, the
+response cache and the corpus's vectors are not in it: unsent events belong to the topics, cached
+answers and vectors can be had again.
 """
 
 from base64 import b64decode, b64encode
@@ -10,6 +11,7 @@ from binascii import Error as Base64Error
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +19,11 @@ from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_,
 
 from connectors.state_table.migration import HEAD
 from connectors.state_table.tables import (
+    CORPUS_QUERIES,
+    CORPUS_TEXTS,
     MEMORY,
     SEARCH_CREDITS,
+    SOURCE_EVENTS,
     SOURCE_LEDGER,
     WATCHLIST,
     dialect_insert,
@@ -27,20 +32,35 @@ from schemas.codec.json_text import JsonObject, parse_object
 from schemas.codec.state import decode_state
 from schemas.codec.wire import compact_json
 from schemas.errors import InputError, ReasonClass, StateConflictError
+from schemas.sources import EventKind, SourceVerdict
 
 FORMAT: Final = "radarstream.state"
 FORMAT_VERSION: Final = 1
 LINE_BYTES: Final = 16 * 2**20
 ROWS_AT_ONCE: Final = 1_000
-TABLES: Final = {t.name: t for t in (MEMORY, WATCHLIST, SEARCH_CREDITS, SOURCE_LEDGER)}
-# What never goes down in a row that develops.
+TABLES: Final = {
+    t.name: t
+    for t in (
+        MEMORY,
+        WATCHLIST,
+        SEARCH_CREDITS,
+        SOURCE_LEDGER,
+        SOURCE_EVENTS,
+        CORPUS_TEXTS,
+        CORPUS_QUERIES,
+    )
+}
+# What never goes down in a row that develops; an event does not without its domain.
 _AGES: Final = {
     "memory": ("step", "as_of_ms"),
     "watchlist": ("updated_ms",),
     "search_credits": ("used",),
-    "source_ledger": ("updated_ms",),
+    "source_ledger": ("updated_ms", "revision"),
+    "source_events": (),
+    "corpus_texts": ("last_seen_ms",),
+    "corpus_queries": ("last_seen_ms",),
 }
-_VERDICTS: Final = (None, "pardoned", "blocked")
+_VERDICTS: Final = (None, *SourceVerdict)
 
 
 def export_lines(engine: Engine) -> Iterator[str]:
@@ -135,7 +155,8 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
     table = TABLES.get(value["table"]) if isinstance(value["table"], str) else None
     if table is None:
         raise InputError(ReasonClass.UNKNOWN_FIELD, "there is no such table")
-    given = value["row"]
+    later = {c.name: 0 for c in table.columns if c.server_default is not None}  # than the export
+    given = later | value["row"]
     if given.keys() != set(table.columns.keys()):
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
     row = {column.name: _value(column, given[column.name]) for column in table.columns}
@@ -169,8 +190,16 @@ def _check_meaning(table: Table, row: dict[str, Any]) -> None:
             raise InputError(ReasonClass.OUT_OF_RANGE, "step or log_high_offset is too small")
     elif table is WATCHLIST:
         parse_object(row["entry"].encode(), max_bytes=LINE_BYTES)
-    elif table is SOURCE_LEDGER and row["verdict"] not in _VERDICTS:
-        raise InputError(ReasonClass.WRONG_TYPE, "verdict is neither pardoned nor blocked")
+    elif table is SOURCE_LEDGER:
+        if row["verdict"] not in _VERDICTS:
+            raise InputError(ReasonClass.WRONG_TYPE, "verdict is neither pardoned nor blocked")
+        if not all(0.0 <= row[name] < inf for name in ("honest", "dishonest")):
+            raise InputError(ReasonClass.OUT_OF_RANGE, "honest or dishonest is no count")
+    elif table is SOURCE_EVENTS:
+        if row["kind"] not in tuple(EventKind):
+            raise InputError(ReasonClass.WRONG_TYPE, "kind is none of a source's events")
+        if not 0.0 <= row["weight"] < inf:
+            raise InputError(ReasonClass.OUT_OF_RANGE, "weight is no count")
 
 
 def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
@@ -180,7 +209,7 @@ def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
     return insert.on_conflict_do_update(
         index_elements=list(table.primary_key),
         set_={c.name: insert.excluded[c.name] for c in table.columns if not c.primary_key},
-        where=None if replace else and_(*ahead),
+        where=None if replace or not ahead else and_(*ahead),
     ).execution_options(preserve_rowcount=True)
 
 

@@ -1,0 +1,159 @@
+"""The corpus as its users see it: add, remove, search.
+
+Texts and vectors are in the state database; a `Corpus` keeps the vectors in memory too, once they
+are searched, and follows what other processes write. Texts are embedded when they are first
+searched, or by `embed`, never when they are added.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Final
+
+from sqlalchemy import Engine
+
+from connectors.corpus.embedding import (
+    Embedder,
+    as_bytes,
+    passage,
+    unit_rows,
+    unit_rows_or_none,
+)
+from connectors.corpus.nearest import VectorSearch
+from connectors.corpus.options import CorpusOptions
+from connectors.state_table import corpus as texts
+from connectors.state_table import corpus_vectors
+from connectors.state_table.corpus import Added, StoredText
+from connectors.state_table.corpus_vectors import Counters, other_model
+from schemas.attribution import RankedText
+from schemas.snapshot import Document, SearchSnapshot
+
+DAY_MS: Final = 86_400_000
+TEXTS_PER_EMBEDDING: Final = 128
+
+
+class Corpus:
+    """Documents that questions can be answered from, shared by processes through the database.
+
+    Thread-safe. Light until the first search, which reads all vectors: 4 bytes a dimension each.
+    """
+
+    def __init__(self, engine: Engine, options: CorpusOptions | None = None) -> None:
+        self._engine = engine
+        self._options = options or CorpusOptions()
+        self._lock = RLock()
+        self._vectors = VectorSearch(self._options.approximate_above)
+        self._complete: Counters | None = None  # as of when everything was embedded and read
+        self._room = 0
+        self._pruned_ms = -DAY_MS
+
+    def add(
+        self, documents: Iterable[Document | tuple[str | None, Document]], seen_ms: int
+    ) -> Added:
+        """Keep a user's own documents for good, each alone or as (the user's id for it, document).
+
+        One transaction. A document under an id that the corpus knows takes the old one's place.
+        """
+        named = ((None, d) if isinstance(d, Document) else d for d in documents)
+        return texts.add_own(self._engine, named, seen_ms)
+
+    def archive(self, snapshot: SearchSnapshot) -> Added:
+        """Keep what a query found, within the bounds of the options; again is the same as once.
+
+        Found texts that were not seen for the retention time before this snapshot go, and when
+        there are too many, those seen longest ago. Each further process that archives at the same
+        time may add a tenth of `max_texts` before it counts again.
+        """
+        seen_ms = snapshot.observed_at_ms
+        added = texts.add_found(self._engine, snapshot.documents, snapshot.query.id, seen_ms)
+        with self._lock:
+            self._room -= added.new
+            if self._room < 0 or seen_ms - self._pruned_ms >= DAY_MS:
+                self._bound(seen_ms)
+        return added
+
+    def _bound(self, now_ms: int) -> None:
+        most, slack = self._options.max_texts, self._options.max_texts // 10
+        texts.prune(self._engine, now_ms - self._options.retention_days * DAY_MS)
+        left = texts.shrink(self._engine, most, down_to=most - slack)
+        self._room = min(most - left, slack)
+        self._pruned_ms = max(now_ms, self._pruned_ms)
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Delete texts by id, or by the user's id; return how many there were."""
+        return texts.remove(self._engine, ids)
+
+    def read(self, ids: Sequence[str]) -> dict[str, StoredText]:
+        """Return texts by id; what is not there is missing."""
+        return texts.read(self._engine, ids)
+
+    def embed(
+        self,
+        embedder: Embedder,
+        *,
+        at_most: int | None = None,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> int:
+        """Embed texts that have no vector, those seen last first; return how many got one.
+
+        Each batch is stored as soon as it is done. `tell(done, all)` is called after each. A text
+        that the model cannot embed is passed over for ever. Raises ModelError when the model
+        fails, ConfigurationError when the corpus has vectors of another model.
+        """
+        self._check_model(embedder)
+        pending = corpus_vectors.pending_ids(self._engine, at_most)
+        count = 0
+        for start in range(0, len(pending), TEXTS_PER_EMBEDDING):
+            found = texts.read(self._engine, pending[start : start + TEXTS_PER_EMBEDDING])
+            rows = unit_rows_or_none(embedder, [passage(t.document) for t in found.values()])
+            vectors = {id_: as_bytes(row) for id_, row in zip(found, rows, strict=True)}
+            count += corpus_vectors.store(self._engine, embedder.model_id, vectors)
+            if tell is not None:
+                tell(min(start + TEXTS_PER_EMBEDDING, len(pending)), len(pending))
+        return count
+
+    def rebuild(self, embedder: Embedder) -> int:
+        """Drop the vectors of another model, for `embed` to begin anew; return how many."""
+        return corpus_vectors.drop_vectors(self._engine, embedder.model_id)
+
+    def search(
+        self,
+        question: str,
+        m: int,
+        embedder: Embedder,
+        *,
+        exclude: Collection[str] = (),
+        embed_at_most: int | None = None,
+    ) -> list[RankedText]:
+        """Return the m texts nearest to the question by cosine, best first, without `exclude`.
+
+        Embeds at first what has no vector yet, at most so many texts; what is left over is not
+        found by this search. Equal similarities go by id. Raises as `embed` does.
+        """
+        with self._lock:
+            self._follow(embedder, embed_at_most)
+            (row,) = unit_rows(embedder, [question])
+            near = self._vectors.nearest(row, m, exclude)
+        found = texts.read(self._engine, [n.text_id for n in near])
+        there = [n for n in near if n.text_id in found]  # unless deleted meanwhile
+        return [
+            RankedText(id_, replace(found[id_].document, rank=rank), similarity)
+            for rank, (id_, similarity) in enumerate(there, start=1)
+        ]
+
+    def _follow(self, embedder: Embedder, at_most: int | None) -> None:
+        """Bring the vectors in memory up to date; nothing but a look when nothing changed."""
+        now = self._check_model(embedder)
+        if now == self._complete:
+            return
+        embedded_all = not self.embed(embedder, at_most=at_most) or at_most is None
+        known = self._vectors.follow(self._engine)
+        if known.model not in (None, embedder.model_id):
+            raise other_model(known.model, embedder.model_id)
+        self._complete = known if embedded_all else None
+
+    def _check_model(self, embedder: Embedder) -> Counters:
+        now = corpus_vectors.read_counters(self._engine)
+        if now.model not in (None, embedder.model_id):
+            raise other_model(now.model, embedder.model_id)
+        return now
