@@ -11,12 +11,13 @@ from pydantic import ValidationError
 from defenses.protocol import Complete, Relate
 from defenses.radar import Radar
 from defenses.radar_plus import RadarPlus
-from defenses.sites import site_of, site_voices
+from defenses.sites import site_voices
 from schemas.codec import decode_state, encode_state
 from schemas.errors import InputError
 from schemas.evidence import Evidence
 from schemas.memory import Belief
 from schemas.prompt import Task
+from schemas.sites import site_of
 from schemas.verdict import Abstention, MemoryDecision, Reason, Verdict
 from tests.builders import camps, claims_evidence, make_evidence
 from tests.driving import Script, by_equality, run, saying, towards
