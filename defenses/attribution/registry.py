@@ -6,9 +6,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from defenses.attribution.protocol import Attributor
+from defenses.attribution.rag_origin import RagOrigin
 from schemas.errors import ConfigurationError
 
-ATTRIBUTORS: dict[str, type[Attributor]] = {}
+ATTRIBUTORS: dict[str, type[Attributor]] = {
+    "rag_origin": RagOrigin,
+}
 
 
 def build_attributor(name: str, options: Mapping[str, Any] | None = None) -> Attributor:

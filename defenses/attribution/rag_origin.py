@@ -1,0 +1,164 @@
+"""RAGOrigin: the texts that are near the question and lead to the wrong answer."""
+
+from collections.abc import Generator, Sequence
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.attribution.protocol import Attributing
+from defenses.attribution.scope import Scope, ScopeOptions, checked
+from defenses.kernels.responsibility import Split, split_in_two, standard_scores
+from defenses.protocol import Complete, Embed, LogProbs, Request, Signal
+from defenses.responses import embedding_rows, log_prob_rows
+from schemas.attribution import Attribution, Finding, Misgeneration, RankedText, TextScore
+from schemas.errors import EvidenceError, ModelError
+from schemas.evidence import FloatArray
+from schemas.prompt import Task
+from schemas.snapshot import STRICT
+
+Score = Literal["similarity", "semantic", "generation"]
+
+METHOD: Final = "rag_origin"
+LEAST_LOG: Final = -100.0  # stands for the logarithm of any smaller probability, as of 0
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class RagOrigin(ScopeOptions):
+    """Scores every text in a narrowed scope by similarity, semantics and influence, and splits.
+
+    From "Who Taught the Lie? Responsibility Attribution for Poisoned Knowledge in
+    Retrieval-Augmented Generation" (RAGOrigin): embedding similarity of text and question (Eq. 5),
+    semantic correlation, the mean log-probability of the question's tokens after the text (Eq. 6),
+    and generation influence, that of the wrong answer's tokens after text and question (Eq. 7).
+    Each becomes a z-score over the scope (population deviation); a text's responsibility is their
+    mean (Eq. 8). Two-means in one dimension, exact here, flags the higher group.
+
+    Flags nothing when the model gives the answer unaided, when the scope is empty or one text, and
+    when all scores are equal; a `gap` below 1 should be looked at by a person, because two-means
+    always finds two groups.
+
+    Needs a model that tells token probabilities, unless `scores` is `similarity` alone.
+
+    Parameters
+    ----------
+    scores
+        Which of the three count, for ablations and for models without token probabilities.
+    """
+
+    scores: Annotated[frozenset[Score], Field(min_length=1)] = frozenset(
+        ("similarity", "semantic", "generation")
+    )
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """Token probabilities, except for the similarity alone."""
+        return frozenset() if self.scores == {"similarity"} else _PROBABILITIES
+
+    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+        """Find the scope, score its texts and flag the responsible ones.
+
+        Raises EvidenceError on a misgeneration without an answer, an id that comes twice, a
+        similarity that is no number, and a response that is not what its request asked for.
+        """
+        event = checked(misgeneration)
+        if not event.texts:
+            return Attribution(METHOD, Finding.NO_DOCUMENTS)
+        notes = []
+        if self.check_unaided:
+            unaided = yield from self.unaided(event)
+            if unaided is True:
+                detail = "the model gives this answer without any text"
+                return Attribution(METHOD, Finding.INTRINSIC_ERROR, detail=detail)
+            if isinstance(unaided, ModelError):
+                notes.append("whether the model gives this answer without any text is unknown")
+        scope = yield from self.narrowed(event)
+        parts = yield from self.measured(event, scope)
+        return concluded(scope, parts, "; ".join([scope.detail, *notes]))
+
+    def measured(
+        self, event: Misgeneration, scope: Scope
+    ) -> Generator[Request, Any, dict[Score, FloatArray]]:
+        """The chosen scores of the texts in scope, as measured."""
+        parts: dict[Score, FloatArray] = {}
+        if not scope.texts:
+            return parts
+        question = event.query.text
+        passages = [text.document.passage for text in scope.texts]
+        if "similarity" in self.scores:
+            parts["similarity"] = yield from similarities(question, scope.texts)
+        if "semantic" in self.scores:
+            rows = tuple(Complete(Task.PREDICT_QUESTION, "", (p,), final=False) for p in passages)
+            parts["semantic"] = yield from mean_log_probs(rows, " ".join(question.split()))
+        if "generation" in self.scores:
+            rows = tuple(
+                Complete(Task.ATOMIC_ANSWER, question, (p,), final=False) for p in passages
+            )
+            parts["generation"] = yield from mean_log_probs(rows, event.answer)
+        return parts
+
+
+_PROBABILITIES: Final = frozenset({Signal.TOKEN_PROBABILITIES})
+
+
+def similarities(question: str, texts: Sequence[RankedText]) -> Generator[Request, Any, FloatArray]:
+    """The retriever's own similarities, (n,), or cosines where one of them is unknown."""
+    known = [text.similarity for text in texts if text.similarity is not None]
+    if len(known) == len(texts):
+        return finite("similarity", np.array(known, dtype=np.float64))
+    response = yield Embed((question, *(text.document.passage for text in texts)))
+    rows = embedding_rows(response, len(texts) + 1)
+    return np.asarray(rows[1:] @ rows[0])
+
+
+def mean_log_probs(
+    rows: tuple[Complete, ...], continuation: str
+) -> Generator[Request, Any, FloatArray]:
+    """Mean logarithm per token of `continuation` as the reply to each row, (n,)."""
+    response = yield LogProbs(rows, continuation)
+    logs = log_prob_rows(response, len(rows))
+    return np.asarray(logs.clip(min=LEAST_LOG).mean(axis=1))
+
+
+def finite(name: str, values: FloatArray) -> FloatArray:
+    """Return `values`. Raises EvidenceError on one that is not a finite number."""
+    if not np.isfinite(values).all():
+        raise EvidenceError(f"{name} holds a value that is not finite")
+    return values
+
+
+def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attribution:
+    """Responsibility, the split, and what follows."""
+    if not scope.texts:
+        return Attribution(METHOD, Finding.NOTHING_FLAGGED, detail=detail)
+    scores = np.mean([standard_scores(values) for values in parts.values()], axis=0)
+    split = split_in_two(scores)
+    texts = tuple(
+        TextScore(
+            id=text.id,
+            rank=text.document.rank,
+            flagged=split is not None and bool(split.upper[index]),
+            score=float(scores[index]),
+            similarity=part(parts, "similarity", index),
+            semantic=part(parts, "semantic", index),
+            generation=part(parts, "generation", index),
+        )
+        for index, text in enumerate(scope.texts)
+    )
+    if split is None:
+        return Attribution(METHOD, Finding.NO_SEPARATION, texts, detail=detail)
+    gap = generation_gap(split, parts.get("generation"))
+    return Attribution(METHOD, Finding.TEXTS_FLAGGED, texts, split.gap, gap, detail)
+
+
+def part(parts: dict[Score, FloatArray], name: Score, index: int) -> float | None:
+    """One text's score of one kind, if that was measured."""
+    return float(parts[name][index]) if name in parts else None
+
+
+def generation_gap(split: Split, generation: FloatArray | None) -> float | None:
+    """By how much the flagged texts make the answer likelier, natural logarithm per token."""
+    if generation is None:
+        return None
+    return float(generation[split.upper].mean() - generation[~split.upper].mean())

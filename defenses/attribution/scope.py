@@ -1,0 +1,176 @@
+"""How far down the ranking texts can have taught an answer (RAGOrigin, Algorithm 1)."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.attribution.judge import Asked, Judge
+from defenses.attribution.refusals import Refusal, refusal_in
+from defenses.protocol import AttemptAll, Complete, Request
+from schemas.attribution import Misgeneration, RankedText
+from schemas.errors import EvidenceError, ModelError
+from schemas.evidence import AtomicAnswer
+from schemas.prompt import Task
+from schemas.snapshot import STRICT
+
+Rule = Literal["public_code", "algorithm_1", "prose"]
+Replies = Sequence[AtomicAnswer | ModelError]
+
+_MOST_SEGMENTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The texts to be scored, in rank order, and what was learnt on the way.
+
+    `matched` tells of each segment that was looked at whether the model alone with it gives the
+    answer; `unjudged` numbers those, from 1, of which nobody could tell.
+    """
+
+    texts: tuple[RankedText, ...]
+    matched: tuple[bool, ...] = ()
+    unjudged: tuple[int, ...] = ()
+
+    @property
+    def detail(self) -> str:
+        """In words, for a person."""
+        words = f"{len(self.texts)} texts after {len(self.matched)} segments"
+        if self.unjudged:
+            numbers = ", ".join(map(str, self.unjudged))
+            words += f"; no model call succeeded for segment {numbers}, taken as no match"
+        return words
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class ScopeOptions:
+    """Options of every attributor that narrows the ranked texts as RAGOrigin does.
+
+    Segments of k texts are asked the question from the top. From "Who Taught the Lie?" (RAGOrigin),
+    Eq. 3, Eq. 4 and Algorithm 1, whose search ends when at least half of the segments asked do not
+    give the wrong answer.
+
+    Parameters
+    ----------
+    scope
+        Which segments count when the search ends. `public_code`, as the authors' program does it:
+        the first is taken to give the answer and not asked, and the one that ends the search
+        belongs to the scope, which therefore holds texts that taught nothing. `algorithm_1`: the
+        one that ends the search does not. `prose`, the paper's text: it does, and the first is
+        asked.
+    max_segments
+        The search ends here at the latest.
+    block
+        Segments asked at once, at least; those asked in vain change nothing but the cost. More are
+        asked where the search cannot end before.
+    judge
+        Who compares answers: the `relations` scorer, or the language `model`.
+    min_entailment
+        From here on the relations scorer's word counts as agreement.
+    check_unaided
+        Whether the model is first asked without any text; if it gives the wrong answer by itself,
+        no text is to blame.
+    """
+
+    scope: Rule = "public_code"
+    max_segments: Annotated[int, Field(ge=1)] = _MOST_SEGMENTS
+    block: Annotated[int, Field(ge=1)] = 1
+    judge: Asked = "relations"
+    min_entailment: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
+    check_unaided: bool = True
+
+    def unaided(self, misgeneration: Misgeneration) -> Generator[Request, Any, bool | ModelError]:
+        """Whether the model gives the wrong answer without any text; a ModelError if unknown.
+
+        Not knowing is no answer of its own: a system with texts was made not to know.
+        """
+        question, answer = misgeneration.query.text, misgeneration.answer
+        if refusal_in(answer) in (Refusal.LACKS, Refusal.BARE):
+            return False
+        asked = Complete(Task.ANSWER_UNAIDED, question, (), final=False)
+        replies: Replies = yield AttemptAll((asked,))
+        (matched,) = yield from self._judge.matches(question, answer, replies)
+        return matched
+
+    def narrowed(self, misgeneration: Misgeneration) -> Generator[Request, Any, Scope]:
+        """The texts that can have taught the answer. `misgeneration` is `checked`."""
+        segments = segments_of(misgeneration, self.max_segments)
+        matched: list[bool] = []
+        unjudged: list[int] = []
+        if self.scope == "public_code":
+            matched += [True] * bool(segments)
+        while (count := settled(self.scope, matched)) is None and len(matched) < len(segments):
+            start = len(matched)
+            block = segments[start : start + max(self.block, least_needed(matched))]
+            verdicts = yield from self._asked(misgeneration, block)
+            for number, verdict in enumerate(verdicts, start=start + 1):
+                if isinstance(verdict, ModelError):
+                    unjudged.append(number)
+                matched.append(verdict is True)
+                if settled(self.scope, matched) is not None:
+                    break  # what was asked beyond has no say
+        texts = tuple(text for segment in segments[:count] for text in segment)
+        return Scope(texts, tuple(matched), tuple(unjudged))
+
+    def _asked(
+        self, misgeneration: Misgeneration, segments: Sequence[Sequence[RankedText]]
+    ) -> Generator[Request, Any, list[bool | ModelError]]:
+        """Whether the model gives the wrong answer from each segment."""
+        question = misgeneration.query.text
+        replies: Replies = yield AttemptAll(
+            tuple(
+                Complete(
+                    Task.ANSWER_FROM_DOCUMENTS,
+                    question,
+                    tuple(text.document.passage for text in segment),
+                    final=False,
+                )
+                for segment in segments
+            )
+        )
+        return (yield from self._judge.matches(question, misgeneration.answer, replies))
+
+    @property
+    def _judge(self) -> Judge:
+        return Judge(self.judge, self.min_entailment)
+
+
+def checked(misgeneration: Misgeneration) -> Misgeneration:
+    """Texts in rank order, the answer on one line.
+
+    Raises EvidenceError on an empty answer, `k` below 1, and an id that comes twice.
+    """
+    answer = " ".join(misgeneration.answer.split())
+    if not answer:
+        raise EvidenceError("a misgeneration without an answer cannot be attributed")
+    if misgeneration.k < 1:
+        raise EvidenceError(f"k must be at least 1, got {misgeneration.k}")
+    texts = tuple(sorted(misgeneration.texts, key=lambda text: (text.document.rank, text.id)))
+    if len({text.id for text in texts}) < len(texts):
+        raise EvidenceError("the ids of a misgeneration's texts must differ")
+    return Misgeneration(misgeneration.query, answer, texts, misgeneration.k)
+
+
+def segments_of(misgeneration: Misgeneration, most: int) -> list[tuple[RankedText, ...]]:
+    """The first texts, k at a time; the last segment may be shorter."""
+    texts, k = misgeneration.texts, misgeneration.k
+    return [texts[start : start + k] for start in range(0, min(len(texts), most * k), k)]
+
+
+def settled(rule: Rule, matched: Sequence[bool]) -> int | None:
+    """How many segments are in scope, once the first few decide it; None while they do not.
+
+    >>> settled("public_code", [True, False]), settled("algorithm_1", [True, False])
+    (2, 1)
+    """
+    missed = len(matched) - sum(matched)
+    if not matched or 2 * missed < len(matched):
+        return None
+    return len(matched) - 1 if rule == "algorithm_1" else len(matched)
+
+
+def least_needed(matched: Sequence[bool]) -> int:
+    """Segments without which the search cannot end: as many as matches lead by."""
+    return max(1, 2 * sum(matched) - len(matched))

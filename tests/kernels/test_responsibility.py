@@ -1,0 +1,106 @@
+"""Standard scores and the exact split in two, against the published example and brute force."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from defenses.kernels.responsibility import Split, split_in_two, standard_scores
+
+SIMILARITY = (0.91, 0.89, 0.90, 0.62, 0.60, 0.58, 0.55, 0.61)
+SEMANTIC = (-1.1, -1.3, -1.2, -2.4, -2.6, -2.2, -2.9, -2.5)
+GENERATION = (-0.2, -0.3, -0.25, -3.1, -2.8, -3.3, -3.0, -2.9)
+NUMBERS = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
+
+
+def split(values: object) -> Split:
+    found = split_in_two(np.asarray(values, dtype=np.float64))
+    assert found is not None
+    return found
+
+
+def error(values: np.ndarray, mask: np.ndarray) -> float:
+    parts = (values[mask], values[~mask])
+    return sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
+
+
+def test_three_poisoned_texts_of_eight() -> None:
+    scores = np.mean([standard_scores(np.array(s)) for s in (SIMILARITY, SEMANTIC, GENERATION)], 0)
+    expected = [1.351530, 1.182493, 1.267011, -0.657958, -0.728092, -0.696008, -1.038313, -0.680663]
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    found = split(scores)
+    assert found.upper.tolist() == [True] * 3 + [False] * 5
+    assert found.error == pytest.approx(0.113565, abs=1e-6)
+    assert found.lower_mean == pytest.approx(-0.760207, abs=1e-6)
+    assert found.upper_mean == pytest.approx(1.267011, abs=1e-6)
+    assert found.gap == pytest.approx(2.027218, abs=2e-6)
+
+
+def test_of_equally_good_cuts_the_lowest() -> None:
+    found = split([1.0, 1.1, 1.2, 1.3, 1.4])
+    assert found.error == pytest.approx(0.025)
+    assert found.upper.tolist() == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [2.0, 2.0], [0.1] * 7, [1.0, 1.0 + 9e-13]])
+def test_without_two_groups_there_is_no_split(values: list[float]) -> None:
+    assert split_in_two(np.array(values, dtype=np.float64)) is None
+
+
+def test_two_numbers_part() -> None:
+    found = split([1.0, 1.0 + 2e-12])
+    assert found.upper.tolist() == [False, True]
+    assert split([5.0, 1.0]).upper.tolist() == [True, False]
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=9))
+def test_no_other_bipartition_is_better(numbers: list[float]) -> None:
+    values = np.array(numbers)
+    assume(np.ptp(values) >= 1e-3)
+    found = split(values)
+    assert values[found.upper].min() > values[~found.upper].max()
+    assert found.lower_mean < found.upper_mean
+    masks = (np.array(mask) for mask in itertools.product((False, True), repeat=len(values)))
+    best = min(error(values, mask) for mask in masks if 0 < mask.sum() < len(values))
+    assert found.error == pytest.approx(best, rel=1e-9, abs=1e-9)
+    assert error(values, found.upper) == pytest.approx(found.error)
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=12), st.randoms(use_true_random=False))
+def test_order_does_not_matter(numbers: list[float], shuffler: object) -> None:
+    values = np.array(numbers)
+    assume(np.ptp(values) >= 1e-3)
+    order = list(range(len(values)))
+    shuffler.shuffle(order)
+    assert split(values).upper[order].tolist() == split(values[order]).upper.tolist()
+    np.testing.assert_allclose(
+        standard_scores(values)[order], standard_scores(values[order]), atol=1e-9
+    )
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=12), st.floats(0.01, 100.0), NUMBERS)
+def test_standard_scores_know_no_unit(numbers: list[float], scale: float, shift: float) -> None:
+    values = np.array(numbers)
+    assume(np.ptp(values) == 0.0 or np.ptp(values) >= 1e-3)
+    scores = standard_scores(values)
+    np.testing.assert_allclose(standard_scores(scale * values + shift), scores, atol=1e-6)
+    if scores.any():
+        assert scores.mean() == pytest.approx(0.0, abs=1e-9)
+        assert (scores**2).mean() == pytest.approx(1.0)  # the population's deviation
+
+
+def test_equal_values_have_standard_score_zero() -> None:
+    for values in ([0.1] * 3, [-7.3] * 10, [0.0, 0.0], [5.0], []):
+        assert standard_scores(np.array(values)).tolist() == [0.0] * len(values)
+    assert standard_scores(np.array([1e-9, 2e-9])) == pytest.approx([-1.0, 1.0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_no_number_is_refused(bad: float) -> None:
+    for kernel in (standard_scores, split_in_two):
+        with pytest.raises(ValueError, match=r"\[1\] = -?(?:nan|inf)"):
+            kernel(np.array([1.0, bad, 2.0]))
+        with pytest.raises(ValueError, match="one row"):
+            kernel(np.ones((2, 2)))
