@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from schemas.attribution import Misgeneration, RankedText
 from schemas.evidence import AtomicAnswer, Evidence, Relations
 from schemas.snapshot import Document, Provenance, Query, SearchSnapshot
 
@@ -29,6 +30,21 @@ def make_snapshot(
 ) -> SearchSnapshot:
     return SearchSnapshot(
         Query(query_id, question), observed_at, make_documents(texts), Provenance.SIMULATED
+    )
+
+
+def make_misgeneration(
+    texts: Sequence[str], *, answer: str = "Rome", k: int = 5, question: str = QUESTION
+) -> Misgeneration:
+    """An answer and untitled texts d1, d2, ... at ranks 1, 2, ..., of falling similarity."""
+    return Misgeneration(
+        Query("cup", question),
+        answer,
+        tuple(
+            RankedText(f"d{rank}", Document(rank, text), 1.0 / rank)
+            for rank, text in enumerate(texts, start=1)
+        ),
+        k,
     )
 
 

@@ -113,6 +113,23 @@ class Script:
         return [request for request in self.requests if isinstance(request, kind)]
 
 
+@dataclass
+class Likelihoods(Script):
+    """Scripted models that tell log-probabilities of a reply by what they are shown."""
+
+    log_probs: Callable[[tuple[str, ...], str], Sequence[float]] = lambda *_: (-1.0,)
+
+    def respond(self, request: Request) -> Any:
+        match request:
+            case LogProbs(rows=rows, continuation=continuation):
+                self.requests.append(request)
+                return np.array([self.log_probs(row.passages, continuation) for row in rows])
+            case LogProbsAll(requests=requests):
+                return tuple(self.respond(single) for single in requests)
+            case _:
+                return super().respond(request)
+
+
 def run(method: Generator[Request, Any, ResultT], script: Script) -> ResultT:
     """Run a defence or an attributor to its end."""
     try:
