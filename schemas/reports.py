@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar, Final
+from unicodedata import normalize
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from schemas.attribution import Finding
-from schemas.snapshot import STRICT, Query
+from schemas.snapshot import STRICT, Document, Query
 
 PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
 
@@ -144,3 +145,17 @@ def misgeneration_id(query_id: str, step: int, answer: str) -> str:
     """16 hexadecimal digits that name one wrong answer of one query at one step."""
     told = repr((query_id, step, answer))
     return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def text_key(document: Document) -> str:
+    """Name the words of a document, wherever they are published and however they are set.
+
+    A document without words of its own is named by all it has.
+
+    >>> text_key(Document(1, "It  is\nROME.", url="a")) == text_key(Document(2, "it is Rome.", "b"))
+    True
+    """
+    words = " ".join(normalize("NFKC", document.text).casefold().split())
+    if not words:
+        return document.content_id
+    return f"t-{sha256(words.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

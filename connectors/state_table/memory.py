@@ -1,13 +1,13 @@
 """One row per query: what was folded last, and the defence's state after it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 
 from sqlalchemy import Connection, Engine, delete, func, select, update
 
 from connectors.state_table.outbox import insert_records
-from connectors.state_table.tables import MEMORY, OUTBOX, dialect_insert
+from connectors.state_table.tables import CASES, MEMORY, OUTBOX, dialect_insert
 from schemas.errors import StateConflictError
 from schemas.records import OutboxRecord
 
@@ -87,9 +87,11 @@ def commit_fold(
     previous: MemoryRow | None,
     new: MemoryRow,
     outbox: Sequence[OutboxRecord] = (),
+    beside: Sequence[Callable[[Connection], None]] = (),
 ) -> MemoryRow:
     """Replace `previous`, as it was loaded, by `new` and queue the events, all or nothing.
 
+    `beside` write other rows that the fold led to, in order, in the same transaction.
     Returns the row as stored (see `advance`). `new` may be several steps ahead. Of several
     writers that loaded the same row one wins and the others get StateConflictError, with nothing
     written. ValueError when `new` does not lie ahead of `previous`.
@@ -110,6 +112,8 @@ def commit_fold(
         if written != 1:
             raise StateConflictError(f"another writer moved query {new.query_id!r} first")
         insert_records(connection, outbox)
+        for write in beside:
+            write(connection)
     return new
 
 
@@ -129,9 +133,13 @@ def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int
 
 
 def clear_run(engine: Engine) -> None:
-    """Forget every query and every unsent event, so that a replay starts over; keep the cache."""
+    """Forget every query and every unsent event, so that a replay starts over.
+
+    The cache stays, and so do reports and quarantine: they hold for whoever asks again.
+    """
     with engine.begin() as connection:
         connection.execute(delete(MEMORY))
+        connection.execute(delete(CASES))
         connection.execute(delete(OUTBOX))
 
 

@@ -5,15 +5,19 @@ from dataclasses import dataclass
 from schemas.events import DeadLetter
 from schemas.evidence import AtomicAnswer, Evidence
 from schemas.records import RawRecord
-from schemas.snapshot import SearchSnapshot
+from schemas.snapshot import Document, SearchSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A decoded snapshot with the record it came in."""
+    """A decoded snapshot with the record it came in.
+
+    `withheld` are documents in quarantine, which the snapshot is without from then on.
+    """
 
     record: RawRecord
     snapshot: SearchSnapshot
+    withheld: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ compare-and-set on the row's step. No Beam here: `graph` wraps it.
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,14 +18,16 @@ from connectors.state_table.order import order_decision
 from connectors.state_table.outbox import append
 from pipelines.beam.elements import Ready
 from pipelines.beam.model_stages import unavailable
+from pipelines.beam.witnesses import Witness, Write
 from pipelines.guard import Guard
 from schemas.codec import dead_letter, decode_state, encode_state, outbox_record
 from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
 from schemas.memory import Memory
 from schemas.records import LogPosition, OutboxRecord, RawRecord
-from schemas.snapshot import SearchSnapshot
+from schemas.snapshot import Document, SearchSnapshot
+from schemas.verdict import DocumentVerdict, Reason
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
@@ -41,6 +43,7 @@ class Progress:
     current: MemoryRow | None
     memory: Memory[Any]
     outgoing: list[OutboxRecord] = field(default_factory=list)
+    beside: list[Write] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
 
 
@@ -49,9 +52,11 @@ def fold_queries(
     engine: Engine,
     snapshots: Mapping[str, Sequence[Ready]],
     log_epoch: str,
+    witnesses: Sequence[Witness] = (),
 ) -> Iterator[Outcome]:
     """Fold each query's snapshots into its row; yields what was newly answered, or dead.
 
+    What `witnesses` make of an answer is written in the transaction of its query.
     A record that says its place in a log is folded by it, so that reading it again is told from
     reading it too late. The records of a bounded replay say none: `log_epoch` names their input,
     their log is each query's own snapshots in event-time order, and a snapshot's offset is its
@@ -76,17 +81,21 @@ def fold_queries(
                 park(progress, unavailable(ready.observed.record, outcome), ready)
                 continue
             event, progress.memory = outcome
+            event = with_withheld(event, ready.observed.withheld)
             snapshot, position = ready.observed.snapshot, log_position(ready, log_epoch)
             row = row_after(guard, progress.memory, snapshot, position)
             progress.current = advance(progress.current, row)
-            progress.outgoing.extend(outgoing(event, snapshot, position.partition))
+            progress.outgoing.extend(outgoing(event, position.partition))
+            progress.beside.extend(witness(event, snapshot) for witness in witnesses)
             yield event
     for progress in queries.values():
         yield from progress.dead
         if progress.current is None or progress.current is progress.stored:
             append(engine, progress.outgoing)  # dead letters only
         else:
-            commit_fold(engine, progress.stored, progress.current, progress.outgoing)
+            commit_fold(
+                engine, progress.stored, progress.current, progress.outgoing, progress.beside
+            )
 
 
 def start(guard: Guard[Any], row: MemoryRow | None, readies: Sequence[Ready]) -> Progress:
@@ -173,9 +182,21 @@ def row_after(
     )
 
 
-def outgoing(event: AnswerEvent, snapshot: SearchSnapshot, lane: int) -> list[OutboxRecord]:
+def with_withheld(event: AnswerEvent, withheld: Sequence[Document]) -> AnswerEvent:
+    """Name the documents that no defence saw, because they are in quarantine, at their ranks."""
+    if not withheld:
+        return event
+    told = [DocumentVerdict(d.rank, kept=False, reason=Reason.QUARANTINED) for d in withheld]
+    cited = [Source(d.rank, d.title, d.url) for d in withheld]
+    documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
+    sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
+    verdict = replace(event.verdict, documents=tuple(documents))
+    return replace(event, verdict=verdict, sources=tuple(sources))
+
+
+def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
     """Collect the answer and one attribution event per document it did not trust."""
-    documents = {document.rank: document for document in snapshot.documents}
+    cited = {source.rank: source for source in event.sources}
     attributions = [
         AttributionEvent(
             query_id=event.query_id,
@@ -183,8 +204,8 @@ def outgoing(event: AnswerEvent, snapshot: SearchSnapshot, lane: int) -> list[Ou
             snapshot_id=event.snapshot_id,
             observed_at=event.observed_at,
             rank=judged.rank,
-            url=documents[judged.rank].url,
-            title=documents[judged.rank].title,
+            url=cited[judged.rank].url,
+            title=cited[judged.rank].title,
             reason=judged.reason,
             atomic_answer=judged.atomic_answer,
             defended_answer=event.answer,

@@ -22,6 +22,7 @@ from connectors.state_table.outbox import append
 from pipelines.beam.elements import Observed, Parked, Ready
 from pipelines.beam.folding import Outcome, fold_queries, lane_of
 from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from pipelines.beam.witnesses import witnesses_of
 from pipelines.build import shared_engine, shared_guard
 from pipelines.settings import Settings
 from schemas.codec import dead_letter, decode_record, outbox_record
@@ -159,7 +160,8 @@ class FoldQueries(beam.DoFn):
         """Fold what has been collected."""
         queries, self.queries = self.queries, {}
         guard, engine = shared_guard(self.settings), shared_engine(self.settings)
-        return fold_queries(guard, engine, queries, self.log_epoch)
+        witnesses = witnesses_of(self.settings)
+        return fold_queries(guard, engine, queries, self.log_epoch, witnesses)
 
 
 def split_dead(element: Ready | Parked) -> Iterator[Any]:

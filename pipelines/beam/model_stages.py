@@ -12,7 +12,8 @@ from apache_beam.ml.inference.base import ModelHandler
 
 from defenses.protocol import EVIDENCE
 from pipelines.beam.elements import Answered, Observed, Parked, Ready
-from pipelines.build import shared_guard
+from pipelines.beam.withholding import withhold
+from pipelines.build import shared_engine, shared_guard
 from pipelines.guard import Guard
 from pipelines.settings import Settings
 from pipelines.signals.isolation import isolating
@@ -51,12 +52,14 @@ class AtomicAnswers(GuardHandler):
         model: Guard[Any],
         inference_args: dict[str, Any] | None = None,  # noqa: ARG002 the base class passes it
     ) -> Iterable[Answered | Parked]:
-        """Answer every document of every snapshot of the batch."""
+        """Answer every document of every snapshot of the batch, but none in quarantine."""
 
         def answer(items: Sequence[Observed]) -> list[Answered]:
             answers = model.atomic_answers([observed.snapshot for observed in items])
             return [Answered(o, a) for o, a in zip(items, answers, strict=True)]
 
+        if self.settings.attribution.enabled:
+            batch = withhold(shared_engine(self.settings), batch)
         if not model.defense.needs & EVIDENCE:
             return [o if isinstance(o, Parked) else Answered(o, None) for o in batch]
         return each_alive(answer, batch, lambda observed: observed.record)

@@ -1,6 +1,7 @@
 """Settings of every command: frozen, picklable, without secrets."""
 
 from pipelines.settings.alerts import AlertSettings
+from pipelines.settings.attribution import AttributionSettings
 from pipelines.settings.collecting import WatchSettings
 from pipelines.settings.job import JobSettings, TelemetrySettings
 from pipelines.settings.loading import load_settings
@@ -31,6 +32,7 @@ from pipelines.settings.root import (
 __all__ = [
     "AlertSettings",
     "AnswerAgreement",
+    "AttributionSettings",
     "BatchSettings",
     "CacheSettings",
     "CrossEncoder",

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from connectors.kafka.options import KafkaOptions
 from connectors.serpapi.options import SerpApiOptions
 from pipelines.settings.alerts import AlertSettings
+from pipelines.settings.attribution import AttributionSettings
 from pipelines.settings.collecting import WatchSettings
 from pipelines.settings.job import JobSettings, TelemetrySettings
 from pipelines.settings.models import (
@@ -67,6 +68,16 @@ def in_own_group(alerts: AlertSettings, others: ValidationInfo) -> AlertSettings
     return alerts.model_copy(update={"group": f"{kafka.group}-alerts"})
 
 
+def in_own_reports_group(
+    attribution: AttributionSettings, others: ValidationInfo
+) -> AttributionSettings:
+    """Derive the group of the reports likewise."""
+    kafka = others.data.get("kafka")
+    if "group" in attribution.model_fields_set or kafka is None:
+        return attribution
+    return attribution.model_copy(update={"group": f"{kafka.group}-reports"})
+
+
 class Settings(Section):
     """Everything a run can be told."""
 
@@ -89,3 +100,6 @@ class Settings(Section):
     alerts: Annotated[AlertSettings, AfterValidator(in_own_group), Field(validate_default=True)] = (
         AlertSettings()
     )
+    attribution: Annotated[
+        AttributionSettings, AfterValidator(in_own_reports_group), Field(validate_default=True)
+    ] = AttributionSettings()

@@ -98,10 +98,9 @@ class InMemory:
         return outcome
 
     def fold(self, ready: Ready) -> None:
-        seen = ready.observed.snapshot
         event, self.memory = self.decide(ready)
         self.state = encode_state(self.memory.state)
-        self.records.extend(outgoing(event, seen))
+        self.records.extend(outgoing(event, 0))
         self.events.append(event)
 
 

@@ -174,6 +174,6 @@ def undisturbed(snapshot_ids: tuple[str, ...]) -> tuple[dict[tuple[str, str], by
     for identity in snapshot_ids:
         value = named(identity)
         event, memory = guard.answer(value, memory)
-        for record in outgoing(event, value, 0):
+        for record in outgoing(event, 0):
             events[record.topic, record.event_id] = record.data
     return events, encode_state(memory.state)

@@ -26,6 +26,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from connectors.state_table.outbox import append
 from pipelines.beam.elements import Parked, Ready
 from pipelines.beam.folding import fold_queries, lane_of
+from pipelines.beam.witnesses import witnesses_of
 from pipelines.build import shared_engine, shared_guard
 from pipelines.settings import Settings
 from schemas.codec import outbox_record
@@ -102,11 +103,12 @@ class FoldInOrder(beam.DoFn):
         """Fold what the bundle's timers released, then name the lanes it went to."""
         queries, self.queries = self.queries, {}
         guard, engine = shared_guard(self.settings), shared_engine(self.settings)
+        witnesses = witnesses_of(self.settings)
         batch = self.settings.batch.queries
         names = list(queries)
         for start in range(0, len(names), batch):
             chunk = {name: queries[name] for name in names[start : start + batch]}
-            for outcome in fold_queries(guard, engine, chunk, NO_LOG):
+            for outcome in fold_queries(guard, engine, chunk, NO_LOG, witnesses):
                 kind = "answers" if isinstance(outcome, AnswerEvent) else "dead_letters"
                 Metrics.counter(METRICS, kind).inc()
         records = (ready.observed.record for readies in queries.values() for ready in readies)

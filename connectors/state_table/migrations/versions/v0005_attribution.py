@@ -8,7 +8,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add the tables of cases, reports, origins, quarantine and reporters."""
+    """Add the tables of cases, reports, origins and quarantine."""
     op.create_table(
         "cases",
         sa.Column("query_id", sa.Text, primary_key=True),
@@ -29,15 +29,16 @@ def upgrade() -> None:
         sa.Column("answer", sa.Text, nullable=False),
         sa.Column("reporter", sa.Text, nullable=False),
         sa.Column("reported_ms", sa.BigInteger, nullable=False),
+        sa.Column("received_ms", sa.BigInteger, nullable=False),
         sa.Column("comment", sa.Text, nullable=False),
         sa.Column("state", sa.Text, nullable=False),
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("detail", sa.Text, nullable=False),
     )
-    op.create_index("reports_state", "reports", ["state", "reported_ms"])
+    op.create_index("reports_state", "reports", ["state", "received_ms"])
     op.create_index("reports_misgeneration", "reports", ["misgeneration"])
     op.create_index("reports_query", "reports", ["query_id"])
-    op.create_index("reports_reporter", "reports", ["reporter", "reported_ms"])
+    op.create_index("reports_reporter", "reports", ["reporter", "received_ms"])
     op.create_table(
         "origins",
         sa.Column("misgeneration", sa.Text, primary_key=True),
@@ -47,6 +48,8 @@ def upgrade() -> None:
         sa.Column("decision", sa.Text),
         sa.Column("finding", sa.Text),
         sa.Column("word", sa.Text),
+        sa.Column("word_ms", sa.BigInteger),
+        sa.Column("everywhere", sa.Boolean, nullable=False),
         sa.Column("attributed_ms", sa.BigInteger),
         sa.Column("model_calls", sa.BigInteger, nullable=False),
         sa.Column("event", sa.LargeBinary),
@@ -69,10 +72,3 @@ def upgrade() -> None:
     )
     op.create_index("quarantine_query", "quarantine", ["query_id", "active"])
     op.create_index("quarantine_everywhere", "quarantine", ["everywhere", "active"])
-    op.create_table(
-        "reporters",
-        sa.Column("reporter", sa.Text, primary_key=True),
-        sa.Column("confirmed", sa.BigInteger, nullable=False),
-        sa.Column("dismissed", sa.BigInteger, nullable=False),
-        sa.Column("updated_ms", sa.BigInteger, nullable=False),
-    )

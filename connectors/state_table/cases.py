@@ -1,0 +1,106 @@
+"""What the last answers were made of, so that a wrong one can be traced to its documents."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, exists, func, not_, select
+
+from connectors.state_table.subject import question_subject
+from connectors.state_table.tables import CASES, REPORTS, dialect_insert
+from schemas.codec import clean, decode_snapshot, encode
+from schemas.events import AnswerEvent
+from schemas.records import Limits
+from schemas.reports import ReportState
+from schemas.snapshot import SearchSnapshot
+
+# What was decoded once under the job's limits is decoded again whatever they are now.
+NO_LIMITS = Limits(record_bytes=2**31, document_bytes=2**31, documents=2**31)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An answer of one query at one step and the snapshot it was made of.
+
+    `answer` is the defended one, "" without an answer; `undefended` what all documents together
+    led to, None when nobody asked.
+    """
+
+    query_id: str
+    step: int
+    answer: str
+    undefended: str | None
+    snapshot: SearchSnapshot
+
+    @staticmethod
+    def of(event: AnswerEvent, snapshot: SearchSnapshot) -> "Case":
+        """What an answer event and its snapshot say."""
+        answer = "" if event.abstention else event.answer
+        return Case(event.query_id, event.step, answer, event.undefended_answer, snapshot)
+
+
+def keep_case(connection: Connection, case: Case, *, steps: int) -> None:
+    """Keep a case in the caller's transaction and drop the query's older ones.
+
+    The last `steps` stay, and those with an open report.
+    """
+    row = {
+        "query_id": case.query_id,
+        "step": case.step,
+        "subject": question_subject(case.snapshot.query.text),
+        "observed_ms": case.snapshot.observed_at_ms,
+        "answer": clean(case.answer),
+        "undefended": None if case.undefended is None else clean(case.undefended),
+        "snapshot": encode(case.snapshot),
+    }
+    upsert = dialect_insert(connection, CASES).on_conflict_do_update(
+        index_elements=list(CASES.primary_key), set_=row
+    )
+    connection.execute(upsert, row)
+    spent = and_(CASES.c.query_id == case.query_id, CASES.c.step <= case.step - steps)
+    connection.execute(delete(CASES).where(spent, not_(_reported())))
+
+
+def find_case(engine: Engine, query_id: str, step: int | None = None) -> Case | None:
+    """Return a query's case at a step, or its latest; None if there is none (any more)."""
+    where = [CASES.c.query_id == query_id]
+    if step is not None:
+        where.append(CASES.c.step == step)
+    return _first(engine, and_(*where))
+
+
+def find_by_question(engine: Engine, question: str, step: int | None = None) -> Case | None:
+    """Return the case of a question asked in these words, whatever the query's id."""
+    where = [CASES.c.subject == question_subject(question)]
+    if step is not None:
+        where.append(CASES.c.step == step)
+    return _first(engine, and_(*where))
+
+
+def prune_cases(engine: Engine, *, days: float) -> int:
+    """Drop cases observed so long before the newest one, but none with an open report."""
+    newest = select(func.max(CASES.c.observed_ms)).scalar_subquery()
+    with engine.begin() as connection:
+        limit = connection.execute(select(newest)).scalar_one()
+        if limit is None:
+            return 0
+        old = CASES.c.observed_ms < limit - int(days * 86_400_000)
+        return connection.execute(delete(CASES).where(old, not_(_reported()))).rowcount
+
+
+def _reported() -> ColumnElement[bool]:
+    return exists().where(
+        REPORTS.c.query_id == CASES.c.query_id,
+        REPORTS.c.step == CASES.c.step,
+        REPORTS.c.state == ReportState.OPEN,
+    )
+
+
+def _first(engine: Engine, where: ColumnElement[bool]) -> Case | None:
+    columns = (CASES.c.query_id, CASES.c.step, CASES.c.answer, CASES.c.undefended, CASES.c.snapshot)
+    newest = (CASES.c.observed_ms.desc(), CASES.c.step.desc())
+    with engine.connect() as connection:
+        row = connection.execute(select(*columns).where(where).order_by(*newest).limit(1)).first()
+    if row is None:
+        return None
+    query_id, step, answer, undefended, data = row
+    snapshot = decode_snapshot(data, limits=NO_LIMITS, now=None)
+    return Case(query_id, step, answer, undefended, snapshot)

@@ -1,0 +1,212 @@
+"""Reports of wrong answers: taken in within limits, then waiting for their attribution.
+
+Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, select, update
+
+from connectors.state_table.engine import retry_contended
+from connectors.state_table.quarantine import holding
+from connectors.state_table.tables import CASES, ORIGINS, REPORTS, dialect_insert
+from schemas.reports import PIPELINE, Decision, ReportState
+
+_R, _O = REPORTS.c, ORIGINS.c
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReport:
+    """A report as stored, what it left open filled in from the case; columns of the same names."""
+
+    report_id: str
+    misgeneration: str
+    query_id: str
+    step: int
+    answer: str
+    reporter: str
+    reported_ms: int
+    received_ms: int
+    comment: str = ""
+    state: ReportState = ReportState.OPEN
+    attempts: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What people's words say of a reporter: how many of their reports were right, and wrong."""
+
+    confirmed: int = 0
+    dismissed: int = 0
+
+
+def known(connection: Connection, report_id: str) -> bool:
+    """Whether this report was taken in before."""
+    statement = select(_R.report_id).where(_R.report_id == report_id)
+    return connection.execute(statement).first() is not None
+
+
+def insert(connection: Connection, report: StoredReport) -> bool:
+    """Store a report in the caller's transaction; False when it was there already."""
+    statement = dialect_insert(connection, REPORTS).on_conflict_do_nothing()
+    counted = statement.execution_options(preserve_rowcount=True)
+    return connection.execute(counted, asdict(report)).rowcount == 1
+
+
+def received_since(connection: Connection, reporter: str, since_ms: int) -> int:
+    """How many reports of a reporter were taken in since then."""
+    return _count(connection, _R.reporter == reporter, _R.received_ms >= since_ms)
+
+
+def count_open(connection: Connection) -> int:
+    """How many reports of people wait."""
+    return _count(connection, _R.state == ReportState.OPEN, _R.reporter != PIPELINE)
+
+
+def next_open(engine: Engine, *, not_before_ms: int = 0) -> StoredReport | None:
+    """Return the report to look at next; None when none waits.
+
+    What a person has approved first, then people before the pipeline, reporters who were confirmed
+    before others, the answer that is still the latest of its query (it is the one consumers have)
+    before older ones, and then in the order of arrival. `not_before_ms` leaves out reports whose
+    wrong answer was attributed since then.
+    """
+    latest = select(func.max(CASES.c.step)).where(CASES.c.query_id == _R.query_id).scalar_subquery()
+    statement = (
+        select(REPORTS)
+        .outerjoin(ORIGINS, _O.misgeneration == _R.misgeneration)
+        .where(_R.state == ReportState.OPEN)
+        .order_by(
+            case((_O.word == Decision.APPROVED, 0), else_=1),
+            case((_R.reporter == PIPELINE, 1), else_=0),
+            case((_trusted(), 0), else_=1),
+            case((_R.step == latest, 0), else_=1),
+            _R.attempts,
+            _R.received_ms,
+            _R.report_id,
+        )
+        .limit(1)
+    )
+    if not_before_ms:
+        statement = statement.where(func.coalesce(_O.attributed_ms, -1) < not_before_ms)
+    with engine.connect() as connection:
+        row = connection.execute(statement).mappings().first()
+    return _report(row) if row else None
+
+
+def find_reports(engine: Engine, prefix: str = "", limit: int = 100) -> list[dict[str, Any]]:
+    """Return the newest reports whose id begins so, each with its origin's decision and word."""
+    statement = (
+        select(REPORTS, _O.decision, _O.finding, _O.word)
+        .outerjoin(ORIGINS, _O.misgeneration == _R.misgeneration)
+        .where(_R.report_id.startswith(prefix, autoescape=True))
+        .order_by(_R.received_ms.desc(), _R.report_id)
+        .limit(limit)
+    )
+    with engine.connect() as connection:
+        return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def about(connection: Connection, misgeneration: str) -> list[StoredReport]:
+    """Return the reports of one wrong answer, oldest first."""
+    statement = select(REPORTS).where(_R.misgeneration == misgeneration).order_by(_R.received_ms)
+    return [_report(row) for row in connection.execute(statement).mappings()]
+
+
+def reporters_of(connection: Connection, query_id: str, answer: str) -> dict[str, Standing]:
+    """Everybody who reported this answer of the query, at whichever step, with their standing."""
+    statement = select(_R.reporter).where(_R.query_id == query_id, _R.answer == answer).distinct()
+    return {r: standing(connection, r) for r in connection.execute(statement).scalars()}
+
+
+def standing(connection: Connection, reporter: str) -> Standing:
+    """Count the wrong answers that a reporter told before a person judged them."""
+    judged = func.count(_R.misgeneration.distinct())
+    statement = (
+        select(_O.word, judged)
+        .join(REPORTS, _O.misgeneration == _R.misgeneration)
+        .where(_R.reporter == reporter, _R.received_ms <= _O.word_ms)
+        .group_by(_O.word)
+    )
+    counts = {row[0]: row[1] for row in connection.execute(statement)}
+    return Standing(counts.get(Decision.APPROVED, 0), counts.get(Decision.DISMISSED, 0))
+
+
+def close(connection: Connection, misgeneration: str, state: ReportState, detail: str = "") -> None:
+    """End the wait of the open reports of one wrong answer."""
+    connection.execute(
+        update(REPORTS)
+        .where(_R.misgeneration == misgeneration, _R.state == ReportState.OPEN)
+        .values(state=state, detail=detail)
+    )
+
+
+def reopen(connection: Connection, misgeneration: str) -> None:
+    """Let the reports of one wrong answer wait again."""
+    connection.execute(
+        update(REPORTS)
+        .where(_R.misgeneration == misgeneration)
+        .values(state=ReportState.OPEN, detail="", attempts=0)
+    )
+
+
+def note_failure(engine: Engine, report: StoredReport, detail: str, *, attempts: int) -> None:
+    """Count a try that failed; after `attempts` of them the report is unusable."""
+    failed = report.attempts + 1
+    state = ReportState.UNUSABLE if failed >= attempts else ReportState.OPEN
+
+    def work() -> None:
+        with engine.begin() as connection:
+            connection.execute(
+                update(REPORTS)
+                .where(_R.misgeneration == report.misgeneration, _R.state == ReportState.OPEN)
+                .values(attempts=failed, state=state, detail=detail)
+            )
+
+    retry_contended(work)
+
+
+def prune_reports(engine: Engine, before_ms: int) -> int:
+    """Delete reports received before then, and origins that nobody reports any more.
+
+    What is open, or holds a text in quarantine, stays.
+    """
+    old = (_R.received_ms < before_ms, _R.state != ReportState.OPEN, ~holding(_R.misgeneration))
+    orphans = _O.misgeneration.not_in(select(_R.misgeneration))
+    with engine.begin() as connection:
+        deleted = connection.execute(delete(REPORTS).where(*old)).rowcount
+        connection.execute(delete(ORIGINS).where(orphans, ~holding(_O.misgeneration)))
+    return deleted
+
+
+def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many reports there are by state, and how many origins by decision."""
+    with engine.connect() as connection:
+        states = connection.execute(select(_R.state, func.count()).group_by(_R.state))
+        by_state = {row[0]: row[1] for row in states}
+        decided = select(_O.decision, func.count()).where(_O.decision.is_not(None))
+        decisions = connection.execute(decided.group_by(_O.decision))
+        return by_state, {row[0]: row[1] for row in decisions}
+
+
+def _trusted() -> ColumnElement[bool]:
+    other, origin = REPORTS.alias(), ORIGINS.alias()
+    return (
+        select(other.c.report_id)
+        .join(origin, origin.c.misgeneration == other.c.misgeneration)
+        .where(other.c.reporter == _R.reporter, origin.c.word == Decision.APPROVED)
+        .correlate(REPORTS)
+        .exists()
+    )
+
+
+def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    statement = select(func.count()).select_from(REPORTS).where(*conditions)
+    return connection.execute(statement).scalar_one()
+
+
+def _report(row: Any) -> StoredReport:
+    values = {name: row[name] for name in StoredReport.__dataclass_fields__}
+    return StoredReport(**(values | {"state": ReportState(values["state"])}))

@@ -1,0 +1,38 @@
+"""Leaves documents in quarantine out of snapshots, before anything is asked of a model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Engine
+
+from connectors.state_table.quarantine import withheld_keys
+from pipelines.beam.elements import Observed, Parked
+from schemas.reports import text_key
+
+
+def withhold(engine: Engine, batch: Sequence[Observed | Parked]) -> list[Observed | Parked]:
+    """Take out what is in quarantine for each snapshot's query; one read for all of them.
+
+    Ranks stay as they were. What holds is the quarantine at this moment: a snapshot that is
+    gathered again after a crash, which was not folded, may find another.
+    """
+    observed = [item for item in batch if isinstance(item, Observed)]
+    keys = withheld_keys(engine, [item.snapshot.query.id for item in observed])
+    if not keys:
+        return list(batch)
+    return [
+        without(item, keys.get(item.snapshot.query.id, frozenset()))
+        if isinstance(item, Observed)
+        else item
+        for item in batch
+    ]
+
+
+def without(observed: Observed, keys: frozenset[str]) -> Observed:
+    """Split a snapshot into what is seen and what is withheld."""
+    documents = observed.snapshot.documents
+    withheld = tuple(document for document in documents if keys and text_key(document) in keys)
+    if not withheld:
+        return observed
+    seen = tuple(document for document in documents if document not in withheld)
+    return replace(observed, snapshot=replace(observed.snapshot, documents=seen), withheld=withheld)

@@ -1,0 +1,73 @@
+"""What else a folded answer leaves behind in the state database, in the fold's own transaction."""
+
+from collections.abc import Callable
+from functools import partial
+
+from sqlalchemy import Connection
+
+from connectors.state_table.cases import Case, keep_case
+from connectors.state_table.reports import StoredReport, insert
+from pipelines.settings import Settings
+from schemas.codec import clean
+from schemas.events import AnswerEvent
+from schemas.reports import PIPELINE, AnswerReport, misgeneration_id
+from schemas.snapshot import SearchSnapshot
+from schemas.verdict import MemoryDecision
+
+Write = Callable[[Connection], None]
+# An answer and the snapshot it was made of -> what to write; must not fail for what a page says.
+Witness = Callable[[AnswerEvent, SearchSnapshot], Write]
+
+
+def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
+    """Who looks at folded answers, by the settings."""
+    attribution = settings.attribution
+    if not attribution.enabled:
+        return ()
+
+    def keep(event: AnswerEvent, snapshot: SearchSnapshot) -> Write:
+        case = Case.of(event, snapshot)
+        return partial(keep_case, case=case, steps=attribution.case_steps)
+
+    return (keep, report_suspicions) if attribution.self_detect else (keep,)
+
+
+def report_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
+    """Report in the pipeline's name what a defence averted or corrected.
+
+    That is an undefended answer in other words than the defended one, on the same step, and a
+    previous answer that was falsified, on the step before. Whether other words mean something else
+    is for the attribution to find out, off the hot path.
+    """
+    averted, previous = event.undefended_answer, event.verdict.memory.previous_answer
+    suspicions: list[tuple[int, str]] = []
+    if averted and averted.casefold() != event.answer.casefold():
+        suspicions.append((event.step, averted))
+    falsified = event.verdict.memory.decision is MemoryDecision.FALSIFIED
+    if falsified and previous and event.step > 0:
+        suspicions.append((event.step - 1, previous))
+    reports = [suspicion(event, step, answer) for step, answer in suspicions]
+
+    def write(connection: Connection) -> None:
+        for report in reports:
+            insert(connection, report)
+
+    return write
+
+
+def suspicion(event: AnswerEvent, step: int, answer: str) -> StoredReport:
+    """A report of the pipeline's own; its times are the event's, since a fold has no clock."""
+    told = AnswerReport(
+        PIPELINE, event.observed_at, event.query_id, answer=clean(answer), step=step
+    )
+    at_ms = int(event.observed_at.timestamp() * 1_000)
+    return StoredReport(
+        report_id=told.id,
+        misgeneration=misgeneration_id(event.query_id, step, clean(answer)),
+        query_id=event.query_id,
+        step=step,
+        answer=clean(answer),
+        reporter=PIPELINE,
+        reported_ms=at_ms,
+        received_ms=at_ms,
+    )

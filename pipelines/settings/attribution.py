@@ -1,0 +1,74 @@
+"""Settings of attribution: who taught a wrong answer, and what is done about it."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from schemas.section import Section
+
+
+class AttributionSettings(Section):
+    """Reports of wrong answers, their deep attribution, quarantine."""
+
+    enabled: Annotated[
+        bool,
+        Field(
+            description="the job keeps what the last answers were made of and leaves out texts in"
+            " quarantine"
+        ),
+    ] = False
+    self_detect: Annotated[
+        bool,
+        Field(
+            description="the job itself reports answers that differ from the undefended one, and"
+            " memories it falsified; every report costs an attribution, within the budget"
+        ),
+    ] = False
+    attributor: Annotated[str, Field(description="who says which texts taught an answer")] = (
+        "rag_origin"
+    )
+    options: Annotated[dict[str, Any], Field(description="of the attributor, by name")] = {}
+    corpus_texts: Annotated[
+        int,
+        Field(
+            ge=0, description="texts of the corpus looked at beside the search results; 0 = none"
+        ),
+    ] = 50
+    case_steps: Annotated[
+        int, Field(ge=1, description="last answers of a query that can be reported")
+    ] = 2
+    case_days: Annotated[
+        float, Field(gt=0.0, description="older ones, by event time, can not be reported")
+    ] = 30.0
+    attributions_per_hour: Annotated[
+        int, Field(ge=1, description="wrong answers attributed in an hour")
+    ] = 30
+    model_calls_per_day: Annotated[
+        int, Field(ge=1, description="no attribution begins above so many model calls")
+    ] = 50_000
+    attempts: Annotated[int, Field(ge=1, description="tries of one attribution")] = 3
+    min_reporters: Annotated[
+        int,
+        Field(ge=2, description="trusted reporters who together have texts quarantined"),
+    ] = 2
+    min_gap: Annotated[
+        float,
+        Field(ge=0.0, description="least distance between flagged and other texts, in z-scores"),
+    ] = 1.0
+    reports_per_day: Annotated[
+        int, Field(ge=1, description="reports of one reporter; more are refused")
+    ] = 20
+    open_reports: Annotated[
+        int, Field(ge=1, description="reports that may wait; strangers' are refused above")
+    ] = 1_000
+    retention_days: Annotated[
+        float, Field(gt=0.0, description="reports and what they led to are kept so long")
+    ] = 365.0
+    poll_s: Annotated[float, Field(gt=0.0, description="pause of an idle worker")] = 2.0
+    group: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="consumer group of the reports; default: kafka.group + -reports",
+        ),
+    ] = "radarstream-reports"
