@@ -5,12 +5,26 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from defenses.attribution.context_cite import ContextCite
+from defenses.attribution.keyword_match import KeywordMatch
+from defenses.attribution.leave_one_out import LeaveOneOut
+from defenses.attribution.norm import Norm
+from defenses.attribution.perplexity import Perplexity
+from defenses.attribution.pfdnn import Pfdnn
 from defenses.attribution.protocol import Attributor
+from defenses.attribution.rag_forensics import RagForensics
 from defenses.attribution.rag_origin import RagOrigin
 from schemas.errors import ConfigurationError
 
 ATTRIBUTORS: dict[str, type[Attributor]] = {
     "rag_origin": RagOrigin,
+    "rag_forensics": RagForensics,
+    "norm": Norm,
+    "perplexity": Perplexity,
+    "keyword_match": KeywordMatch,
+    "pfdnn": Pfdnn,
+    "context_cite": ContextCite,
+    "leave_one_out": LeaveOneOut,
 }
 
 

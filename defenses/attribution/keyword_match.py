@@ -1,0 +1,55 @@
+"""Keyword match: texts from which alone the model says what it wrongly said."""
+
+from typing import ClassVar, Final
+
+import numpy as np
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.attribution.outcome import MaxTexts, flagged_where, judged, passages, unseparated
+from defenses.attribution.protocol import Attributing
+from defenses.keywords import phrases
+from defenses.protocol import Complete, CompleteAll, Signal
+from schemas.attribution import Misgeneration
+from schemas.prompt import Task
+from schemas.snapshot import STRICT
+
+METHOD: Final = "keyword_match"
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class KeywordMatch:
+    """Flags a text if the answer from it alone shares a word or phrase with the wrong answer.
+
+    RobustRAG ("Certifiably Robust RAG against Retrieval Corruption", Algorithm 1) turned into an
+    attributor, as "Who Taught the Lie?" (RAGOrigin, section 6.1.3) compares itself with it. Words
+    and phrases are found by `defenses.keywords`; a text from which the model does not answer is
+    not flagged. `score` is the number of shared phrases.
+
+    Words of the question count when both answers repeat them, which flags honest texts where the
+    model answers in sentences.
+
+    Parameters
+    ----------
+    max_texts
+        How many texts are judged, from the best on.
+    """
+
+    max_texts: MaxTexts = None
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+        """Answer from every text alone. Raises EvidenceError on a malformed misgeneration."""
+        event = judged(misgeneration, self.max_texts)
+        if len(event.texts) < 2:
+            return unseparated(METHOD, event.texts)
+        answers = yield CompleteAll(
+            tuple(
+                Complete(Task.ATOMIC_ANSWER, event.query.text, (passage,), final=False)
+                for passage in passages(event.texts)
+            )
+        )
+        wrong = phrases(event.answer)
+        shared = [0 if a.abstained else len(wrong & phrases(a.text)) for a in answers]
+        scores = np.array(shared, dtype=np.float64)
+        return flagged_where(scores > 0.0, METHOD, event.texts, scores)

@@ -1,0 +1,63 @@
+"""PFDNN: the cluster of texts that is nearest to the wrong answer."""
+
+from typing import Annotated, ClassVar, Final
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from defenses.attribution.outcome import MaxTexts, flagged_where, judged, passages, unseparated
+from defenses.attribution.protocol import Attributing
+from defenses.kernels.responsibility import LEAST_SPREAD
+from defenses.kernels.two_means import two_means
+from defenses.protocol import Embed, Signal
+from defenses.responses import embedding_rows
+from schemas.attribution import Misgeneration
+from schemas.snapshot import STRICT
+
+METHOD: Final = "pfdnn"
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class Pfdnn:
+    """Splits the texts' embeddings in two and flags the cluster closer to the wrong answer.
+
+    "Poison Forensics: Traceback of Data Poisoning Attacks in Neural Networks" (USENIX Security
+    2022) clusters training data and prunes it cluster by cluster; this is what "Who Taught the
+    Lie?" (RAGOrigin, section 6.1.3) makes of it for texts: embeddings, 2-means, and the cluster
+    whose mean is nearer to the embedding of the answer. Equally near clusters, and equal texts,
+    flag nothing. `score` is the negative distance of the text's cluster.
+
+    Parameters
+    ----------
+    max_texts
+        How many texts are judged, from the best on.
+    seed
+        Of the clustering's starts, for more than 12 texts.
+    """
+
+    max_texts: MaxTexts = None
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+        """Embed, split, compare. Raises EvidenceError on malformed input or embeddings."""
+        event = judged(misgeneration, self.max_texts)
+        shown = passages(event.texts)
+        if len(set(shown)) < 2:
+            return unseparated(METHOD, event.texts)
+        rows = embedding_rows((yield Embed((event.answer, *shown))), len(shown) + 1)
+        answer, points = rows[0], rows[1:]
+        if np.ptp(points, axis=0).max() < LEAST_SPREAD:
+            return unseparated(METHOD, event.texts)
+        second = two_means(points, np.random.default_rng(self.seed))
+        distances = [
+            float(np.linalg.norm(points[members].mean(axis=0) - answer))
+            for members in (~second, second)
+        ]
+        if abs(distances[0] - distances[1]) < LEAST_SPREAD:
+            return unseparated(METHOD, event.texts)
+        nearer = second if distances[1] < distances[0] else ~second
+        scores = -np.where(second, distances[1], distances[0])
+        return flagged_where(nearer, METHOD, event.texts, scores)

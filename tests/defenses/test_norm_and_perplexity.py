@@ -1,0 +1,154 @@
+"""Thresholds that benign texts set: lengths of embeddings, perplexities."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from connectors.models.scripted import ScriptedEmbedder
+from connectors.models.scripted_tokens import ScriptedTokens
+from defenses.attribution.norm import Norm
+from defenses.attribution.perplexity import Perplexity
+from defenses.protocol import Norms
+from pipelines.signals.attribution import attribute_all
+from pipelines.signals.fulfilment import drive
+from schemas.attribution import Finding
+from schemas.errors import ConfigurationError, EvidenceError
+from schemas.prompt import Task
+from tests.builders import make_misgeneration
+from tests.driving import Likelihoods, Script, run
+from tests.scripted_models import scripted_models
+
+LENGTHS = {"short": 1.0, "mid": 3.0, "long": 4.5, "longest": 6.0}
+
+
+def by_word(_: tuple[str, ...], continuation: str) -> tuple[float, ...]:
+    """A plain word costs log 2, any other log 1000."""
+    return tuple(-np.log(2.0 if w.isalpha() else 1_000.0) for w in continuation.split())
+
+
+def measuring() -> Script:
+    return Script(norm=LENGTHS.__getitem__)
+
+
+def reading() -> Likelihoods:
+    return Likelihoods(log_probs=by_word)
+
+
+class TestNorm:
+    def test_longer_than_any_benign_text(self):
+        norm = run(Norm().calibrated(["short", "long", "mid"]), measuring())
+        assert norm == Norm(threshold=4.5)
+        script = measuring()
+        event = make_misgeneration(["mid", "longest", "long"])
+        found = run(norm.attribute(event), script)
+        assert found.flagged == ("d2",)
+        assert [text.score for text in found.texts] == [3.0, 6.0, 4.5]
+        assert found.gap == pytest.approx(6.0 - 3.75)
+        assert script.requests == [Norms(("mid", "longest", "long"))]
+
+    def test_unit_rows_flag_nothing(self):
+        script = Script(norm=lambda _: 1.0)
+        norm = run(Norm().calibrated(["a", "b"]), script)
+        found = run(norm.attribute(make_misgeneration(["c", "d"])), script)
+        assert found.finding is Finding.NOTHING_FLAGGED
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_malformed_lengths_raise(self, bad: float):
+        script = Script(norm=lambda _: bad)
+        with pytest.raises(EvidenceError):
+            run(Norm(threshold=1.0).attribute(make_misgeneration(["a", "b"])), script)
+        with pytest.raises(EvidenceError):
+            run(Norm().calibrated(["a"]), script)
+
+    def test_through_the_driver(self):
+        models = replace(scripted_models(), norms=ScriptedEmbedder())
+        (norm,) = drive([Norm().calibrated(["three words here", "one"])], models)
+        events = [make_misgeneration(["a b c d", "a b c"]), make_misgeneration(["a", "b"])]
+        assert [a.flagged for a in attribute_all(norm, events, models)] == [("d1",), ()]
+        with pytest.raises(ConfigurationError, match="Norm needs"):
+            attribute_all(norm, events, scripted_models())
+
+
+class TestPerplexity:
+    def test_higher_than_any_benign_text(self):
+        method = run(Perplexity().calibrated(["a b", "a b c 4"]), reading())
+        assert method.threshold == pytest.approx((8.0 * 1_000.0) ** 0.25)
+        script = reading()
+        event = make_misgeneration(["plain words", "zx9 q1", "a b c 4"])
+        found = run(method.attribute(event), script)
+        assert found.flagged == ("d2",)
+        expected = [2.0, 1_000.0, (8.0 * 1_000.0) ** 0.25]
+        assert [text.score for text in found.texts] == pytest.approx(expected)
+        request = script.requests[-1]
+        assert request.rows[0].task is Task.BARE_TEXT
+        assert request.rows[0].passages == ()
+
+    def test_equal_texts_are_read_once_and_empty_ones_not_at_all(self):
+        script = reading()
+        event = make_misgeneration(["a", " ", "a", "b"])
+        found = run(Perplexity(threshold=1.5).attribute(event), script)
+        assert [request.continuation for request in script.requests] == ["a", "b"]
+        assert found.flagged == ("d1", "d3", "d4")
+        assert [text.score for text in found.texts] == pytest.approx([2.0, 1.0, 2.0, 2.0])
+
+    def test_only_the_beginning_is_read(self):
+        script = reading()
+        method = Perplexity(threshold=5.0, characters=4)
+        found = run(method.attribute(make_misgeneration(["ab cd 123 456", "a"])), script)
+        assert script.requests[0].continuation == "ab c"
+        assert found.flagged == ()
+
+    def test_impossible_tokens_stay_finite(self):
+        script = Likelihoods(log_probs=lambda *_: (-np.inf,))
+        found = run(Perplexity(threshold=9.0).attribute(make_misgeneration(["a", "b"])), script)
+        assert np.isfinite([text.score for text in found.texts]).all()
+        assert found.flagged == ("d1", "d2")
+
+    def test_malformed_probabilities_raise(self):
+        script = Likelihoods(log_probs=lambda *_: (np.nan,))
+        with pytest.raises(EvidenceError):
+            run(Perplexity().calibrated(["a"]), script)
+
+    def test_through_the_driver(self):
+        """A scripted model is sure of what it says itself and of nothing else."""
+        tokens = ScriptedTokens()
+        models = replace(scripted_models(), tokens=tokens)
+        (method,) = drive([Perplexity().calibrated(["I don't know"])], models)
+        assert method.threshold == pytest.approx(1.0001, rel=1e-4)
+        (found,) = attribute_all(method, [make_misgeneration(["I don't", "gibberish"])], models)
+        assert found.flagged == ("d2",)
+        assert [len(batch) for batch in tokens.log] == [1, 2]
+        with pytest.raises(ConfigurationError, match="Perplexity needs"):
+            attribute_all(method, [], scripted_models())
+
+
+@pytest.mark.parametrize(("method", "script"), [(Norm, Script), (Perplexity, reading)])
+class TestBoth:
+    def test_without_benign_texts_there_is_no_threshold(self, method, script):
+        with pytest.raises(ValueError, match="benign"):
+            next(method().calibrated([]))
+        found = run(method().attribute(make_misgeneration(["a", "b"])), script())
+        assert found.finding is Finding.NOTHING_FLAGGED
+        assert "no threshold" in found.detail
+
+    @pytest.mark.parametrize("texts", [[], ["one"]])
+    def test_without_two_texts_nothing_is_asked(self, method, script, texts):
+        scripted = script()
+        found = run(method(threshold=1.0).attribute(make_misgeneration(texts)), scripted)
+        assert found.flagged == ()
+        assert scripted.requests == []
+
+    def test_equal_to_the_largest_benign_score_is_benign(self, method, script):
+        calibrated = run(method().calibrated(["word"]), script())
+        found = run(calibrated.attribute(make_misgeneration(["word", "word"])), script())
+        assert found.finding is Finding.NOTHING_FLAGGED
+        assert found.detail == ""
+
+    def test_calibrating_keeps_the_other_options(self, method, script):
+        assert run(method(max_texts=3).calibrated(["a"]), script()).max_texts == 3
+
+    def test_only_the_first_texts_are_judged(self, method, script):
+        event = make_misgeneration(["a", "b", "c"])
+        found = run(method(threshold=1.0, max_texts=2).attribute(event), script())
+        assert len(found.texts) == 2
