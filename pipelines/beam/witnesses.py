@@ -57,16 +57,15 @@ def report_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
 
 def suspicion(event: AnswerEvent, step: int, answer: str) -> StoredReport:
     """A report of the pipeline's own; its times are the event's, since a fold has no clock."""
-    told = AnswerReport(
-        PIPELINE, event.observed_at, event.query_id, answer=clean(answer), step=step
-    )
+    answer = clean(answer)
+    told = AnswerReport(PIPELINE, event.observed_at, event.query_id, answer=answer, step=step)
     at_ms = int(event.observed_at.timestamp() * 1_000)
     return StoredReport(
         report_id=told.id,
-        misgeneration=misgeneration_id(event.query_id, step, clean(answer)),
+        misgeneration=misgeneration_id(event.query_id, step, answer),
         query_id=event.query_id,
         step=step,
-        answer=clean(answer),
+        answer=answer,
         reporter=PIPELINE,
         reported_ms=at_ms,
         received_ms=at_ms,

@@ -1,0 +1,141 @@
+"""One wrong answer investigated: was it given, who taught it, what is answered without them?
+
+A generator like a defence: it yields requests and holds no model, so that `drive` can take several
+through in lockstep and tests can answer from a script.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from defenses.attribution.protocol import Attributor
+from defenses.protocol import Complete, Embed, Relate, Request
+from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from schemas.evidence import AtomicAnswer, FloatArray
+from schemas.prompt import Task
+from schemas.snapshot import Document, SearchSnapshot
+
+AGREEMENT = 0.5  # two answers agree when either entails the other at least this probably
+PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is asked: a wrong answer, the snapshot it was given on, and what was answered then.
+
+    `recorded` are the answers that the pipeline itself gave on that snapshot. `further` are texts
+    of a corpus, nearest first, that may have part in it though the search did not return them.
+    With `insist` texts are looked for although the answer cannot be reproduced.
+    """
+
+    snapshot: SearchSnapshot
+    answer: str
+    recorded: tuple[str, ...] = ()
+    further: tuple[RankedText, ...] = ()
+    insist: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Investigation:
+    """What was found out.
+
+    `attribution` is None when nothing was looked for, because the answer is on no record and was
+    not given again. `answer_without` is what the snapshot's other documents lead to, None where
+    nothing was flagged or nothing is answered; `persists` whether it means the same.
+    """
+
+    reproduced: bool
+    attribution: Attribution | None = None
+    texts: tuple[RankedText, ...] = ()
+    answer_without: str | None = None
+    persists: bool | None = None
+
+
+Investigating = Generator[Request, Any, Investigation]
+
+
+def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
+    """Investigate one wrong answer.
+
+    It counts as given when it is one of the recorded answers, means the same as one of them, or is
+    given again from all documents together (undefended); meaning is up to the relation scorer.
+    """
+    reproduced = yield from was_given(inquiry)
+    if not reproduced and not inquiry.insist:
+        return Investigation(reproduced=False)
+    texts = yield from by_similarity(inquiry)
+    asked = Misgeneration(
+        query=inquiry.snapshot.query,
+        answer=inquiry.answer,
+        texts=texts,
+        k=max(1, len(inquiry.snapshot.documents)),
+    )
+    attribution = yield from attributor.attribute(asked)
+    found = Investigation(reproduced, attribution, texts)
+    if attribution.finding is not Finding.TEXTS_FLAGGED or not attribution.flagged:
+        return found
+    flagged = set(attribution.flagged)
+    left = [d for d in inquiry.snapshot.documents if d.content_id not in flagged]
+    answer = yield from answered(inquiry, left)
+    if answer.abstained:
+        return replace(found, persists=False)
+    persists = yield from agrees(inquiry, (answer.text,))
+    return replace(found, answer_without=answer.text, persists=persists)
+
+
+def was_given(inquiry: Inquiry) -> Generator[Request, Any, bool]:
+    """Whether the pipeline gave this answer, by its record or by asking again."""
+    if inquiry.answer.casefold() in {answer.casefold() for answer in inquiry.recorded}:
+        return True
+    on_record = yield from agrees(inquiry, inquiry.recorded)
+    if on_record:
+        return True
+    again = yield from answered(inquiry, inquiry.snapshot.documents)
+    if again.abstained:
+        return False
+    given = yield from agrees(inquiry, (again.text,))
+    return given
+
+
+def answered(
+    inquiry: Inquiry, documents: Sequence[Document]
+) -> Generator[Request, Any, AtomicAnswer]:
+    """What the generator answers from documents, in the order of their ranks, without a defence."""
+    if not documents:
+        return AtomicAnswer("", abstained=True)
+    passages = tuple(document.passage for document in documents)
+    question = inquiry.snapshot.query.text
+    answer: AtomicAnswer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, question, passages)
+    return answer
+
+
+def agrees(inquiry: Inquiry, others: Sequence[str]) -> Generator[Request, Any, bool]:
+    """Whether the wrong answer means the same as any of the others."""
+    said = tuple(other for other in others if other)
+    if not said:
+        return False
+    wrong = (inquiry.answer,) * len(said)
+    question = inquiry.snapshot.query.text
+    rows: FloatArray = yield Relate(question, wrong + said, said + wrong)
+    return bool(rows[:, 0].max() >= AGREEMENT)
+
+
+def by_similarity(inquiry: Inquiry) -> Generator[Request, Any, tuple[RankedText, ...]]:
+    """The snapshot's texts, nearest to the question first, then what the corpus has besides.
+
+    The same text twice is one text. Ranks are places in this list.
+    """
+    distinct = {d.content_id: d for d in reversed(inquiry.snapshot.documents)}
+    documents = sorted(distinct.values(), key=lambda document: document.rank)
+    if not documents:
+        return ()
+    passages = tuple(document.passage[:PASSAGE_CHARACTERS] for document in documents)
+    rows: FloatArray = yield Embed((inquiry.snapshot.query.text, *passages))
+    near = [float(similarity) for similarity in rows[1:] @ rows[0]]
+    own = [RankedText(d.content_id, d, s) for d, s in zip(documents, near, strict=True)]
+    own.sort(key=lambda text: -(text.similarity or 0.0))
+    others = [text for text in inquiry.further if text.id not in distinct]
+    return tuple(
+        replace(text, document=replace(text.document, rank=place))
+        for place, text in enumerate((*own, *others), start=1)
+    )
