@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from defenses.protocol import Complete, CompleteAll, Embed, Relate, Request
+from defenses.protocol import AttemptAll, Complete, CompleteAll, Embed, Relate, Request
 from pipelines.signals.fulfilment import drive, fulfil
 from pipelines.signals.ports import Models
-from schemas.errors import EvidenceError, ModelError
+from schemas.errors import EvidenceError, ModelError, ModelOutageError
 from schemas.evidence import FloatArray
 from schemas.prompt import AnswerPair, Completion, Prompt, Task
 from schemas.verdict import Verdict
@@ -99,6 +99,33 @@ def test_one_failed_completion_fails_those_asked_with_it_alone() -> None:
     bad, good = drive([asking(several), asking(CompleteAll((complete("Bern"),)))], models)
     assert isinstance(bad, ModelError)
     assert [answer.text for answer in good[1][0]] == ["Bern"]
+
+
+def test_attempts_fail_one_by_one() -> None:
+    models = scripted_models(fail_on_text="broken")
+    relate = Relate("Who won?", ("Rome",), ("Rome",))
+    several = AttemptAll((complete("Rome"), complete("broken"), relate))
+    mixed, single = drive([asking(several, complete("Bern")), asking(complete("Kiel"))], models)
+    rome, failure, rows = mixed[1][0]
+    assert rome.text == "Rome"
+    assert isinstance(failure, ModelError)
+    assert rows.tolist() == [[0.95, 0.03, 0.02]]
+    assert mixed[1][1].text == "Bern"
+    assert [answer.text for answer in single[1]] == ["Kiel"]
+    assert [len(batch) for batch in models.relations.log] == [1]
+
+
+class Absent(ScriptedGenerator):
+    """Its service is down."""
+
+    def complete(self, prompts: list[Prompt]) -> list[Completion]:
+        raise ModelOutageError("no answer")
+
+
+def test_an_outage_is_no_failed_attempt() -> None:
+    models = Models(Absent(), ScriptedRelations(), ScriptedEmbedder())
+    (result,) = drive([asking(AttemptAll((complete("Rome"), complete("Oslo"))))], models)
+    assert isinstance(result, ModelOutageError)
 
 
 def test_results_keep_the_order_of_the_queries_whoever_ends_first() -> None:

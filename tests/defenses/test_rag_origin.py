@@ -1,0 +1,256 @@
+"""RAGOrigin: the published example, its invariants, and what it must not flag."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from defenses.attribution.rag_origin import RagOrigin
+from defenses.attribution.registry import build_attributor
+from defenses.protocol import AttemptAll, Complete, Embed, LogProbs, Signal
+from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from schemas.errors import ConfigurationError, EvidenceError, ModelError
+from schemas.evidence import AtomicAnswer
+from schemas.prompt import Task
+from schemas.snapshot import Document, Query
+from tests.driving import Script, run
+
+QUESTION = "Who won the cup?"
+SIMILARITY = (0.91, 0.89, 0.90, 0.62, 0.60, 0.58, 0.55, 0.61)
+SEMANTIC = (-1.1, -1.3, -1.2, -2.4, -2.6, -2.2, -2.9, -2.5)
+GENERATION = (-0.2, -0.3, -0.25, -3.1, -2.8, -3.3, -3.0, -2.9)
+SCORES = (1.351530, 1.182493, 1.267011, -0.657958, -0.728092, -0.696008, -1.038313, -0.680663)
+
+
+class Measured(Script):
+    """Log-probabilities from tables by the number in a text; every answer but a lie is the truth.
+
+    The logarithms of a continuation differ from token to token; their mean is the table's value.
+    """
+
+    def __init__(self, semantic, generation, answer=lambda _: AtomicAnswer("truth")) -> None:
+        super().__init__(answer=answer)
+        self.tables = {Task.PREDICT_QUESTION: semantic, Task.ATOMIC_ANSWER: generation}
+
+    def respond(self, request):
+        if not isinstance(request, LogProbs):
+            return super().respond(request)
+        self.requests.append(request)
+        means = np.array([self.tables[r.task][int(r.passages[0].split()[1]) - 1]
+                          for r in request.rows])  # fmt: skip
+        return np.stack([means * 0.5, means, means * 1.5], axis=1)
+
+
+def event(similarity=SIMILARITY, k: int = 4) -> Misgeneration:
+    texts = tuple(
+        RankedText(f"t{rank}", Document(rank, f"text {rank}"), value)
+        for rank, value in enumerate(similarity, start=1)
+    )
+    return Misgeneration(Query("cup", QUESTION), "lie", texts, k)
+
+
+def attribute(
+    similarity=SIMILARITY,
+    semantic=SEMANTIC,
+    generation=GENERATION,
+    *,
+    k: int = 4,
+    **options: object,
+) -> Attribution:
+    script = Measured(semantic, generation)
+    return run(RagOrigin(**options).attribute(event(similarity, k)), script)
+
+
+def test_the_published_example() -> None:
+    found = attribute()
+    assert found.method == "rag_origin"
+    assert found.finding is Finding.TEXTS_FLAGGED
+    assert found.flagged == ("t1", "t2", "t3")
+    assert [text.score for text in found.texts] == pytest.approx(SCORES, abs=1e-6)
+    assert found.gap == pytest.approx(1.267011 + 0.760207, abs=2e-6)
+    assert found.generation_gap == pytest.approx(-0.25 + 3.02)
+    assert [t.rank for t in found.texts] == list(range(1, 9))
+    assert [t.similarity for t in found.texts] == pytest.approx(SIMILARITY)
+    assert [t.semantic for t in found.texts] == pytest.approx(SEMANTIC)
+    assert [t.generation for t in found.texts] == pytest.approx(GENERATION)
+
+
+def test_what_is_asked() -> None:
+    script = Measured(SEMANTIC, GENERATION)
+    run(RagOrigin().attribute(event()), script)
+    semantic, generation = script.asked(LogProbs)
+    assert semantic.continuation == QUESTION
+    assert semantic.rows[2] == Complete(Task.PREDICT_QUESTION, "", ("text 3",), final=False)
+    assert generation.continuation == "lie"
+    assert generation.rows[2] == Complete(Task.ATOMIC_ANSWER, QUESTION, ("text 3",), final=False)
+    assert [len(r.rows) for r in (semantic, generation)] == [8, 8]
+    assert script.asked(Embed) == []
+
+
+def test_all_texts_poisoned_splits_them_all_the_same() -> None:
+    """Why a scope must hold texts that taught nothing."""
+    values = (1.4, 1.3, 1.2, 1.1, 1.0)
+    logs = tuple(value - 5.0 for value in values)
+    found = attribute(values, logs, logs, k=5)
+    assert found.flagged == ("t1", "t2", "t3")
+    assert found.gap < 2.0
+
+
+class TestNothingFlagged:
+    def test_no_texts(self) -> None:
+        script = Measured((), ())
+        found = run(RagOrigin().attribute(event(())), script)
+        assert (found.finding, found.texts, script.requests) == (Finding.NO_DOCUMENTS, (), [])
+
+    def test_one_text(self) -> None:
+        found = attribute((0.9,), (-1.0,), (-0.1,))
+        assert found.finding is Finding.NO_SEPARATION
+        assert (found.flagged, found.gap, found.generation_gap) == ((), None, None)
+        assert (found.texts[0].score, found.texts[0].generation) == (0.0, pytest.approx(-0.1))
+
+    def test_equal_texts(self) -> None:
+        found = attribute((0.5,) * 4, (-1.0,) * 4, (-2.0,) * 4)
+        assert (found.finding, found.flagged) == (Finding.NO_SEPARATION, ())
+        assert [text.score for text in found.texts] == [0.0] * 4
+
+    def test_an_error_of_the_model_itself(self) -> None:
+        lying = Measured(
+            SEMANTIC, GENERATION, lambda r: AtomicAnswer("lie" if not r.passages else "x")
+        )
+        found = run(RagOrigin().attribute(event()), lying)
+        assert (found.finding, found.texts) == (Finding.INTRINSIC_ERROR, ())
+        assert len(lying.requests) == 1  # the same words need no judge
+        unchecked = run(RagOrigin(check_unaided=False).attribute(event()), lying)
+        assert unchecked.flagged == ("t1", "t2", "t3")
+
+    def test_an_empty_scope(self) -> None:
+        script = Measured(SEMANTIC, GENERATION)
+        found = run(RagOrigin(scope="algorithm_1").attribute(event()), script)
+        assert (found.finding, found.texts) == (Finding.NOTHING_FLAGGED, ())
+        assert script.asked(LogProbs) == []
+
+
+def test_of_two_texts_the_likelier_is_flagged() -> None:
+    found = attribute((0.5, 0.6), (-2.0, -1.0), (-3.0, -0.5), k=1)
+    assert found.flagged == ("t2",)
+    assert found.gap == pytest.approx(2.0)
+    assert found.generation_gap == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(
+    ("scores", "flagged"),
+    [
+        (("similarity",), ("t1", "t2")),
+        (("semantic",), ("t3", "t4")),
+        (("generation",), ("t1", "t4")),
+        (("similarity", "semantic", "generation"), ("t1", "t2", "t3", "t4")),
+    ],
+)
+def test_scores_can_be_used_alone(scores: tuple[str, ...], flagged: tuple[str, ...]) -> None:
+    names = ("similarity", "semantic", "generation")
+    tables = ((9, 9, 1, 1), (-9, -9, -1, -1), (-1, -9, -9, -1))
+    if len(scores) == 3:
+        tables = tuple((*values, -99) for values in tables)
+    count = len(tables[0])
+    found = attribute(*tables, k=count, scores=scores)
+    assert set(found.flagged) == set(flagged)
+    for name in names:
+        assert all((getattr(text, name) is None) == (name not in scores) for text in found.texts)
+    assert (found.generation_gap is None) == ("generation" not in scores)
+
+
+def test_the_similarity_alone_needs_no_token_probabilities() -> None:
+    assert RagOrigin().needs == {Signal.TOKEN_PROBABILITIES}
+    assert RagOrigin(scores=("semantic",)).needs == {Signal.TOKEN_PROBABILITIES}
+    assert RagOrigin(scores=["similarity"]).needs == frozenset()
+
+
+def test_unknown_similarities_are_computed_for_all() -> None:
+    script = Measured(SEMANTIC, GENERATION)
+    script.embedding = lambda text: (0.6, 0.8) if text in (QUESTION, "text 2") else (1.0, 0.0)
+    partly = event((0.91, None, *SIMILARITY[2:]))
+    found = run(RagOrigin(scores=("similarity",)).attribute(partly), script)
+    (embed,) = script.asked(Embed)
+    assert embed.texts == (QUESTION, *(f"text {rank}" for rank in range(1, 9)))
+    assert [t.similarity for t in found.texts] == pytest.approx([0.6, 1.0, *[0.6] * 6])
+    assert found.flagged == ("t2",)
+
+
+VALUES = st.lists(st.integers(-40, 40).map(lambda i: i / 4), min_size=2, max_size=8)
+
+
+@given(VALUES, st.floats(0.1, 10.0), st.floats(-5.0, 5.0))
+def test_units_of_the_scores_change_nothing(
+    values: list[float], scale: float, shift: float
+) -> None:
+    logs = [value - 11.0 for value in values]
+    plain = attribute(values, logs, logs)
+    moved = attribute([scale * v + shift for v in values], [v - 3.0 for v in logs], logs)
+    assert [t.score for t in moved.texts] == pytest.approx([t.score for t in plain.texts], abs=1e-6)
+
+
+@given(st.permutations(range(8)))
+def test_texts_may_come_in_any_order(order: list[int]) -> None:
+    whole = event()
+    shuffled = replace(whole, texts=tuple(whole.texts[i] for i in order))
+    found = run(RagOrigin().attribute(shuffled), Measured(SEMANTIC, GENERATION))
+    assert found == attribute()
+
+
+@given(st.permutations(range(8)))
+def test_scores_and_flags_follow_their_texts(order: list[int]) -> None:
+    tables = [[table[i] for i in order] for table in (SIMILARITY, SEMANTIC, GENERATION)]
+    found = attribute(*tables)
+    for position, original in enumerate(order):
+        text = found.texts[position]
+        assert text.score == pytest.approx(SCORES[original], abs=1e-6)
+        assert text.flagged == (original < 3)
+
+
+def test_an_impossible_token_counts_as_very_improbable() -> None:
+    found = attribute(generation=(*GENERATION[:7], -math.inf))
+    assert found.texts[7].generation == -100.0
+    assert all(math.isfinite(text.score) for text in found.texts)
+
+
+def test_a_similarity_that_is_no_number_is_refused() -> None:
+    with pytest.raises(EvidenceError, match="similarity"):
+        attribute((math.nan, *SIMILARITY[1:]))
+
+
+def test_what_could_not_be_asked_is_said() -> None:
+    def answer(request: Complete) -> AtomicAnswer:
+        raise ModelError("failed")
+
+    found = run(RagOrigin().attribute(event()), Measured(SEMANTIC, GENERATION, answer))
+    assert found.flagged == ("t1", "t2", "t3")
+    assert "segment 2, taken as no match" in found.detail
+    assert "without any text is unknown" in found.detail
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scores": []},
+        {"scores": ["similarty"]},
+        {"scope": "paper"},
+        {"max_segments": 0},
+        {"block": 0},
+        {"judge": "human"},
+        {"min_entailment": 0.0},
+        {"min_entailment": 1.1},
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        build_attributor("rag_origin", options)
+
+
+def test_each_round_is_one_request() -> None:
+    script = Measured(SEMANTIC, GENERATION)
+    run(RagOrigin().attribute(event()), script)
+    kinds = [type(request) for request in script.requests]
+    assert kinds == [AttemptAll] * 4 + [LogProbs] * 2  # unaided, judge, segment 2, judge
