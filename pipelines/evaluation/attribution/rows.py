@@ -91,12 +91,14 @@ class AttributionCost:
     """What one attribution asked of the models, counted whether or not a cache knew the answer.
 
     `calls` are distinct prompts that were completed, `forwards` distinct prompts whose
-    continuation was scored, with `continuation_tokens` in all. Seconds are those the calls took
+    continuation was scored, with `continuation_tokens` in all, `pairs` answers compared with each
+    other, `embeddings` texts embedded or measured. Seconds are those the calls took
     when they were made, on one machine; a batch's time is shared out evenly.
     """
 
     calls: int = 0
     forwards: int = 0
+    pairs: int = 0
     embeddings: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -1,0 +1,155 @@
+"""Attributors on events: the scope that all share, their findings, and what removal changes."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from defenses.attribution.judge import Judge
+from defenses.attribution.protocol import Attributing, Attributor
+from defenses.attribution.scope import ScopeOptions, checked
+from defenses.protocol import Request, Signal
+from pipelines.evaluation.attacks.corpus import Corpus
+from pipelines.evaluation.attribution.costs import Spending, spending
+from pipelines.evaluation.attribution.events import answered, retrieved
+from pipelines.evaluation.attribution.rows import After, AttributionRow, EventRow, Outcome
+from pipelines.evaluation.attribution.staging import Staged
+from pipelines.evaluation.experiment.cells import error_words
+from pipelines.evaluation.experiment.counting import Ledger
+from pipelines.evaluation.metrics import is_attacked, is_correct
+from pipelines.signals.attribution import attribute_all
+from pipelines.signals.fulfilment import drive
+from pipelines.signals.ports import Models
+from schemas.attribution import Attribution, Misgeneration
+from schemas.errors import ModelError
+from schemas.evidence import AtomicAnswer
+from schemas.snapshot import Labels
+
+Scoping = Generator[Request, Any, int]
+ScopeRule = Callable[[Misgeneration], Scoping]
+
+
+@dataclass
+class Charged:
+    """An attributor whose n-th attribution is charged to the n-th tally."""
+
+    inner: Attributor
+    tallies: Sequence[Spending]
+    begun: int = 0
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """The wrapped attributor's."""
+        return self.inner.needs
+
+    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+        """The wrapped attributor's finding."""
+        self.begun += 1
+        return spending(self.inner.attribute(misgeneration), self.tallies[self.begun - 1])
+
+
+def rag_origin_scope(misgeneration: Misgeneration) -> Scoping:
+    """RAGOrigin's scope by its defaults: how many texts, from the nearest on."""
+    scope = yield from ScopeOptions().narrowed(checked(misgeneration))
+    return len(scope.texts)
+
+
+def reproduced(event: EventRow) -> Generator[Request, Any, bool | ModelError]:
+    """Compare the reported answer with the given one; a ModelError where nobody could tell."""
+    given = AtomicAnswer(event.answer or "")
+    (verdict,) = yield from Judge().matches(event.question, event.reported or "", [given])
+    return verdict
+
+
+def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
+    """The rows with a judge's word where the report is not literally the answer.
+
+    A judge that fails fails its row.
+    """
+    unclear = [row for row in rows if row.outcome is Outcome.EVENT and row.reproduced is None]
+    outcomes = drive([reproduced(row) for row in unclear], models)
+    told = {row.key: found for row, found in zip(unclear, outcomes, strict=True)}
+    return [told_of(row, told[row.key]) if row.key in told else row for row in rows]
+
+
+def told_of(row: EventRow, reproduced: bool | ModelError) -> EventRow:
+    """The row with the judge's word, or failed like the judge."""
+    if isinstance(reproduced, ModelError):
+        return replace(row, outcome=Outcome.FAILED, texts=(), detail=error_words(reproduced))
+    return replace(row, reproduced=reproduced)
+
+
+def scopes(rule: ScopeRule, events: Sequence[EventRow], models: Models) -> list[int | ModelError]:
+    """How many texts of each event all attributors judge: the scope by RAGOrigin's rule."""
+    return drive([rule(event.misgeneration()) for event in events], models)
+
+
+def findings(
+    name: str,
+    attributor: Attributor,
+    events: Sequence[tuple[EventRow, int]],
+    models: Models,
+    *,
+    narrows: bool,
+) -> list[AttributionRow]:
+    """One row per event and its scope, in one model batch; without what removal changes.
+
+    An attributor that `narrows` is given every text and judges those it chooses, the others are
+    given the scope.
+    """
+    ledger = Ledger()
+    tallies = [Spending(ledger) for _ in events]
+    asked = [event.misgeneration(None if narrows else scope) for event, scope in events]
+    outcomes = attribute_all(Charged(attributor, tallies), asked, ledger.around(models))
+    rows = []
+    for (event, scope), outcome, tally in zip(events, outcomes, tallies, strict=True):
+        own = len(outcome.texts) if narrows and isinstance(outcome, Attribution) else 0
+        row = AttributionRow(name, *event.key, own or scope, cost=tally.cost())
+        if isinstance(outcome, ModelError):
+            rows.append(replace(row, error=error_words(outcome)))
+        else:
+            rows.append(replace(row, attribution=outcome))
+    return rows
+
+
+def with_removal(
+    rows: Sequence[AttributionRow],
+    staged: Mapping[str, Staged],
+    models: Models,
+    *,
+    k: int,
+) -> list[AttributionRow]:
+    """The rows with what is answered from the corpus without the flagged texts.
+
+    `staged` are the questions by id, all of one scenario. An answer that fails fails its row.
+    """
+    sound = [row for row in rows if row.error is None]
+    items = [staged[row.query_id] for row in sound]
+    asked = [
+        (i.query.text, retrieved(without(i.corpus, r.flagged), i.query.text, models, k))
+        for i, r in zip(items, sound, strict=True)
+    ]
+    after = {
+        item.query.id: after_of(answer, item.labels)
+        for item, answer in zip(items, answered(asked, models), strict=True)
+    }
+    return [concluded(row, after.get(row.query_id)) for row in rows]
+
+
+def without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
+    """The corpus without some texts."""
+    kept = tuple(entry for entry in corpus.entries if entry.id not in flagged)
+    return Corpus(kept, corpus.injections)
+
+
+def after_of(answer: AtomicAnswer | ModelError, labels: Labels) -> After | ModelError:
+    """An answer and what it is worth, or why there is none."""
+    if isinstance(answer, ModelError):
+        return answer
+    return After(answer.text, is_attacked(answer.text, labels), is_correct(answer.text, labels))
+
+
+def concluded(row: AttributionRow, after: After | ModelError | None) -> AttributionRow:
+    """The row with the answer after removal, or failed like it."""
+    if isinstance(after, ModelError):
+        return replace(row, attribution=None, error=error_words(after))
+    return replace(row, after=after)

@@ -1,0 +1,206 @@
+"""What a directory of an attribution study holds, stored beside its rows."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, get_origin, get_type_hints
+
+from pydantic import TypeAdapter
+
+from defenses.attribution.protocol import Attributor
+from defenses.attribution.registry import ATTRIBUTORS, build_attributor
+from pipelines.evaluation.attribution.rows import AttributionRow, EventKey, EventRow, RowKey
+from pipelines.evaluation.experiment.answering_code import SHARED, modules_from, source_of
+from pipelines.evaluation.experiment.contenders import ALL, option, plain, split_specs
+from pipelines.evaluation.experiment.identity import WAYS_OUT, prompt_digests, shown
+from pipelines.evaluation.experiment.row_files import read_lines
+from pipelines.signals.ports import Models
+from pipelines.signals.token_probabilities import check_needs
+from schemas.errors import ConfigurationError
+
+ROWS, EVENTS, RECORD, RESULTS = "rows.jsonl", "events.jsonl", "study.json", "results.json"
+TABLES = "tables.md"
+SAME = ("dataset_digest", "k", "seed", "models")
+HERE = "pipelines.evaluation.attribution"
+# What events depend on, beside what the signals of a pipeline do.
+STAGING = (
+    *(f"{HERE}.{name}" for name in ("events", "reports", "staging")),
+    *(f"pipelines.evaluation.attacks.{name}" for name in ("corpus", "protocol", "variations")),
+    "pipelines.evaluation.metrics",
+)
+JUDGING = (*SHARED, f"{HERE}.judged", "pipelines.signals.attribution")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """An attributor as it is compared. `name` is its heading, unique in a study."""
+
+    name: str
+    method: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def build(self) -> Attributor:
+        """Raises ConfigurationError for options that the method refuses."""
+        hints = get_type_hints(ATTRIBUTORS.get(self.method, object))
+        options = {
+            name: frozenset(str(value).split("+")) if is_set(hints.get(name)) else value
+            for name, value in self.options
+        }
+        return build_attributor(self.method, options)
+
+
+def is_set(hint: Any) -> bool:
+    """Whether an option takes several values, written with a plus between them."""
+    return get_origin(hint) is frozenset
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRecord:
+    """Provenance of a directory of rows: enough to repeat it.
+
+    `command`, `revision`, `versions` and `settings` are the last run's. `code` has a digest of the
+    code that events and each attributor's rows depend on, `prompts` one per task that was asked.
+    `asked` are the ids of the questions asked last: rows of others may lie beside theirs.
+    `thresholds` are those that attributors were given by benign texts.
+    """
+
+    dataset: str
+    dataset_digest: str
+    texts: int
+    k: int
+    seed: int
+    scenarios: tuple[str, ...]
+    attributors: tuple[Spec, ...]
+    models: dict[str, str]
+    command: str
+    revision: str
+    versions: dict[str, str]
+    settings: dict[str, Any]
+    code: dict[str, str]
+    asked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    prompts: dict[str, str] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """What is stored."""
+        return asdict(self)
+
+
+def parse_attributors(text: str) -> tuple[Spec, ...]:
+    """Read a list such as `norm,rag_origin:scores=similarity+semantic`; `all` stands for every
+    method.
+
+    Raises ConfigurationError for what cannot be read and for options that a method refuses.
+    """
+    found: list[Spec] = []
+    for spec in split_specs(text):
+        if spec == ALL:
+            found += [Spec(name, name) for name in ATTRIBUTORS]
+            continue
+        method, _, rest = spec.partition(":")
+        options = tuple(option(part) for part in rest.split(",") if part)
+        settings = ",".join(f"{name}={plain(value)}" for name, value in options)
+        found.append(Spec(f"{method}:{settings}" if settings else method, method, options))
+    for one in found:
+        one.build()
+    return tuple({one.name: one for one in found}.values())
+
+
+def servable(
+    specs: Sequence[Spec], models: Models, *, insisted: str
+) -> tuple[tuple[Spec, ...], tuple[str, ...]]:
+    """The attributors that the models can serve, and notes on those left out.
+
+    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
+    """
+    named = set(split_specs(insisted))
+    kept, notes = [], []
+    for spec in specs:
+        try:
+            check_needs(spec.build(), models)
+        except ConfigurationError as error:
+            if spec.name in named or spec.options:
+                raise
+            notes.append(f"{spec.name} is left out: {error}")
+        else:
+            kept.append(spec)
+    if not kept:
+        raise ConfigurationError("; ".join(["no attributor to evaluate", *notes]))
+    return tuple(kept), tuple(notes)
+
+
+def events_code() -> str:
+    """What identifies the code that makes events."""
+    return digest_of((*STAGING, *SHARED))
+
+
+def code_of(spec: Spec) -> str:
+    """What identifies the code between models and a row."""
+    return digest_of((type(spec.build()).__module__, *JUDGING))
+
+
+def digest_of(roots: tuple[str, ...]) -> str:
+    """A digest of modules and of what they import from the method packages."""
+    digest = sha256()
+    for name in sorted(modules_from(roots)):
+        digest.update(f"{name}\0".encode() + sha256(source_of(name)).digest())
+    return digest.hexdigest()[:12]
+
+
+def continued(earlier: StudyRecord, now: StudyRecord) -> StudyRecord:
+    """The record of both runs. Raises ConfigurationError when they are not one study."""
+    found = [
+        f"{name}: {shown(getattr(earlier, name))} there, {shown(getattr(now, name))} here"
+        for name in SAME
+        if getattr(earlier, name) != getattr(now, name)
+    ]
+    wordings = prompt_digests()
+    changed = [task for task, digest in earlier.prompts.items() if wordings.get(task) != digest]
+    found += [f"the wording of the prompts {', '.join(sorted(changed))}"] if changed else []
+    names = [name for name, code in now.code.items() if earlier.code.get(name, code) != code]
+    found += [f"the code that computes {', '.join(names)}"] if names else []
+    if found:
+        raise ConfigurationError(
+            f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
+        )
+    return replace(
+        now,
+        scenarios=tuple(dict.fromkeys((*earlier.scenarios, *now.scenarios))),
+        attributors=tuple(dict.fromkeys((*earlier.attributors, *now.attributors))),
+        code=earlier.code | now.code,
+        prompts=earlier.prompts,
+        thresholds=earlier.thresholds,
+        seconds=earlier.seconds,
+        notes=tuple(dict.fromkeys((*earlier.notes, *now.notes))),
+    )
+
+
+def read_record(directory: Path) -> StudyRecord | None:
+    """What an earlier run in the directory was; None if there was none."""
+    try:
+        data = (directory / RECORD).read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return TypeAdapter(StudyRecord).validate_json(data)
+    except ValueError:
+        raise ConfigurationError(f"{directory / RECORD} is damaged. {WAYS_OUT}") from None
+
+
+def read_events(directory: Path) -> dict[EventKey, EventRow]:
+    """Events by scenario and question; of two the last counts."""
+    return {row.key: row for row in read_lines(directory / EVENTS, EventRow)}
+
+
+def read_rows(directory: Path) -> dict[RowKey, AttributionRow]:
+    """Rows by attributor, scenario and question; of two the last counts."""
+    return {row.key: row for row in read_lines(directory / ROWS, AttributionRow)}
+
+
+def start_over(directory: Path) -> None:
+    """Forget earlier results, but not what models answered."""
+    for name in (ROWS, EVENTS, RECORD, RESULTS, TABLES):
+        (directory / name).unlink(missing_ok=True)

@@ -1,0 +1,155 @@
+"""Scenarios carried out: the corpus that every question of a data set is answered from.
+
+Each question is attacked in a copy of the clean corpus of its own, unless the scenario is a crowd.
+No model is asked here; what a question cannot be attacked with is said instead.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from pipelines.evaluation.attacks.corpus import Corpus, Injection, corpus_of, inject
+from pipelines.evaluation.attacks.protocol import Aim, Attack, UnattackableError, aim_of
+from pipelines.evaluation.attacks.registry import attack_named
+from pipelines.evaluation.attribution.rows import Role
+from pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
+from pipelines.evaluation.datasets import Dataset, is_long_form
+from pipelines.evaluation.metrics import contains
+from schemas.snapshot import Labels, Query, SearchSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """A data set's questions as they were last observed, and the corpus of all their documents.
+
+    `asked` are those that events are made of, `everybody` those that attacks borrow from.
+    """
+
+    asked: tuple[SearchSnapshot, ...]
+    everybody: tuple[SearchSnapshot, ...]
+    corpus: Corpus
+
+    @staticmethod
+    def of(dataset: Dataset, limit: int | None = None) -> "Questions":
+        """Questions that ask for a long answer are left out, and their documents stay."""
+        last = tuple(history[-1] for history in dataset.histories)
+        short = tuple(snapshot for snapshot in last if not is_long_form(snapshot))
+        corpus = corpus_of(document for snapshot in last for document in snapshot.documents)
+        return Questions(short[:limit], short, corpus)
+
+    def aim(self, snapshot: SearchSnapshot) -> Aim:
+        """What an attacker knows, with the next question to borrow from."""
+        place = next(
+            i for i, other in enumerate(self.everybody) if other.query.id == snapshot.query.id
+        )
+        other = self.everybody[(place + 1) % len(self.everybody)]
+        return aim_of(snapshot, elsewhere=aim_of(other) if other is not snapshot else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """One question under one scenario, before anything is asked.
+
+    `corpus` is what is searched, `clean` the same before the attack. `poison` are the planted
+    texts that work towards `labels.target`, `bystanders` all others that anybody planted.
+    """
+
+    scenario: Scenario
+    query: Query
+    labels: Labels
+    clean: Corpus
+    corpus: Corpus
+    poison: tuple[str, ...] = ()
+    bystanders: frozenset[str] = frozenset()
+
+    def role(self, id_: str) -> Role:
+        """What a text is to this question."""
+        if id_ in self.poison:
+            return Role.POISON
+        return Role.BYSTANDER if id_ in self.bystanders else Role.BENIGN
+
+
+@dataclass(frozen=True, slots=True)
+class Unattackable:
+    """A question that the scenario means nothing for, and why."""
+
+    query: Query
+    reason: str
+
+
+def staged(scenario: Scenario, questions: Questions) -> Iterator[Staged | Unattackable]:
+    """Every question under the scenario, in order."""
+    if scenario.clean:
+        for snapshot in questions.asked:
+            labels, corpus = snapshot.labels or Labels(), questions.corpus
+            yield Staged(scenario, snapshot.query, labels, corpus, corpus)
+        return
+    attack = attack_named(scenario.attack)
+    crowd = None
+    if scenario.circumstance is Circumstance.CROWD:
+        crowd = attacked_by_all(attack, scenario.count, questions)
+    for snapshot in questions.asked:
+        try:
+            corpus = crowd or attacked_once(attack, scenario.count, snapshot, questions)
+            yield on_one(attack, scenario, snapshot, questions, corpus)
+        except UnattackableError as error:
+            yield Unattackable(snapshot.query, str(error))
+
+
+def attacked_once(
+    attack: Attack, count: int, snapshot: SearchSnapshot, questions: Questions
+) -> Corpus:
+    """The clean corpus attacked on one question. Raises UnattackableError."""
+    aim = questions.aim(snapshot)
+    return inject(questions.corpus, attack, snapshot, count=count, aim=aim)
+
+
+def attacked_by_all(attack: Attack, count: int, questions: Questions) -> Corpus:
+    """The clean corpus attacked on every question that can be."""
+    corpus = questions.corpus
+    for snapshot in questions.everybody:
+        try:
+            corpus = inject(corpus, attack, snapshot, count=count, aim=questions.aim(snapshot))
+        except UnattackableError:
+            continue
+    return corpus
+
+
+def on_one(
+    attack: Attack,
+    scenario: Scenario,
+    snapshot: SearchSnapshot,
+    questions: Questions,
+    corpus: Corpus,
+) -> Staged:
+    """One question on an attacked corpus. Raises UnattackableError where it was not attacked."""
+    labels, aim = attack.prepared(snapshot, questions.aim(snapshot))
+    mine = injection_on(corpus.injections, snapshot)
+    planted = {id_ for injection in corpus.injections for id_ in injection.added}
+    rival = aim.elsewhere.target if aim.elsewhere else ""
+    poison = tuple(
+        entry.id
+        for entry in corpus.entries
+        if entry.id in mine.added and not works_for(rival, mine.target, entry.document.text)
+    )
+    return Staged(
+        scenario=scenario,
+        query=replace(snapshot.query, text=attack.asked(snapshot.query.text)),
+        labels=labels,
+        clean=questions.corpus,
+        corpus=corpus,
+        poison=poison,
+        bystanders=frozenset(planted.difference(poison)),
+    )
+
+
+def injection_on(injections: Iterable[Injection], snapshot: SearchSnapshot) -> Injection:
+    """The attack on that question. Raises UnattackableError where there is none."""
+    for injection in injections:
+        if injection.query_id == snapshot.query.id:
+            return injection
+    raise UnattackableError(f"{snapshot.query.id} was not attacked")
+
+
+def works_for(rival: str, target: str, text: str) -> bool:
+    """Whether a text names the rival's target and not one's own."""
+    return bool(rival) and contains(text, rival) and not contains(text, target)
