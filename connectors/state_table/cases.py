@@ -59,20 +59,33 @@ def keep_case(connection: Connection, case: Case, *, steps: int) -> None:
     connection.execute(delete(CASES).where(spent, not_(_reported())))
 
 
+def cases_of(engine: Engine, query_id: str) -> list[Case]:
+    """Return the cases of a query, the latest first; the few that are kept."""
+    return _cases(engine, CASES.c.query_id == query_id)
+
+
 def find_case(engine: Engine, query_id: str, step: int | None = None) -> Case | None:
     """Return a query's case at a step, or its latest; None if there is none (any more)."""
     where = [CASES.c.query_id == query_id]
     if step is not None:
         where.append(CASES.c.step == step)
-    return _first(engine, and_(*where))
+    return next(iter(_cases(engine, and_(*where), 1)), None)
 
 
-def find_by_question(engine: Engine, question: str, step: int | None = None) -> Case | None:
-    """Return the case of a question asked in these words, whatever the query's id."""
-    where = [CASES.c.subject == question_subject(question)]
-    if step is not None:
-        where.append(CASES.c.step == step)
-    return _first(engine, and_(*where))
+def queries_asking(engine: Engine, question: str) -> list[str]:
+    """Return the ids of the queries that ask a question in these words, the latest answered first.
+
+    Empty where no answer of theirs is kept.
+    """
+    latest = func.max(CASES.c.observed_ms)
+    statement = (
+        select(CASES.c.query_id)
+        .where(CASES.c.subject == question_subject(question))
+        .group_by(CASES.c.query_id)
+        .order_by(latest.desc(), CASES.c.query_id)
+    )
+    with engine.connect() as connection:
+        return list(connection.execute(statement).scalars())
 
 
 def prune_cases(engine: Engine, *, days: float) -> int:
@@ -94,13 +107,12 @@ def _reported() -> ColumnElement[bool]:
     )
 
 
-def _first(engine: Engine, where: ColumnElement[bool]) -> Case | None:
+def _cases(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> list[Case]:
     columns = (CASES.c.query_id, CASES.c.step, CASES.c.answer, CASES.c.undefended, CASES.c.snapshot)
-    newest = (CASES.c.observed_ms.desc(), CASES.c.step.desc())
+    statement = select(*columns).where(where).order_by(CASES.c.step.desc()).limit(limit)
     with engine.connect() as connection:
-        row = connection.execute(select(*columns).where(where).order_by(*newest).limit(1)).first()
-    if row is None:
-        return None
-    query_id, step, answer, undefended, data = row
-    snapshot = decode_snapshot(data, limits=NO_LIMITS, now=None)
-    return Case(query_id, step, answer, undefended, snapshot)
+        rows = connection.execute(statement).all()
+    return [
+        Case(query, step, answer, bare, decode_snapshot(data, limits=NO_LIMITS, now=None))
+        for query, step, answer, bare, data in rows
+    ]

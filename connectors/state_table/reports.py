@@ -65,13 +65,13 @@ def count_open(connection: Connection) -> int:
     return _count(connection, _R.state == ReportState.OPEN, _R.reporter != PIPELINE)
 
 
-def next_open(engine: Engine, *, not_before_ms: int = 0) -> StoredReport | None:
+def next_open(engine: Engine, *, attributed: bool = False) -> StoredReport | None:
     """Return the report to look at next; None when none waits.
 
     What a person has approved first, then people before the pipeline, reporters who were confirmed
     before others, the answer that is still the latest of its query (it is the one consumers have)
-    before older ones, and then in the order of arrival. `not_before_ms` leaves out reports whose
-    wrong answer was attributed since then.
+    before older ones, and then in the order of arrival. With `attributed`, only reports about what
+    was attributed before, which cost no model call.
     """
     latest = select(func.max(CASES.c.step)).where(CASES.c.query_id == _R.query_id).scalar_subquery()
     statement = (
@@ -89,8 +89,8 @@ def next_open(engine: Engine, *, not_before_ms: int = 0) -> StoredReport | None:
         )
         .limit(1)
     )
-    if not_before_ms:
-        statement = statement.where(func.coalesce(_O.attributed_ms, -1) < not_before_ms)
+    if attributed:
+        statement = statement.where(_O.finding.is_not(None))
     with engine.connect() as connection:
         row = connection.execute(statement).mappings().first()
     return _report(row) if row else None

@@ -13,6 +13,7 @@ from defenses.protocol import Complete, Embed, Relate, Request
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
 from schemas.evidence import AtomicAnswer, FloatArray
 from schemas.prompt import Task
+from schemas.reports import text_key
 from schemas.snapshot import Document, SearchSnapshot
 
 AGREEMENT = 0.5  # two answers agree when either entails the other at least this probably
@@ -74,8 +75,8 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     found = Investigation(reproduced, attribution, texts)
     if attribution.finding is not Finding.TEXTS_FLAGGED or not attribution.flagged:
         return found
-    flagged = set(attribution.flagged)
-    left = [d for d in inquiry.snapshot.documents if d.content_id not in flagged]
+    flagged = {text_key(t.document) for t in texts if t.id in set(attribution.flagged)}
+    left = [d for d in inquiry.snapshot.documents if text_key(d) not in flagged]
     answer = yield from answered(inquiry, left)
     if answer.abstained:
         return replace(found, persists=False)

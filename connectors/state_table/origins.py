@@ -1,0 +1,120 @@
+"""What was found out about wrong answers: one row each, its last event with it.
+
+Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, select, update
+
+from connectors.state_table.tables import ORIGINS, dialect_insert
+from schemas.codec import decode_origin, encode
+from schemas.reports import Decision, OriginEvent
+
+_O = ORIGINS.c
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A row, held by the transaction that read it. `event` is None before the attribution."""
+
+    misgeneration: str
+    revision: int
+    word: Decision | None
+    everywhere: bool
+    event: OriginEvent | None
+
+
+def hold(connection: Connection, misgeneration: str, query_id: str, step: int) -> Origin:
+    """Take the row of a wrong answer, made if there is none; others wait for the transaction."""
+    fresh = {
+        "misgeneration": misgeneration,
+        "query_id": query_id,
+        "step": step,
+        "revision": -1,
+        "everywhere": False,
+        "model_calls": 0,
+    }
+    # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
+    connection.execute(dialect_insert(connection, ORIGINS).on_conflict_do_nothing(), fresh)
+    statement = select(_O.revision, _O.word, _O.everywhere, _O.event)
+    row = connection.execute(
+        statement.where(_O.misgeneration == misgeneration).with_for_update()
+    ).one()
+    return _origin(misgeneration, row)
+
+
+def look(engine: Engine, misgeneration: str) -> Origin | None:
+    """Return the row of a wrong answer as it is now; None if there is none."""
+    statement = select(_O.revision, _O.word, _O.everywhere, _O.event)
+    with engine.connect() as connection:
+        row = connection.execute(statement.where(_O.misgeneration == misgeneration)).one_or_none()
+    return _origin(misgeneration, row) if row else None
+
+
+def list_origins(
+    engine: Engine, query_id: str | None = None, limit: int = 100
+) -> list[OriginEvent]:
+    """Return the last event of each attributed answer, attributed last first."""
+    statement = select(_O.event).where(_O.event.is_not(None)).order_by(_O.attributed_ms.desc())
+    if query_id is not None:
+        statement = statement.where(_O.query_id == query_id)
+    with engine.connect() as connection:
+        return [
+            decode_origin(data) for data in connection.execute(statement.limit(limit)).scalars()
+        ]
+
+
+def write_event(connection: Connection, event: OriginEvent) -> None:
+    """Store the event of a held row."""
+    connection.execute(
+        update(ORIGINS)
+        .where(_O.misgeneration == event.misgeneration)
+        .values(
+            revision=event.revision,
+            decision=event.decision,
+            finding=event.finding,
+            event=encode(event),
+        )
+    )
+
+
+def note_attribution(
+    connection: Connection, misgeneration: str, *, at_ms: int, model_calls: int
+) -> None:
+    """Note on a held row when it was attributed and what that cost; costs of retries add up."""
+    connection.execute(
+        update(ORIGINS)
+        .where(_O.misgeneration == misgeneration)
+        .values(attributed_ms=at_ms, model_calls=_O.model_calls + model_calls)
+    )
+
+
+def give_word(
+    connection: Connection, misgeneration: str, word: Decision, *, everywhere: bool, at_ms: int
+) -> None:
+    """Write down on a held row what a person said."""
+    connection.execute(
+        update(ORIGINS)
+        .where(_O.misgeneration == misgeneration)
+        .values(word=word, word_ms=at_ms, everywhere=everywhere)
+    )
+
+
+def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int) -> tuple[int, int]:
+    """Return the attributions since the first time and the model calls since the second."""
+    recent = select(func.count()).select_from(ORIGINS).where(_O.attributed_ms >= hour_ago_ms)
+    calls = select(func.coalesce(func.sum(_O.model_calls), 0)).where(_O.attributed_ms >= day_ago_ms)
+    with engine.connect() as connection:
+        return connection.execute(recent).scalar_one(), int(connection.execute(calls).scalar_one())
+
+
+def _origin(misgeneration: str, row: Any) -> Origin:
+    return Origin(
+        misgeneration,
+        row.revision,
+        Decision(row.word) if row.word else None,
+        row.everywhere,
+        decode_origin(row.event) if row.event else None,
+    )

@@ -1,0 +1,253 @@
+"""Deep attribution, off the hot path: one reported answer after the other, within a budget.
+
+    reports' topic -> reports -> investigation (models) -> settled (one transaction) -> published
+
+Everything that must not be lost or doubled is in the state database. Killed at any point, the next
+start attributes at most one answer again; its event and its quarantine are written once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from time import perf_counter
+from typing import Any, Protocol
+
+import structlog
+from sqlalchemy import Engine
+
+from connectors.state_table import cases, origins, reports
+from connectors.state_table.cases import Case
+from connectors.state_table.reports import StoredReport
+from defenses.attribution.protocol import Attributor
+from pipelines.job.ports import Clock
+from pipelines.job.reporting import milliseconds
+from pipelines.job.settling import Finding, Policy, excerpt, settle
+from pipelines.settings import AttributionSettings
+from pipelines.signals.fulfilment import drive
+from pipelines.signals.investigation import Inquiry, Investigation, agrees, investigating
+from pipelines.signals.metering import CallCounts
+from pipelines.signals.ports import Models
+from schemas.attribution import RankedText
+from schemas.errors import EvidenceError, ModelError, ModelOutageError
+from schemas.reports import (
+    PIPELINE,
+    Decision,
+    OriginEvent,
+    OriginText,
+    ReportState,
+)
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+log = structlog.get_logger("radarstream")
+
+# Question, ids to leave out -> texts of the corpus, nearest first.
+CorpusSearch = Callable[[str, Sequence[str]], list[RankedText]]
+
+
+class AttributionObserver(Protocol):
+    """Hears what became of reports; must not raise."""
+
+    def settled(self, event: OriginEvent, seconds: float | None) -> None:
+        """Tell a decision; `seconds` only where models were asked."""
+        ...
+
+    def failed(self, error: str) -> None:
+        """Tell that an attribution failed, by the class of the error."""
+        ...
+
+
+@dataclass
+class Attributing:
+    """Takes open reports from the database, the most urgent first (see `reports.next_open`)."""
+
+    engine: Engine
+    models: Models
+    attributor: Attributor
+    settings: AttributionSettings
+    policy: Policy
+    clock: Clock
+    observer: AttributionObserver
+    search: CorpusSearch | None = None
+
+    def step(self) -> bool:
+        """Bring one report to its end, or count its failure; False when nothing can be done now.
+
+        Raises ModelOutageError when a model's service is away: the report waits.
+        """
+        report = reports.next_open(self.engine, attributed=not self.affordable())
+        if report is None:
+            return False
+        origin = origins.look(self.engine, report.misgeneration)
+        word = origin.word if origin else None
+        event = origin.event if origin else None
+        known = event is not None and (event.finding is not None or word is not Decision.APPROVED)
+        if known or word is Decision.DISMISSED:
+            self.settle(report, None)
+        else:
+            self.attribute(report, insist=word is Decision.APPROVED)
+        return True
+
+    def affordable(self) -> bool:
+        """Whether the budget allows another attribution now."""
+        now = self.clock.now()
+        events, calls = origins.spent(
+            self.engine, milliseconds(now - HOUR), milliseconds(now - DAY)
+        )
+        limits = self.settings
+        return events < limits.attributions_per_hour and calls < limits.model_calls_per_day
+
+    def attribute(self, report: StoredReport, *, insist: bool) -> None:
+        """Ask the models about one wrong answer and settle what they say."""
+        case = cases.find_case(self.engine, report.query_id, report.step)
+        if case is None:
+            self.close(report, ReportState.UNUSABLE, "what the answer was made of is not kept")
+            return
+        started, before = perf_counter(), self.calls
+        try:
+            if report.reporter == PIPELINE and self.harmless(report, case):
+                self.close(report, ReportState.JUDGED, "means the same as the answer that was kept")
+                return
+            found = self.investigated(report, case, insist=insist)
+        except ModelOutageError:
+            raise
+        except (ModelError, EvidenceError) as error:
+            log.warning("attribution failed", query_id=report.query_id, error=error)
+            self.observer.failed(type(error).__name__)
+            detail = f"the attribution failed: {type(error).__name__}"
+            reports.note_failure(self.engine, report, detail, attempts=self.settings.attempts)
+            return
+        finding = Finding(
+            event=event_of(report, case, found),
+            flagged=tuple(t.document for t in found.texts if t.id in flagged_ids(found)),
+            at_ms=milliseconds(self.clock.now()),
+            model_calls=self.calls - before,
+        )
+        self.settle(report, finding, perf_counter() - started)
+
+    def harmless(self, report: StoredReport, case: Case) -> bool:
+        """Whether what the pipeline suspects means the same as what took its place."""
+        later = cases.find_case(self.engine, report.query_id, report.step + 1)
+        averted = report.answer != case.answer
+        instead = case.answer if averted else later.answer if later else ""
+        inquiry = Inquiry(case.snapshot, report.answer)
+        return bool(self.driven(agrees(inquiry, (instead,))))
+
+    def investigated(self, report: StoredReport, case: Case, *, insist: bool) -> Investigation:
+        """Run the investigation; raises the ModelError it ends with."""
+        inquiry = Inquiry(
+            snapshot=case.snapshot,
+            answer=report.answer,
+            recorded=tuple(answer for answer in (case.answer, case.undefended) if answer),
+            further=self.further(case),
+            insist=insist,
+        )
+        found: Investigation = self.driven(investigating(inquiry, self.attributor))
+        return found
+
+    def further(self, case: Case) -> tuple[RankedText, ...]:
+        """What the corpus has on the question beside the case's own documents."""
+        if self.search is None:
+            return ()
+        own = [document.content_id for document in case.snapshot.documents]
+        return tuple(self.search(case.snapshot.query.text, own))
+
+    def driven(self, method: Any) -> Any:
+        """Run one generator to its result. Raises the ModelError it ends with."""
+        (outcome,) = drive([method], self.models)
+        if isinstance(outcome, ModelError):
+            raise outcome
+        return outcome
+
+    def settle(
+        self, report: StoredReport, finding: Finding | None, seconds: float | None = None
+    ) -> None:
+        """Write what follows, and tell it."""
+        now_ms = milliseconds(self.clock.now())
+        event = settle(self.engine, report, self.policy, now_ms=now_ms, finding=finding)
+        if event is None:  # dismissed before it was attributed
+            self.close(report, ReportState.JUDGED, "a person dismissed it")
+            return
+        self.observer.settled(event, seconds)
+        log.info(
+            "attributed",
+            query_id=event.query_id,
+            step=event.step,
+            misgeneration=event.misgeneration,
+            decision=event.decision.value,
+            finding=event.finding.value if event.finding else None,
+            flagged=len(event.flagged),
+            reporters=event.reporters,
+            seconds=None if seconds is None else round(seconds, 3),
+        )
+
+    def close(self, report: StoredReport, state: ReportState, detail: str) -> None:
+        """End the wait of a wrong answer's reports without an event."""
+        with self.engine.begin() as connection:
+            reports.close(connection, report.misgeneration, state, detail)
+        log.info("report closed", query_id=report.query_id, state=state.value, detail=detail)
+
+    def prune(self) -> None:
+        """Delete what was kept for long enough."""
+        cases.prune_cases(self.engine, days=self.settings.case_days)
+        kept = timedelta(days=self.settings.retention_days)
+        reports.prune_reports(self.engine, milliseconds(self.clock.now() - kept))
+
+    @property
+    def calls(self) -> int:
+        """Requests that reached the generator or its token probabilities so far."""
+        counted: tuple[object, ...] = (self.models.generator, self.models.tokens)
+        return sum(model.calls for model in counted if isinstance(model, CallCounts))
+
+
+def event_of(report: StoredReport, case: Case, found: Investigation) -> OriginEvent:
+    """The event of an investigation, its decision still to come."""
+    attribution = found.attribution
+    snapshot = case.snapshot
+    places = {d.content_id: d.rank for d in reversed(snapshot.documents)}
+    texts = {text.id: text for text in found.texts}
+    scores = attribution.texts if attribution else ()
+    return OriginEvent(
+        query_id=case.query_id,
+        question=snapshot.query.text,
+        step=case.step,
+        snapshot_id=snapshot.id,
+        observed_at=snapshot.observed_at,
+        misgeneration=report.misgeneration,
+        revision=0,
+        answer=report.answer,
+        defended_answer=case.answer,
+        undefended_answer=case.undefended,
+        reporters=0,
+        self_detected=False,
+        decision=Decision.UNVERIFIED,
+        attributor=attribution.method if attribution else "",
+        reproduced=found.reproduced,
+        finding=attribution.finding if attribution else None,
+        texts=tuple(
+            OriginText(
+                id=score.id,
+                rank=score.rank,
+                flagged=score.flagged,
+                url=texts[score.id].document.url,
+                title=texts[score.id].document.title,
+                excerpt=excerpt(texts[score.id].document),
+                search_rank=places.get(score.id),
+                score=score.score,
+                similarity=score.similarity,
+                semantic=score.semantic,
+                generation=score.generation,
+            )
+            for score in scores
+        ),
+        gap=attribution.gap if attribution else None,
+        generation_gap=attribution.generation_gap if attribution else None,
+        answer_without=found.answer_without,
+        persists=found.persists,
+        tags=snapshot.query.tags,
+    )
+
+
+def flagged_ids(found: Investigation) -> frozenset[str]:
+    """Ids of the texts that taught the answer."""
+    return frozenset(found.attribution.flagged if found.attribution else ())

@@ -1,0 +1,103 @@
+"""Takes reports of wrong answers in: whose answer is meant, and may this reporter report more?"""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Engine
+
+from connectors.state_table import reports
+from connectors.state_table.cases import Case, cases_of, queries_asking
+from connectors.state_table.engine import retry_contended
+from connectors.state_table.reports import StoredReport
+from defenses.attribution.protection import Rules, Trust, refusal
+from pipelines.settings import AttributionSettings
+from schemas.errors import RadarstreamError
+from schemas.reports import PIPELINE, AnswerReport, misgeneration_id
+
+DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class RefusedReportError(RadarstreamError):
+    """A report that is not taken in; the message says why."""
+
+
+def rules_of(settings: AttributionSettings) -> Rules:
+    """The rules of protection, as the settings have them."""
+    return Rules(
+        settings.min_reporters,
+        settings.min_gap,
+        settings.reports_per_day,
+        settings.open_reports,
+    )
+
+
+def milliseconds(moment: datetime) -> int:
+    """Whole milliseconds since 1970."""
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -> StoredReport:
+    """Store a report; one that was stored before is left as it is.
+
+    Raises RefusedReportError when no kept answer is meant, or the reporter has sent enough.
+    """
+    if report.reporter == PIPELINE:
+        raise RefusedReportError(f"the name {PIPELINE!r} is the pipeline's own")
+    case, answer = meant(engine, report)
+    stored = StoredReport(
+        report_id=report.id,
+        misgeneration=misgeneration_id(case.query_id, case.step, answer),
+        query_id=case.query_id,
+        step=case.step,
+        answer=answer,
+        reporter=report.reporter,
+        reported_ms=milliseconds(report.reported_at),
+        received_ms=milliseconds(now),
+        comment=report.comment,
+    )
+
+    def work() -> str:
+        with engine.begin() as connection:
+            if reports.known(connection, stored.report_id):
+                return ""
+            standing = reports.standing(connection, stored.reporter)
+            since_ms = milliseconds(now - DAY)
+            why = refusal(
+                rules,
+                Trust(standing.confirmed, standing.dismissed),
+                in_a_day=reports.received_since(connection, stored.reporter, since_ms),
+                waiting=reports.count_open(connection),
+            )
+            if not why:
+                reports.insert(connection, stored)
+            return why
+
+    if why := retry_contended(work):
+        raise RefusedReportError(why)
+    return stored
+
+
+def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
+    """The kept case that a report is about, and the wrong answer.
+
+    Without a step: the latest case in which this answer was given, or else the latest of all.
+    """
+    query_id = report.query_id
+    if query_id is None:
+        query_id = next(iter(queries_asking(engine, report.question or "")), report.query)
+    cases = cases_of(engine, query_id)
+    if report.step is not None:
+        cases = [case for case in cases if case.step == report.step]
+    if not cases:
+        what = f" at step {report.step}" if report.step is not None else ""
+        raise RefusedReportError(f"no answer of query {query_id!r}{what} is kept")
+    answer = report.answer.strip() if report.answer else cases[0].answer
+    if not answer:
+        raise RefusedReportError(f"query {query_id!r} has no answer that could be wrong")
+    return next((case for case in cases if said(case, answer)), cases[0]), answer
+
+
+def said(case: Case, answer: str) -> bool:
+    """Whether an answer is on a case's record, in these words."""
+    recorded = {a.casefold() for a in (case.answer, case.undefended) if a}
+    return answer.casefold() in recorded

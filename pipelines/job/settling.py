@@ -1,0 +1,216 @@
+"""What follows from a wrong answer: one transaction for decision, event, quarantine and ledger.
+
+Settling is repeated whenever something about a wrong answer changes: it was attributed, somebody
+else reported it, a person gave their word. Killed before the commit, nothing has happened; killed
+after it, settling again finds nothing to change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from connectors.state_table import origins, quarantine, reports, sources
+from connectors.state_table.engine import retry_contended
+from connectors.state_table.outbox import insert_records
+from defenses.attribution.protection import Rules, Trust, decide
+from pipelines.job.reporting import milliseconds, rules_of
+from pipelines.settings import Settings
+from schemas.codec import outbox_record
+from schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, ReportState, text_key
+from schemas.sites import Granularity, key_of
+from schemas.snapshot import Document
+from schemas.sources import EventKind, LedgerRules, SourceEvent
+
+EXCERPT_CHARACTERS = 300
+LANE = -1  # of the outbox: published by the attribution worker alone, in the order of decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finished investigation, to be settled: its event, the texts it flags, what it cost."""
+
+    event: OriginEvent
+    flagged: tuple[Document, ...]
+    at_ms: int
+    model_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What may follow from a report, and how the ledger of sources counts it."""
+
+    protection: Rules = Rules()
+    ledger: LedgerRules = LedgerRules()
+    granularity: Granularity = "site"
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The policy of the settings."""
+    sources_settings = settings.sources
+    return Policy(
+        rules_of(settings.attribution), sources_settings.rules, sources_settings.granularity
+    )
+
+
+def settle(
+    engine: Engine,
+    report: reports.StoredReport,
+    policy: Policy,
+    *,
+    now_ms: int,
+    finding: Finding | None = None,
+) -> OriginEvent | None:
+    """Decide about a reported answer, with what was just found out or what is on record.
+
+    None when nothing was found out yet. Of two workers that attributed the same answer, the
+    first one's finding stays, unless it had looked for no texts.
+    """
+
+    def work() -> OriginEvent | None:
+        with engine.begin() as connection:
+            return Settlement(connection, report, policy, now_ms).settled(finding)
+
+    return retry_contended(work)
+
+
+def give_word(
+    engine: Engine,
+    report: reports.StoredReport,
+    word: Decision,
+    policy: Policy,
+    *,
+    now_ms: int,
+    everywhere: bool = False,
+) -> OriginEvent | None:
+    """Write down a person's word, APPROVED or DISMISSED, and what follows from it.
+
+    None when the answer is still to be attributed; the word then counts at once when it is. An
+    approved answer that could not be reproduced is attributed anew.
+    """
+
+    def work() -> OriginEvent | None:
+        with engine.begin() as connection:
+            settlement = Settlement(connection, report, policy, now_ms)
+            origins.give_word(
+                connection, report.misgeneration, word, everywhere=everywhere, at_ms=now_ms
+            )
+            settlement.origin = replace(settlement.origin, word=word, everywhere=everywhere)
+            event = settlement.origin.event
+            if word is Decision.APPROVED and (event is None or event.finding is None):
+                reports.reopen(connection, report.misgeneration)
+                return None
+            if word is Decision.DISMISSED:
+                reports.close(connection, report.misgeneration, ReportState.JUDGED)
+            return settlement.settled(None)
+
+    return retry_contended(work)
+
+
+class Settlement:
+    """One transaction about one wrong answer."""
+
+    def __init__(
+        self, connection: Connection, report: reports.StoredReport, policy: Policy, now_ms: int
+    ) -> None:
+        self.connection, self.report, self.policy, self.now_ms = connection, report, policy, now_ms
+        self.origin = origins.hold(connection, report.misgeneration, report.query_id, report.step)
+
+    def settled(self, finding: Finding | None) -> OriginEvent | None:
+        """Decide, and write what is new."""
+        event = self.on_record(finding)
+        if event is None:
+            return None
+        reporters = reports.reporters_of(self.connection, self.report.query_id, self.report.answer)
+        trusts = {name: Trust(s.confirmed, s.dismissed) for name, s in reporters.items()}
+        decision, detail = decide(event, trusts, self.origin.word, self.policy.protection)
+        settled = replace(
+            event,
+            decision=decision,
+            detail=detail,
+            reporters=len(trusts.keys() - {PIPELINE}),
+            self_detected=PIPELINE in trusts,
+        )
+        if settled != self.origin.event:
+            settled = replace(settled, revision=self.origin.revision + 1)
+            origins.write_event(self.connection, settled)
+            insert_records(self.connection, [outbox_record(settled, lane=LANE)])
+        self.carry_out(settled)
+        reports.close(self.connection, settled.misgeneration, ReportState.JUDGED)
+        return settled
+
+    def on_record(self, finding: Finding | None) -> OriginEvent | None:
+        """What is known: the stored event, or the new finding where there is none worth keeping."""
+        stored = self.origin.event
+        if finding is None or (stored is not None and stored.finding is not None):
+            return stored
+        quarantine.put(self.connection, [self.quarantined(d) for d in finding.flagged])
+        origins.note_attribution(
+            self.connection,
+            finding.event.misgeneration,
+            at_ms=finding.at_ms,
+            model_calls=finding.model_calls,
+        )
+        return finding.event
+
+    def quarantined(self, document: Document) -> Mapping[str, Any]:
+        """A text's row."""
+        return {
+            "misgeneration": self.report.misgeneration,
+            "text_key": text_key(document),
+            "query_id": self.report.query_id,
+            "content_id": document.content_id,
+            "url": document.url,
+            "title": document.title,
+            "excerpt": excerpt(document),
+            "updated_ms": self.now_ms,
+        }
+
+    def carry_out(self, event: OriginEvent) -> None:
+        """Begin or end the quarantine, and tell the ledger of sources."""
+        quarantine.switch(
+            self.connection,
+            event.misgeneration,
+            active=event.decision in REMOVING,
+            everywhere=event.decision is Decision.APPROVED and self.origin.everywhere,
+            now_ms=self.now_ms,
+        )
+        self.tell_ledger(event)
+
+    def tell_ledger(self, event: OriginEvent) -> None:
+        """Count the flagged texts against their sources, or take that back.
+
+        What people merely propose counts nothing: strangers could speak against any source.
+        """
+        ledger = self.policy.ledger
+        before = self.origin.event.decision if self.origin.event else None
+        if event.decision in REMOVING:
+            sources.record(self.connection, self.evidence(event, EventKind.CONFIRMED), ledger)
+        elif event.decision in (Decision.DISMISSED, Decision.RESTORED) or before in REMOVING:
+            sources.retract(self.connection, [event.misgeneration], ledger)
+        elif event.decision is Decision.PROPOSED and event.self_detected:
+            sources.record(self.connection, self.evidence(event, EventKind.DETECTED), ledger)
+
+    def evidence(self, event: OriginEvent, kind: EventKind) -> list[SourceEvent]:
+        """What the flagged texts say about their sources."""
+        at_ms = milliseconds(event.observed_at)
+        return [
+            SourceEvent(
+                event=event.misgeneration,
+                domain=key_of(Document(text.rank, "", url=text.url), self.policy.granularity),
+                kind=kind,
+                at_ms=at_ms,
+                query_id=event.query_id,
+                step=event.step,
+                text_id=text.id,
+                claim=event.answer,
+            )
+            for text in event.flagged
+        ]
+
+
+def excerpt(document: Document) -> str:
+    """The beginning of a text, on one line."""
+    words = " ".join(document.text[: 4 * EXCERPT_CHARACTERS].split())
+    return words if len(words) <= EXCERPT_CHARACTERS else f"{words[: EXCERPT_CHARACTERS - 1]}…"
