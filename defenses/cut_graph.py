@@ -67,6 +67,13 @@ def known_relations(evidence: Evidence) -> Relations:
     return evidence.relations
 
 
+def known_honesty(evidence: Evidence) -> FloatArray:
+    """How honest the sources of the informative documents have been, (n,)."""
+    if evidence.source_honesty is None:
+        raise EvidenceError("the honesty of sources is needed, the evidence has none")
+    return evidence.source_honesty[list(evidence.informative)]
+
+
 def relate(
     question: str, answer: str, others: tuple[str, ...]
 ) -> Generator[Request, Any, tuple[FloatArray, FloatArray]]:

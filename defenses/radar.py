@@ -4,7 +4,7 @@ Read `Radar.defend` beside Algorithm 1 of the paper; `docs/radar.md` says what t
 open and what was chosen.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,7 @@ from defenses.cut_graph import (
     Selection,
     drop_isolated,
     informative_answers,
+    known_honesty,
     known_relations,
     relate,
     source_side,
@@ -26,6 +27,7 @@ from defenses.cut_graph import (
 )
 from defenses.kernels.belief import bayes
 from defenses.kernels.centrality import eigenvector_centrality, rescaled
+from defenses.kernels.honesty import distrust
 from defenses.kernels.min_cut import min_cut
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
@@ -34,6 +36,7 @@ from schemas.evidence import Evidence, FloatArray
 from schemas.memory import Belief
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
+from schemas.sources import NEUTRAL
 from schemas.verdict import Abstention
 
 
@@ -60,6 +63,9 @@ class Radar:
         that see a little entailment everywhere.
     on_empty
         What to do when the cut keeps nothing.
+    source_prior
+        Our addition: the most that a source's past adds to the reject-evidence of its documents.
+        0 is the paper's energy.
     """
 
     epsilon: Annotated[float, Field(ge=0.0)] = 0.01
@@ -68,8 +74,13 @@ class Radar:
     similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.3
     pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
     on_empty: OnEmpty = "best_document"
+    source_prior: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
 
-    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """The ledger of sources is read only if it counts."""
+        known = {Signal.SOURCE_HONESTY} if self.source_prior else set()
+        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS} | known)
 
     def initial_state(self) -> Belief | None:
         """No previous answer."""
@@ -119,11 +130,14 @@ class Radar:
             consistency, epsilon=self.epsilon, iterations=self.iterations, delta=self.delta
         )
         centrality = rescaled(raw, delta=self.delta)
+        rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
+        if self.source_prior:
+            rejected = rejected + self.source_prior * distrust(known_honesty(evidence), NEUTRAL)
         return Graph(
             nodes=ranks,
             texts=answers,
             source=keep_evidence(centrality, np.array(ranks), retrieved=len(evidence.documents)),
-            sink=reject_evidence(symmetrise(relations.contradiction), centrality),
+            sink=rejected,
             pair=self.pair_scale * consistency,
         )
 

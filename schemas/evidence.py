@@ -46,8 +46,9 @@ class Relations:
 class Evidence:
     """One snapshot as a defence sees it: no labels, no clock, documents in ascending rank.
 
-    `relations` covers the informative documents only, in the order of `informative`; it is None
-    when the defence did not ask for it.
+    `relations` covers the informative documents only, in the order of `informative`;
+    `source_honesty` is how honest each document's source has been so far, (documents,), in (0, 1).
+    Both are None when the defence did not ask for them.
     """
 
     query: Query
@@ -55,6 +56,7 @@ class Evidence:
     documents: tuple[Document, ...]
     answers: tuple[AtomicAnswer, ...] | None = None
     relations: Relations | None = None
+    source_honesty: FloatArray | None = None
 
     def __post_init__(self) -> None:
         ranks = [document.rank for document in self.documents]
@@ -69,11 +71,21 @@ class Evidence:
                 f"relations cover {len(self.relations)} answers, "
                 f"{len(self.informative)} are informative"
             )
+        if self.source_honesty is not None:
+            check_honesty(self.source_honesty, len(self.documents))
 
     @cached_property
     def informative(self) -> tuple[int, ...]:
         """Indices of the documents whose atomic answer is not an abstention."""
         return tuple(i for i, answer in enumerate(self.answers or ()) if not answer.abstained)
+
+
+def check_honesty(honesty: FloatArray, documents: int) -> None:
+    """Raise EvidenceError unless there is a finite value in (0, 1) for each document."""
+    if honesty.shape != (documents,):
+        raise EvidenceError(f"honesty of shape {honesty.shape} for {documents} documents")
+    if not ((honesty > 0.0) & (honesty < 1.0)).all():  # NaN is neither
+        raise EvidenceError(f"source_honesty {honesty.tolist()} is not inside (0, 1)")
 
 
 def check_probabilities(name: str, matrix: FloatArray) -> None:

@@ -17,8 +17,9 @@ def distrust(honesty: FloatArray, neutral: float) -> FloatArray:
     that no reputation makes a document true, and never 1, so that others can outvote it. In (0, 1)
     both. For a posterior over a Beta(a, b) prior that saw only D dishonest: D / (b + D).
     """
-    odds = honesty / (1.0 - honesty)
-    return np.asarray(1.0 - np.minimum(1.0, odds * (1.0 - neutral) / neutral))
+    # In this form the ratio of equals is exactly 1.
+    ratio = honesty * (1.0 - neutral) / ((1.0 - honesty) * neutral)
+    return np.asarray(1.0 - np.minimum(1.0, ratio))
 
 
 def credible_interval(honest: float, dishonest: float, mass: float = 0.95) -> tuple[float, float]:

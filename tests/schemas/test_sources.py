@@ -1,0 +1,128 @@
+"""Whose page an address is, and how evidence for and against a source fades."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.errors import EvidenceError
+from schemas.evidence import Evidence
+from schemas.sites import KEY_CHARACTERS, host_of, key_of, site_of
+from schemas.snapshot import Document
+from schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, LedgerRules, SourceVerdict, Standing
+from tests.builders import make_evidence, make_snapshot, read_only
+
+moments = st.integers(0, 400 * DAY_MS)
+amounts = st.floats(0.0, 5.0)
+
+
+class TestKeys:
+    @pytest.mark.parametrize(
+        ("granularity", "url", "key"),
+        [
+            ("site", "https://News.Example.co.uk:8443/a?b", "example.co.uk"),
+            ("host", "https://News.Example.co.uk:8443/a?b", "news.example.co.uk"),
+            ("section", "https://blogs.example/@ann/post/1", "blogs.example/@ann"),
+            ("section", "https://blogs.example/%40ann", "blogs.example/@ann"),
+            ("section", "https://blogs.example", "blogs.example"),
+            ("section", "https://blogs.example//?u=ann", "blogs.example"),
+            ("site", "https://10.0.0.1/x", "10.0.0.1"),
+            ("host", "http://[::1]:8000/", "::1"),
+            ("section", "", ""),
+            ("host", "http://[broken", ""),
+            ("section", "http://[broken", ""),
+            ("site", "not an address", ""),
+        ],
+    )
+    def test_key_of(self, granularity: str, url: str, key: str):
+        assert key_of(Document(1, "", url=url), granularity) == key
+
+    @pytest.mark.parametrize(
+        "url", ["https://ｌies.example/", "https://LIES.example./", "https://lies。example"]
+    )
+    def test_spellings_of_one_host_are_one_source(self, url: str):
+        assert host_of(url) == "lies.example"
+
+    def test_hosts_that_no_resolver_takes_stand_for_themselves(self):
+        assert host_of(f"https://{'a' * 80}.example/") == f"{'a' * 80}.example"
+        assert site_of("https://a..example/") != ""
+
+    @given(st.text(max_size=60), st.sampled_from(["site", "host", "section"]))
+    def test_any_text_has_a_bounded_key(self, tail: str, granularity: str):
+        for url in (tail, f"https://{tail}", f"https://a.example/{tail}"):
+            assert len(key_of(Document(1, "", url=url), granularity)) <= KEY_CHARACTERS
+
+
+class TestCounts:
+    def test_without_evidence_neutral(self):
+        assert Counts().honesty == NEUTRAL == 0.8
+
+    def test_one_confirmed_event_does_not_silence(self):
+        assert Counts(dishonest=LedgerRules().confirmed).honesty > 0.6
+
+    @pytest.mark.parametrize("kind", list(EventKind))
+    def test_no_event_counts_more_than_one(self, kind: EventKind):
+        assert 0.0 <= LedgerRules().weight(kind) <= 1.0
+
+    def test_halves_every_half_life_in_whole_days(self):
+        start = Counts(4.0, 2.0, 7 * DAY_MS + 5)
+        assert start.at(7 * DAY_MS + DAY_MS - 1, 10.0).dishonest == 2.0
+        assert start.at(17 * DAY_MS, 10.0) == Counts(2.0, 1.0, 17 * DAY_MS)
+        assert start.at(0, 10.0) is start
+
+    @given(
+        st.lists(st.tuples(moments, amounts, amounts), min_size=1, max_size=4),
+        st.floats(1.0, 1000.0),
+    )
+    def test_any_order_of_arrival_gives_the_same(self, events, half_life: float):
+        found = set()
+        for order in permutations(events):
+            counts = Counts()
+            for at_ms, honest, dishonest in order:
+                counts = counts.plus(at_ms, half_life, honest=honest, dishonest=dishonest)
+            found.add((counts.as_of_ms, round(counts.honest, 9), round(counts.dishonest, 9)))
+        newest = max(at_ms for at_ms, _, _ in events)
+        faded = sum(
+            d * 2 ** (-((newest // DAY_MS) - at_ms // DAY_MS) / half_life) for at_ms, _, d in events
+        )
+        assert len({as_of for as_of, _, _ in found}) == 1
+        assert all(d == pytest.approx(faded, abs=1e-6) for _, _, d in found)
+        spread = [max(values) - min(values) for values in zip(*found, strict=True)]
+        assert max(spread) <= 1e-8
+
+    @given(moments, moments, amounts)
+    def test_what_is_taken_back_is_gone(self, first: int, second: int, amount: float):
+        with_it = Counts().plus(first, 30.0, dishonest=1.0).plus(second, 30.0, dishonest=amount)
+        left = with_it.plus(first, 30.0, dishonest=-1.0).dishonest
+        assert left == pytest.approx(
+            Counts().plus(second, 30.0, dishonest=amount).at(max(first, second), 30.0).dishonest,
+            abs=1e-9,
+        )
+
+    @pytest.mark.parametrize(
+        ("verdict", "honesty"),
+        [(None, 4 / 7), (SourceVerdict.PARDONED, 0.8), (SourceVerdict.BLOCKED, 4 / 7)],
+    )
+    def test_a_pardon_overrides_the_counts(self, verdict: SourceVerdict | None, honesty: float):
+        standing = Standing("a", Counts(0.0, 2.0, 0), verdict)
+        assert standing.honesty(0, 90.0) == pytest.approx(honesty)
+
+
+class TestEvidence:
+    @pytest.mark.parametrize(
+        "honesty", [[0.5], [0.5, 1.0, 0.5], [0.0, 0.5, 0.5], [0.5, float("nan"), 0.5], [[0.5] * 3]]
+    )
+    def test_honesty_that_cannot_be_is_refused(self, honesty):
+        snapshot = make_snapshot(["a", "b", "c"])
+        with pytest.raises(EvidenceError, match="honesty"):
+            Evidence(
+                snapshot.query,
+                snapshot.observed_at,
+                snapshot.documents,
+                source_honesty=read_only(honesty),
+            )
+
+    def test_honesty_covers_all_documents_informative_or_not(self):
+        evidence = make_evidence([[0.0]], [[0.0]])
+        assert evidence.source_honesty is None
