@@ -24,6 +24,7 @@ from connectors.models.response_cache import (
 from connectors.models.transformers_generator import TransformersGenerator
 from connectors.models.transformers_tokens import TransformersTokens
 from connectors.state_table.engine import open_engine
+from connectors.state_table.source_reader import SourceReader
 from defenses.registry import build_defense
 from pipelines import settings as s
 from pipelines.guard import Guard
@@ -48,7 +49,13 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         defense=build_defense(settings.defense.name, settings.defense.options),
         models=build_models(settings, engine),
         baseline=build_defense(baseline) if baseline else None,
+        sources=build_source_reader(settings, engine),
     )
+
+
+def build_source_reader(settings: s.Settings, engine: Engine) -> SourceReader:
+    """Create what tells a guard how honest sources have been."""
+    return SourceReader(engine, settings.sources.granularity, settings.sources.half_life_days)
 
 
 def build_models(settings: s.Settings, engine: Engine) -> Models:

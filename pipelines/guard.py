@@ -5,17 +5,17 @@ defence needs, `decide` runs the defence; both take many snapshots and fill one 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from defenses.protocol import EVIDENCE, Defense, Relate, Request, Signal
 from pipelines.signals.atomic_answers import answer_documents
 from pipelines.signals.fulfilment import drive, fulfil
 from pipelines.signals.metering import Meter
-from pipelines.signals.ports import Models
+from pipelines.signals.ports import Models, SourceLedger
 from pipelines.signals.relations import relate_answers
 from pipelines.signals.token_probabilities import check_needs
-from schemas.errors import ModelError
+from schemas.errors import ConfigurationError, ModelError
 from schemas.events import AnswerEvent, Source
 from schemas.evidence import AtomicAnswer, Evidence
 from schemas.memory import Memory, StateT
@@ -31,7 +31,7 @@ class Guard(Generic[StateT]):
 
     `baseline` answers the same snapshot without a defence, for comparison; it sees the same
     evidence and never influences the defended answer: when a model fails it, the event merely has
-    no undefended answer.
+    no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
     """
 
     name: str
@@ -39,8 +39,11 @@ class Guard(Generic[StateT]):
     models: Models
     baseline: Defense[None] | None = None
     meter: Meter = field(default_factory=Meter)
+    sources: SourceLedger | None = None
 
     def __post_init__(self) -> None:
+        if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
+            raise ConfigurationError(f"{self.name} with a source prior needs a ledger of sources")
         for defense in (self.defense, self.baseline):
             if defense is not None:
                 check_needs(defense, self.models)
@@ -89,6 +92,7 @@ class Guard(Generic[StateT]):
     ) -> list[tuple[AnswerEvent, Memory[StateT]] | ModelError]:
         """Run the defence on one snapshot of each of several queries, in lockstep."""
         undefended = self.undefended_answers([evidence for _, evidence, _ in items])
+        items = self.knowing_sources(items)
         with self.meter.stage("defence", *self.counted_models()):
             decisions = drive(
                 [self.defense.defend(evidence, m.state) for _, evidence, m in items], self.models
@@ -99,6 +103,18 @@ class Guard(Generic[StateT]):
             for (snapshot, _, memory), decision, changed, bare in zip(
                 items, decisions, changes, undefended, strict=True
             )
+        ]
+
+    def knowing_sources(
+        self, items: Sequence[tuple[SearchSnapshot, Evidence, Memory[StateT]]]
+    ) -> Sequence[tuple[SearchSnapshot, Evidence, Memory[StateT]]]:
+        """Complete the evidence with what the ledger says now of the documents' sources."""
+        if self.sources is None or Signal.SOURCE_HONESTY not in self.defense.needs:
+            return items
+        honesty = self.sources.honesty([snapshot for snapshot, _, _ in items])
+        return [
+            (snapshot, replace(evidence, source_honesty=known), memory)
+            for (snapshot, evidence, memory), known in zip(items, honesty, strict=True)
         ]
 
     def undefended_answers(self, evidences: Sequence[Evidence]) -> list[str | None]:

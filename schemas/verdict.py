@@ -26,6 +26,7 @@ class Reason(StrEnum):
     TIGHT_CLUSTER = "tight_cluster"  # in the cluster of documents that are too much alike
     NEAR_DUPLICATE = "near_duplicate"  # nearly the words of a better ranked document
     OUTVOTED = "outvoted"  # too few other answers share any of its words
+    BLOCKED = "blocked"  # a person blocked its source: no defence saw it
     QUARANTINED = "quarantined"  # taught a wrong answer before: no defence saw it
 
 

@@ -106,6 +106,19 @@ def standings(connection: Connection, domains: Sequence[str]) -> dict[str, Stand
     return found
 
 
+def blocked_among(connection: Connection, domains: Sequence[str]) -> frozenset[str]:
+    """Which of these domains a person has blocked."""
+    wanted = sorted({*domains} - {""})
+    found: set[str] = set()
+    for start in range(0, len(wanted), KEYS_PER_SELECT):
+        chunk = wanted[start : start + KEYS_PER_SELECT]
+        statement = select(LEDGER.domain).where(
+            LEDGER.domain.in_(chunk), LEDGER.verdict == SourceVerdict.BLOCKED
+        )
+        found.update(connection.execute(statement).scalars())
+    return frozenset(found)
+
+
 def judge(
     connection: Connection, domain: str, verdict: SourceVerdict | None, note: str | None
 ) -> None:

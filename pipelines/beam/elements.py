@@ -12,12 +12,14 @@ from schemas.snapshot import Document, SearchSnapshot
 class Observed:
     """A decoded snapshot with the record it came in.
 
-    `withheld` are documents in quarantine, which the snapshot is without from then on.
+    `withheld` are documents in quarantine, `blocked` those of sources that a person blocked; the
+    snapshot is without them from then on.
     """
 
     record: RawRecord
     snapshot: SearchSnapshot
     withheld: tuple[Document, ...] = ()
+    blocked: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ def fold_queries(
                 park(progress, unavailable(ready.observed.record, outcome), ready)
                 continue
             event, progress.memory = outcome
-            event = with_withheld(event, ready.observed.withheld)
+            event = with_withheld(event, ready.observed.withheld, Reason.QUARANTINED)
+            event = with_withheld(event, ready.observed.blocked, Reason.BLOCKED)
             snapshot, position = ready.observed.snapshot, log_position(ready, log_epoch)
             row = row_after(guard, progress.memory, snapshot, position)
             progress.current = advance(progress.current, row)
@@ -182,11 +183,11 @@ def row_after(
     )
 
 
-def with_withheld(event: AnswerEvent, withheld: Sequence[Document]) -> AnswerEvent:
-    """Name the documents that no defence saw, because they are in quarantine, at their ranks."""
+def with_withheld(event: AnswerEvent, withheld: Sequence[Document], reason: Reason) -> AnswerEvent:
+    """Name the documents that no defence saw, for this reason, at their ranks."""
     if not withheld:
         return event
-    told = [DocumentVerdict(d.rank, kept=False, reason=Reason.QUARANTINED) for d in withheld]
+    told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d in withheld]
     cited = [Source(d.rank, d.title, d.url) for d in withheld]
     documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
     sources = sorted((*event.sources, *cited), key=lambda source: source.rank)

@@ -12,8 +12,8 @@ from apache_beam.ml.inference.base import ModelHandler
 
 from defenses.protocol import EVIDENCE
 from pipelines.beam.elements import Answered, Observed, Parked, Ready
-from pipelines.beam.withholding import withhold
-from pipelines.build import shared_engine, shared_guard
+from pipelines.beam.withholding import leave_out_blocked, withhold
+from pipelines.build import build_source_reader, shared_engine, shared_guard
 from pipelines.guard import Guard
 from pipelines.settings import Settings
 from pipelines.signals.isolation import isolating
@@ -60,6 +60,9 @@ class AtomicAnswers(GuardHandler):
 
         if self.settings.attribution.enabled:
             batch = withhold(shared_engine(self.settings), batch)
+        if self.settings.sources.block:
+            reader = build_source_reader(self.settings, shared_engine(self.settings))
+            batch = leave_out_blocked(reader, batch)
         if not model.defense.needs & EVIDENCE:
             return [o if isinstance(o, Parked) else Answered(o, None) for o in batch]
         return each_alive(answer, batch, lambda observed: observed.record)

@@ -1,4 +1,4 @@
-"""Leaves documents in quarantine out of snapshots, before anything is asked of a model."""
+"""Leaves documents in quarantine, and of blocked sources, out of snapshots before any model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,8 +6,10 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from connectors.state_table.quarantine import withheld_keys
+from connectors.state_table.source_reader import SourceReader
 from pipelines.beam.elements import Observed, Parked
 from schemas.reports import text_key
+from schemas.snapshot import Document
 
 
 def withhold(engine: Engine, batch: Sequence[Observed | Parked]) -> list[Observed | Parked]:
@@ -26,6 +28,25 @@ def withhold(engine: Engine, batch: Sequence[Observed | Parked]) -> list[Observe
         else item
         for item in batch
     ]
+
+
+def leave_out_blocked(
+    reader: SourceReader, batch: Sequence[Observed | Parked]
+) -> list[Observed | Parked]:
+    """Take out the documents of sources that a person blocked; one read for the batch."""
+    observed = [item for item in batch if isinstance(item, Observed)]
+    found = iter(reader.blocked([item.snapshot for item in observed]))
+    return [
+        without_blocked(item, next(found)) if isinstance(item, Observed) else item for item in batch
+    ]
+
+
+def without_blocked(observed: Observed, blocked: tuple[Document, ...]) -> Observed:
+    """Split a snapshot into what is seen and what is blocked."""
+    if not blocked:
+        return observed
+    seen = tuple(d for d in observed.snapshot.documents if d not in blocked)
+    return replace(observed, snapshot=replace(observed.snapshot, documents=seen), blocked=blocked)
 
 
 def without(observed: Observed, keys: frozenset[str]) -> Observed:

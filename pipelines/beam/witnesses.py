@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.reports import StoredReport, insert
+from pipelines.beam.source_credit import credit_sources
 from pipelines.settings import Settings
 from schemas.codec import clean
 from schemas.events import AnswerEvent
@@ -21,15 +22,17 @@ Witness = Callable[[AnswerEvent, SearchSnapshot], Write]
 
 def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
     """Who looks at folded answers, by the settings."""
+    learning = (credit_sources(settings.sources),) if settings.sources.learn else ()
     attribution = settings.attribution
     if not attribution.enabled:
-        return ()
+        return learning
 
     def keep(event: AnswerEvent, snapshot: SearchSnapshot) -> Write:
         case = Case.of(event, snapshot)
         return partial(keep_case, case=case, steps=attribution.case_steps)
 
-    return (keep, report_suspicions) if attribution.self_detect else (keep,)
+    looking = (keep, report_suspicions) if attribution.self_detect else (keep,)
+    return (*looking, *learning)
 
 
 def report_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:

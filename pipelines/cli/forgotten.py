@@ -10,9 +10,8 @@ QUESTION_UNKNOWN = "the question is not on the watchlist; give it with --questio
 
 def anything(forgotten: Forgotten) -> bool:
     """Whether something about the query was there: embeddings go with any question."""
-    return any((forgotten.memory, forgotten.unsent_events, forgotten.watchlist)) or bool(
-        forgotten.cached_answers
-    )
+    certain = (forgotten.memory, forgotten.unsent_events, forgotten.watchlist)
+    return any((*certain, forgotten.source_events, forgotten.cached_answers))
 
 
 def remainder(forgotten: Forgotten, *, compacted: bool, retracted: bool) -> list[str]:

@@ -28,6 +28,7 @@ from pipelines.settings.root import (
     LimitSettings,
     Settings,
 )
+from pipelines.settings.sources import SourceSettings
 
 __all__ = [
     "AlertSettings",
@@ -51,6 +52,7 @@ __all__ = [
     "ScriptedRelations",
     "SentenceEmbedder",
     "Settings",
+    "SourceSettings",
     "TelemetrySettings",
     "TransformersGenerator",
     "WatchSettings",

@@ -16,6 +16,7 @@ from pipelines.settings.models import (
     Profile,
     RelationSettings,
 )
+from pipelines.settings.sources import SourceSettings
 from schemas.records import Limits
 from schemas.section import Section
 
@@ -103,3 +104,4 @@ class Settings(Section):
     attribution: Annotated[
         AttributionSettings, AfterValidator(in_own_reports_group), Field(validate_default=True)
     ] = AttributionSettings()
+    sources: SourceSettings = SourceSettings()

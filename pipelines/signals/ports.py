@@ -12,6 +12,7 @@ from typing import Protocol
 
 from schemas.evidence import FloatArray
 from schemas.prompt import AnswerPair, Completion, Prompt
+from schemas.snapshot import SearchSnapshot
 from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 
@@ -40,6 +41,14 @@ class RelationScorer(Protocol):
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction of premise over
         hypothesis.
         """
+        ...
+
+
+class SourceLedger(Protocol):
+    """What is known of the honesty of sources; no model, but asked in batches likewise."""
+
+    def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[FloatArray]:
+        """Per snapshot (documents,), in (0, 1), as of its time; NEUTRAL for the unknown."""
         ...
 
 

@@ -235,6 +235,7 @@ _REASONS: Final = {
     Reason.TIGHT_CLUSTER: "in a group of documents that are too much alike",
     Reason.NEAR_DUPLICATE: "nearly the words of a better ranked document",
     Reason.OUTVOTED: "too few other answers share any of its words",
+    Reason.BLOCKED: "from a source that a person blocked",
     Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
 }
 

@@ -1,0 +1,54 @@
+"""Settings of the ledger of sources."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.section import Section
+from schemas.sites import Granularity
+from schemas.sources import LedgerRules
+
+_RULES = LedgerRules()
+
+
+class SourceSettings(Section):
+    """Who lied before, and what that counts; a defence listens by its option `source_prior`."""
+
+    block: Annotated[
+        bool, Field(description="leave out the documents of sources that a person blocked")
+    ] = True
+    learn: Annotated[
+        bool,
+        Field(
+            description="sources that support an answer which the next snapshot bears out gain a"
+            " little"
+        ),
+    ] = False
+    granularity: Annotated[
+        Granularity,
+        Field(description="what a source is: site (registered domain), host, or its sections"),
+    ] = "site"
+    half_life_days: Annotated[
+        float, Field(gt=0.0, description="evidence counts half after so many days of event time")
+    ] = _RULES.half_life_days
+    confirmed: Annotated[
+        float,
+        Field(ge=0.0, le=1.0, description="what a lie counts that a person or reporters confirmed"),
+    ] = _RULES.confirmed
+    detected: Annotated[
+        float, Field(ge=0.0, le=1.0, description="what a lie counts that the pipeline alone found")
+    ] = _RULES.detected
+    agreement: Annotated[
+        float, Field(ge=0.0, le=1.0, description="what supporting a borne-out answer counts")
+    ] = _RULES.agreement
+    dishonest_per_day: Annotated[
+        float, Field(ge=0.0, description="most that a day of event time adds against a source")
+    ] = _RULES.dishonest_per_day
+    honest_per_day: Annotated[
+        float, Field(ge=0.0, description="most that a day of event time adds in its favour")
+    ] = _RULES.honest_per_day
+
+    @property
+    def rules(self) -> LedgerRules:
+        """The value that the ledger takes."""
+        return LedgerRules(**self.model_dump(exclude={"block", "learn", "granularity"}))
