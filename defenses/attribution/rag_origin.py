@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from defenses.attribution.protocol import Attributing
 from defenses.attribution.scope import Scope, ScopeOptions, checked
 from defenses.kernels.responsibility import Split, split_in_two, standard_scores
-from defenses.protocol import Complete, Embed, LogProbs, Request, Signal
+from defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
 from defenses.responses import embedding_rows, log_prob_rows
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText, TextScore
 from schemas.errors import EvidenceError, ModelError
@@ -84,18 +84,17 @@ class RagOrigin(ScopeOptions):
         parts: dict[Score, FloatArray] = {}
         if not scope.texts:
             return parts
-        question = event.query.text
-        passages = [text.document.passage for text in scope.texts]
         if "similarity" in self.scores:
-            parts["similarity"] = yield from similarities(question, scope.texts)
+            parts["similarity"] = yield from similarities(event.query.text, scope.texts)
+        asked: dict[Score, LogProbs] = {}
         if "semantic" in self.scores:
-            rows = tuple(Complete(Task.PREDICT_QUESTION, "", (p,), final=False) for p in passages)
-            parts["semantic"] = yield from mean_log_probs(rows, " ".join(question.split()))
+            asked["semantic"] = question_after(scope.texts, event.query.text)
         if "generation" in self.scores:
-            rows = tuple(
-                Complete(Task.ATOMIC_ANSWER, question, (p,), final=False) for p in passages
-            )
-            parts["generation"] = yield from mean_log_probs(rows, event.answer)
+            asked["generation"] = answer_after(scope.texts, event)
+        if asked:
+            responses = yield LogProbsAll(tuple(asked.values()))
+            for name, response in zip(asked, responses, strict=True):
+                parts[name] = mean_log_probs(response, len(scope.texts))
         return parts
 
 
@@ -112,13 +111,27 @@ def similarities(question: str, texts: Sequence[RankedText]) -> Generator[Reques
     return np.asarray(rows[1:] @ rows[0])
 
 
-def mean_log_probs(
-    rows: tuple[Complete, ...], continuation: str
-) -> Generator[Request, Any, FloatArray]:
-    """Mean logarithm per token of `continuation` as the reply to each row, (n,)."""
-    response = yield LogProbs(rows, continuation)
-    logs = log_prob_rows(response, len(rows))
-    return np.asarray(logs.clip(min=LEAST_LOG).mean(axis=1))
+def question_after(texts: Sequence[RankedText], question: str) -> LogProbs:
+    """How probable is the question after each text?"""
+    rows = (
+        Complete(Task.PREDICT_QUESTION, "", (text.document.passage,), final=False) for text in texts
+    )
+    return LogProbs(tuple(rows), " ".join(question.split()))
+
+
+def answer_after(texts: Sequence[RankedText], event: Misgeneration) -> LogProbs:
+    """How probable is the wrong answer after each text and the question?"""
+    question = event.query.text
+    rows = (
+        Complete(Task.ATOMIC_ANSWER, question, (text.document.passage,), final=False)
+        for text in texts
+    )
+    return LogProbs(tuple(rows), event.answer)
+
+
+def mean_log_probs(response: Any, count: int) -> FloatArray:
+    """Mean logarithm per token of a continuation in each of `count` rows, (n,)."""
+    return np.asarray(log_prob_rows(response, count).clip(min=LEAST_LOG).mean(axis=1))
 
 
 def finite(name: str, values: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from defenses.attribution.rag_origin import RagOrigin
 from defenses.attribution.registry import build_attributor
-from defenses.protocol import AttemptAll, Complete, Embed, LogProbs, Signal
+from defenses.protocol import AttemptAll, Complete, Embed, LogProbs, LogProbsAll, Signal
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
 from schemas.errors import ConfigurationError, EvidenceError, ModelError
 from schemas.evidence import AtomicAnswer
@@ -36,9 +36,12 @@ class Measured(Script):
         self.tables = {Task.PREDICT_QUESTION: semantic, Task.ATOMIC_ANSWER: generation}
 
     def respond(self, request):
-        if not isinstance(request, LogProbs):
-            return super().respond(request)
-        self.requests.append(request)
+        if isinstance(request, LogProbsAll):
+            self.requests.append(request)
+            return tuple(map(self.means, request.requests))
+        return super().respond(request)
+
+    def means(self, request: LogProbs) -> np.ndarray:
         means = np.array([self.tables[r.task][int(r.passages[0].split()[1]) - 1]
                           for r in request.rows])  # fmt: skip
         return np.stack([means * 0.5, means, means * 1.5], axis=1)
@@ -81,7 +84,8 @@ def test_the_published_example() -> None:
 def test_what_is_asked() -> None:
     script = Measured(SEMANTIC, GENERATION)
     run(RagOrigin().attribute(event()), script)
-    semantic, generation = script.asked(LogProbs)
+    (both,) = script.asked(LogProbsAll)
+    semantic, generation = both.requests
     assert semantic.continuation == QUESTION
     assert semantic.rows[2] == Complete(Task.PREDICT_QUESTION, "", ("text 3",), final=False)
     assert generation.continuation == "lie"
@@ -130,7 +134,7 @@ class TestNothingFlagged:
         script = Measured(SEMANTIC, GENERATION)
         found = run(RagOrigin(scope="algorithm_1").attribute(event()), script)
         assert (found.finding, found.texts) == (Finding.NOTHING_FLAGGED, ())
-        assert script.asked(LogProbs) == []
+        assert script.asked(LogProbsAll) == []
 
 
 def test_of_two_texts_the_likelier_is_flagged() -> None:
@@ -253,4 +257,4 @@ def test_each_round_is_one_request() -> None:
     script = Measured(SEMANTIC, GENERATION)
     run(RagOrigin().attribute(event()), script)
     kinds = [type(request) for request in script.requests]
-    assert kinds == [AttemptAll] * 4 + [LogProbs] * 2  # unaided, judge, segment 2, judge
+    assert kinds == [AttemptAll] * 4 + [LogProbsAll]  # unaided, judge, segment 2, judge

@@ -45,7 +45,7 @@ def test_many_at_once_are_each_attributed() -> None:
         tuple(f"{land}-{rank}" for rank in (1, 2, 3)) for land in LANDS
     ]
     assert [len(batch) for batch in models.generator.log] == [3, 3]  # unaided, segment 2
-    assert [len(batch) for batch in models.tokens.log] == [3, 3]
+    assert [len(batch) for batch in models.tokens.log] == [6]
 
 
 def test_together_or_alone_is_the_same() -> None:
