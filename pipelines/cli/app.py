@@ -15,6 +15,7 @@ from pipelines.cli.backfill import backfill
 from pipelines.cli.deadletter import app as deadletter
 from pipelines.cli.doctor import doctor
 from pipelines.cli.evaluate import evaluate
+from pipelines.cli.evaluate_attribution import evaluate_attribution
 from pipelines.cli.ingest import ingest
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
@@ -41,6 +42,7 @@ app.command()(simulate)
 app.command()(replay)
 app.command()(report)
 app.command()(evaluate)
+app.command()(evaluate_attribution)
 app.command()(doctor)
 app.command()(ingest)
 app.command()(run)

@@ -67,6 +67,7 @@ class Request:
     limit: int | None = None
     seed: int = 0
     command: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -118,7 +119,7 @@ class Study:
             settings=self.settings.model_dump(mode="json"),
             code=code,
             asked=tuple(snapshot.query.id for snapshot in self.questions.asked),
-            notes=tuple(filter(None, [request.dataset.complaint])),
+            notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 
     def note_use(self, task: Task) -> None:

@@ -1,0 +1,148 @@
+"""`radarstream evaluate-attribution`: who names the texts that taught a wrong answer."""
+
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.files.directory_lock import hold_directory
+from pipelines.build import build_models, shared_engine
+from pipelines.cli.evaluate import INTERRUPTED, STATE, ContenderFailedError
+from pipelines.cli.evaluation_progress import shown
+from pipelines.cli.evaluation_tables import drawn
+from pipelines.cli.terminal import (
+    make_directory,
+    print_json,
+    print_path,
+    printable,
+    stderr,
+    stdout,
+)
+from pipelines.evaluation.attribution.records import (
+    RESULTS,
+    TABLES,
+    parse_attributors,
+    servable,
+    start_over,
+)
+from pipelines.evaluation.attribution.results import Results, results_of
+from pipelines.evaluation.attribution.scenarios import parse_scenarios
+from pipelines.evaluation.attribution.study import Request, Study
+from pipelines.evaluation.attribution.tables import as_markdown, tables_of
+from pipelines.evaluation.datasets import load_dataset
+from pipelines.evaluation.experiment.row_files import write_json
+from pipelines.settings import Profile, load_settings
+
+SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
+
+
+def evaluate_attribution(
+    dataset: Annotated[
+        list[Path], typer.Option(help="Questions with labels; their documents are the corpus.")
+    ],
+    attacks: Annotated[
+        str,
+        typer.Option(
+            help="Scenarios such as poisonedrag, injection-benign, hijack/noisy, benign-errors, "
+            "or whole families: plain, adaptive, several, noisy, clean, all."
+        ),
+    ] = "plain",
+    attributors: Annotated[
+        str, typer.Option(help="Who competes: all, or e.g. rag_origin,rag_origin:block=2,norm.")
+    ] = "all",
+    k: Annotated[int, typer.Option("-k", min=1, help="Texts an answer is generated from.")] = 5,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path(
+        "build/evaluate-attribution"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of benign samples and of intervals.")] = 0,
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Compare attributors on wrong answers that attacks on a corpus cause, and on false reports.
+
+    OUT receives tables.md, results.json, events.jsonl (one question under one scenario a line),
+    rows.jsonl (one attribution a line), study.json (provenance) and state.sqlite (answers of the
+    models). The same command goes on where it was interrupted; more attributors or scenarios may
+    be added later.
+    """
+    settings = load_settings(config, profile="scripted" if dry_run else profile)
+    if "database" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
+    data = load_dataset(dataset, settings.limits.as_limits())
+    scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
+    make_directory(out)
+    models = build_models(settings, shared_engine(settings))
+    served, notes = servable(specs, models, insisted=attributors)
+    request = Request(
+        dataset=data,
+        scenarios=scenarios,
+        attributors=served,
+        k=k,
+        limit=limit,
+        seed=seed,
+        command=shlex.join(["radarstream", *sys.argv[1:]]),
+        notes=notes,
+    )
+    with hold_directory(out):
+        if not resume:
+            start_over(out)
+        study = Study(request, settings, models, out)
+        run(study)
+        results = concluded(study)
+    if as_json:
+        print_json({"record": study.record.as_json(), "results": asdict(results)})
+    else:
+        print_study(study, results)
+    check_rows(study)
+
+
+def run(study: Study) -> None:
+    """Run to the end, showing how far it is; Ctrl-C ends the command."""
+    try:
+        with shown(study.progress):
+            study.run()
+    except KeyboardInterrupt:
+        stderr.print("interrupted: the same command goes on from here")
+        raise typer.Exit(INTERRUPTED) from None
+    for note in study.record.notes:
+        stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
+
+
+def concluded(study: Study) -> Results:
+    """Score the rows and write the results down."""
+    record = study.record
+    events, rows = study.found()
+    names = [spec.name for spec in record.attributors]
+    results = results_of(events, rows, names, record.scenarios, seed=record.seed)
+    write_json(study.out / RESULTS, asdict(results))
+    (study.out / TABLES).write_text(as_markdown(results, names), encoding="utf-8")
+    return results
+
+
+def print_study(study: Study, results: Results) -> None:
+    """Print what a person wants to see first."""
+    for table in tables_of(results, [spec.name for spec in study.record.attributors]):
+        if table.key in SHOWN:
+            stdout.print(drawn(table))
+            for note in table.notes:
+                stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
+    print_path("tables", study.out / TABLES)
+
+
+def check_rows(study: Study) -> None:
+    """Raise ContenderFailedError when an attributor of this run failed on every event."""
+    _, rows = study.found()
+    tried = {row.attributor for row in rows}
+    sound = {row.attributor for row in rows if row.error is None}
+    failed = [s.name for s in study.request.attributors if s.name in tried - sound]
+    if failed:
+        raise ContenderFailedError(f"no attribution without an error by {', '.join(failed)}")

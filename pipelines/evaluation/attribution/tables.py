@@ -1,0 +1,233 @@
+"""The tables of a study; `pipelines.evaluation.experiment.table` says what a table is."""
+
+from collections.abc import Callable, Sequence
+
+from pipelines.evaluation.attribution.results import Cell, Results, ScenarioScores
+from pipelines.evaluation.attribution.scenarios import Clean, Family
+from pipelines.evaluation.attribution.scoring import Score
+from pipelines.evaluation.experiment.table import (
+    NOTHING,
+    Table,
+    TableCell,
+    TableRow,
+    markdown,
+    number,
+    percent,
+)
+from pipelines.evaluation.metrics import Rate
+
+REFERENCE = "rag_origin"
+MICRO = (
+    "DACC / FPR / FNR over the texts in scope, counts added up over events (micro), in percent; "
+    "95 % intervals from resampling events."
+)
+MACRO = (
+    "DACC / FPR / FNR over the texts in scope, means over events (macro), in percent; an event "
+    "without a text of the kind counts as 0 (so many: empty)."
+)
+
+
+def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]:
+    """Every table that the results have something for, the most wanted first."""
+    names = sorted(attributors, key=lambda name: name != REFERENCE)
+    attacked = [s.scenario for s in results.scenarios if s.events and s.family is not Family.CLEAN]
+    families = [family.value for family in Family if any_cell(results, names, family.value)]
+    clean = [s.scenario for s in results.scenarios if s.events and s.family is Family.CLEAN]
+    found = [scenario_table(results)]
+    if attacked:
+        groups = families + attacked
+        found += [
+            by_group(results, names, groups, "micro", "Who is found out", rates, MICRO),
+            by_group(results, names, groups, "removal", "After removal", removal, *REMOVAL),
+            by_group(results, names, groups, "macro", "Means over events", macro, MACRO),
+            by_group(results, names, groups, "corpus", "Planted texts missed", missed, MISSED),
+        ]
+    if clean:
+        found.append(by_group(results, names, clean, "clean", "Nobody attacked", quiet, *QUIET))
+    if attacked or clean:
+        found.append(cost_table(results, names, families + clean))
+    return tuple(found)
+
+
+def any_cell(results: Results, attributors: Sequence[str], group: str) -> bool:
+    """Whether an attributor has an event of the group."""
+    return any(results.cell(name, group) for name in attributors)
+
+
+def as_markdown(results: Results, attributors: Sequence[str]) -> str:
+    """All tables, one below the other."""
+    return "\n".join(markdown(table) for table in tables_of(results, attributors))
+
+
+def scenario_table(results: Results) -> Table:
+    """What every scenario did to the undefended pipeline."""
+    return Table(
+        "scenarios",
+        "Scenarios",
+        "scenario",
+        ("questions", "fooled", "planted texts retrieved", "events", "no events because"),
+        tuple(TableRow(s.scenario, scenario_cells(s)) for s in results.scenarios),
+        (
+            "fooled: percent of the questions that could be attacked whose undefended answer is "
+            "the attacker's (contained; any refusal where that is the target). Events are those "
+            "whose answer is not the same without the attack.",
+        ),
+    )
+
+
+def scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:
+    """One scenario's line."""
+    attacked = scores.family is not Family.CLEAN
+    why = {name: count for name, count in scores.outcomes.items() if name != "event"}
+    return (
+        TableCell(str(scores.questions)),
+        TableCell(percent(scores.attacked), within(scores.attacked))
+        if attacked
+        else TableCell(NOTHING),
+        TableCell(NOTHING if scores.recall is None else f"{100 * scores.recall:.0f} %"),
+        TableCell(str(scores.events), value=scores.events),
+        TableCell(", ".join(f"{name} {count}" for name, count in why.items()) or NOTHING),
+    )
+
+
+def by_group(
+    results: Results,
+    attributors: Sequence[str],
+    groups: Sequence[str],
+    key: str,
+    title: str,
+    show: Callable[[Cell], TableCell],
+    *notes: str,
+) -> Table:
+    """A row per scenario or family, a column per attributor: there are more scenarios."""
+    rows = []
+    for group in groups:
+        cells = [results.cell(name, group) for name in attributors]
+        counted = max((cell.events for cell in cells if cell), default=0)
+        shown = tuple(TableCell(NOTHING) if c is None else noting(c, show(c)) for c in cells)
+        heading = f"all {group}" if group in set(Family) else group
+        rows.append(TableRow(f"{heading} ({counted})", shown, group in set(Family)))
+    notes = (*notes, "In parentheses: events.")
+    return Table(key, title, "scenario", tuple(attributors), tuple(rows), notes)
+
+
+def noting(cell: Cell, shown: TableCell) -> TableCell:
+    """The cell, with the events that failed if there are some."""
+    if not cell.errors:
+        return shown
+    return TableCell(shown.text, f"{shown.detail}; {cell.errors} failed".lstrip("; "), shown.value)
+
+
+def rates(cell: Cell) -> TableCell:
+    """DACC / FPR / FNR, counts added up."""
+    shown = [cell.scores[name] for name in ("dacc", "fpr", "fnr")] if cell.scores else []
+    text = " / ".join(f"{100 * score.micro:.1f}" for score in shown)
+    detail = " / ".join(spread(score) for score in shown)
+    return TableCell(text or NOTHING, f"[{detail}]" if text else "", first(shown))
+
+
+def macro(cell: Cell) -> TableCell:
+    """DACC / FPR / FNR, means over events."""
+    shown = [cell.scores[name] for name in ("dacc", "fpr", "fnr")] if cell.scores else []
+    text = " / ".join(f"{100 * score.macro:.1f}" for score in shown)
+    empty = sum(score.empty for score in shown)
+    return TableCell(text or NOTHING, f"({empty} empty)" if empty else "", first(shown))
+
+
+def missed(cell: Cell) -> TableCell:
+    """FNR over all that was planted, and how many events were solved exactly."""
+    score = cell.scores.get("fnr_corpus")
+    if score is None:
+        return TableCell(NOTHING)
+    return TableCell(f"{100 * score.micro:.1f}", f"; exact {percent(cell.exact)}", score.micro)
+
+
+def removal(cell: Cell) -> TableCell:
+    """Attack success and accuracy once the flagged texts are gone."""
+    after, right = cell.attacked_after, cell.correct_after
+    return TableCell(
+        f"{percent(after)} / {percent(right)}",
+        f"[{within(after)}] of {percent(cell.correct_clean)}",
+        after.value,
+    )
+
+
+def quiet(cell: Cell) -> TableCell:
+    """Events in which a text was flagged, acted on, or no text was blamed for a reason."""
+    intrinsic = Rate(cell.findings.get("intrinsic_error", 0), cell.events)
+    return TableCell(
+        f"{percent(cell.flagged)} / {percent(cell.acted)} / {percent(intrinsic)}",
+        f"[{within(cell.flagged)}]",
+        cell.flagged.value,
+    )
+
+
+def cost_table(results: Results, attributors: Sequence[str], groups: Sequence[str]) -> Table:
+    """What one event costs, over all events."""
+    rows = []
+    for name in attributors:
+        cells = [cell for group in groups if (cell := results.cell(name, group)) and cell.events]
+        total = sum(cell.events for cell in cells)
+        if not total:
+            continue
+        mean = {
+            key: sum(cell.cost[key] * cell.events for cell in cells) / total
+            for key in cells[0].cost
+        }
+        rows.append(TableRow(name, cost_cells(mean, cells), name == REFERENCE))
+    columns = ("completions", "scored prompts", "comparisons", "embeddings", "prompt tokens",
+               "tokens written", "seconds", "slowest")  # fmt: skip
+    return Table("cost", "Cost of one event", "attributor", columns, tuple(rows), COST)
+
+
+def cost_cells(mean: dict[str, float], cells: Sequence[Cell]) -> tuple[TableCell, ...]:
+    """One attributor's line."""
+    counts = ("calls", "forwards", "pairs", "embeddings", "prompt_tokens", "completion_tokens")
+    return (
+        *(TableCell(number(mean[name], 1 if mean[name] < 100 else 0)) for name in counts),
+        TableCell(number(mean["seconds"], 1), value=mean["seconds"]),
+        TableCell(number(max(cell.slowest for cell in cells), 1)),
+    )
+
+
+def first(scores: Sequence[Score]) -> float | None:
+    """The first score's value."""
+    return scores[0].micro if scores else None
+
+
+def spread(score: Score) -> str:
+    """An interval in percent."""
+    if score.micro_interval is None:
+        return NOTHING
+    low, high = score.micro_interval
+    return f"{100 * low:.0f}-{100 * high:.0f}"
+
+
+def within(rate: Rate) -> str:
+    """Wilson's interval in percent."""
+    low, high = rate.interval
+    return f"{100 * low:.0f}-{100 * high:.0f}"
+
+
+MISSED = (
+    "Percent of all planted texts that were not flagged, retrieved or not (micro); exact: percent "
+    "of events in which all poison in scope was flagged and nothing benign."
+)
+REMOVAL = (
+    "Attack success / accuracy in percent of events, once the flagged texts are deleted and the "
+    "nearest are retrieved anew; in brackets Wilson's 95 % interval of the first. It was 100 "
+    "before. Last, the accuracy before the attack on the same events.",
+)
+QUIET = (
+    "Percent of events in which a text is flagged / of those the ones that would be acted on "
+    "without a person, all events being the base / the model is said to err by itself. Nothing "
+    "should be flagged.",
+    f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: right answers that "
+    f"are reported; {Clean.INVENTED_REPORTS}: answers that nobody gave. Acted on: the pipeline "
+    "gives the reported answer, the groups of scores are at least 1 apart, and flagged texts make "
+    "the answer likelier.",
+)
+COST = (
+    "Means over events; seconds are those the calls took when they were made. Finding the scope is "
+    "counted for methods that do it themselves, and not for the others, which are given it.",
+)
