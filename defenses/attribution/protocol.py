@@ -1,7 +1,7 @@
 """The protocol of attributors: defences' sibling, a pure generator over one misgeneration."""
 
-from collections.abc import Generator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Generator
+from typing import Any, Protocol
 
 from defenses.protocol import Request, Signal
 from schemas.attribution import Attribution, Misgeneration
@@ -26,17 +26,5 @@ class Attributor(Protocol):
 
         Deterministic; leaves its argument unchanged. Invariant to the order in which requests of
         one batch are answered. No texts, or one: nothing is flagged.
-        """
-        ...
-
-
-@runtime_checkable
-class Calibrating(Protocol):
-    """An attributor that compares texts with benign ones, once for many misgenerations."""
-
-    def calibrated(self, benign: Sequence[str]) -> Generator[Request, Any, Attributor]:
-        """The attributor with the threshold that benign texts set; driven like an attribution.
-
-        Raises ValueError without texts.
         """
         ...
