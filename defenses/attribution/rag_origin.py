@@ -13,7 +13,7 @@ from defenses.kernels.responsibility import Split, split_in_two, standard_scores
 from defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
 from defenses.responses import embedding_rows, log_prob_rows
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText, TextScore
-from schemas.errors import EvidenceError, ModelError
+from schemas.errors import ModelError
 from schemas.evidence import FloatArray
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -105,7 +105,7 @@ def similarities(question: str, texts: Sequence[RankedText]) -> Generator[Reques
     """The retriever's own similarities, (n,), or cosines where one of them is unknown."""
     known = [text.similarity for text in texts if text.similarity is not None]
     if len(known) == len(texts):
-        return finite("similarity", np.array(known, dtype=np.float64))
+        return np.array(known, dtype=np.float64)
     response = yield Embed((question, *(text.document.passage for text in texts)))
     rows = embedding_rows(response, len(texts) + 1)
     return np.asarray(rows[1:] @ rows[0])
@@ -132,13 +132,6 @@ def answer_after(texts: Sequence[RankedText], event: Misgeneration) -> LogProbs:
 def mean_log_probs(response: Any, count: int) -> FloatArray:
     """Mean logarithm per token of a continuation in each of `count` rows, (n,)."""
     return np.asarray(log_prob_rows(response, count).clip(min=LEAST_LOG).mean(axis=1))
-
-
-def finite(name: str, values: FloatArray) -> FloatArray:
-    """Return `values`. Raises EvidenceError on one that is not a finite number."""
-    if not np.isfinite(values).all():
-        raise EvidenceError(f"{name} holds a value that is not finite")
-    return values
 
 
 def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attribution:

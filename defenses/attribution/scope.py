@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -140,7 +141,8 @@ class ScopeOptions:
 def checked(misgeneration: Misgeneration) -> Misgeneration:
     """Texts in rank order, the answer on one line.
 
-    Raises EvidenceError on an empty answer, `k` below 1, and an id that comes twice.
+    Raises EvidenceError on an empty answer, `k` below 1, an id that comes twice and a similarity
+    that is not a finite number.
     """
     answer = " ".join(misgeneration.answer.split())
     if not answer:
@@ -150,6 +152,9 @@ def checked(misgeneration: Misgeneration) -> Misgeneration:
     texts = tuple(sorted(misgeneration.texts, key=lambda text: (text.document.rank, text.id)))
     if len({text.id for text in texts}) < len(texts):
         raise EvidenceError("the ids of a misgeneration's texts must differ")
+    for text in texts:
+        if text.similarity is not None and not isfinite(text.similarity):
+            raise EvidenceError(f"the similarity of {text.id} is {text.similarity}")
     return Misgeneration(misgeneration.query, answer, texts, misgeneration.k)
 
 
