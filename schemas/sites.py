@@ -59,9 +59,11 @@ def key_of(document: Document, granularity: Granularity = "site") -> str:
     'blogs.example/@ann'
     """
     if granularity == "site":
-        return site_of(document.url)[:KEY_CHARACTERS]
-    host = host_of(document.url)
-    if granularity == "host" or not host:
-        return host[:KEY_CHARACTERS]
-    first = unquote(urlsplit(document.url).path).strip("/").partition("/")[0]
-    return (f"{host}/{first}" if first else host)[:KEY_CHARACTERS]
+        key = site_of(document.url)
+    else:
+        key = host_of(document.url)
+        if granularity == "section" and key:
+            first = unquote(urlsplit(document.url).path).strip("/").partition("/")[0]
+            key = f"{key}/{first}" if first else key
+    # What no database or terminal takes is left out: addresses are as untrusted as texts.
+    return "".join(c for c in key if c.isprintable() and c != " ")[:KEY_CHARACTERS]

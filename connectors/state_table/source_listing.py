@@ -44,6 +44,12 @@ def count_sources(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(SOURCE_LEDGER)).scalar_one()
 
 
+def latest_ms(connection: Connection) -> int:
+    """Return the event time that the ledger has got to; 0 if it is empty."""
+    newest = select(func.coalesce(func.max(LEDGER.updated_ms), 0))
+    return int(connection.execute(newest).scalar_one())
+
+
 def summaries(connection: Connection, limit: int) -> list[SourceSummary]:
     """Return blocked domains first, then by dishonest evidence, most first."""
     blocked = case((LEDGER.verdict == "blocked", 0), else_=1)

@@ -50,8 +50,9 @@ def record(
 
     An event counts once per domain, however many of its texts are named and however often it is
     recorded; its stronger kind wins, so that a confirmation adds what a detection lacked. What was
-    retracted never counts again. Events without a domain are passed over. Beyond a day's cap an
-    event is kept with what was left of it, perhaps 0. ValueError for a kind that is not against.
+    retracted counts again if it is confirmed, never because it is detected. Events without a domain
+    are passed over. Beyond a day's cap an event is kept with what was left of it, perhaps 0.
+    ValueError for a kind that is not against.
     """
     if wrong := {e.kind for e in events} - {*DISHONEST}:
         raise ValueError(f"not evidence against a source: {', '.join(sorted(wrong))}")
@@ -64,7 +65,7 @@ def record(
 
 
 def retract(connection: Connection, events: Sequence[str], rules: LedgerRules = DEFAULT) -> int:
-    """Take events back, from all their domains; return how many rows. They never count again.
+    """Take events back, from all their domains; return how many rows.
 
     What a day's cap had kept others from counting is not counted after all.
     """
@@ -169,7 +170,7 @@ def _count(entry: Entry, event: SourceEvent, rules: LedgerRules) -> int:
         entry.counts = entry.counts.plus(event.at_ms, rules.half_life_days, dishonest=allowed)
         entry.connection.execute(SOURCE_EVENTS.insert().values(**_columns(event, digest, allowed)))
         return 1
-    if before.kind != EventKind.DETECTED or event.kind is not EventKind.CONFIRMED:
+    if before.kind == EventKind.CONFIRMED or event.kind is not EventKind.CONFIRMED:
         return 0
     left = _left(entry, before.at_ms, rules.dishonest_per_day, DISHONEST)
     more = min(max(0.0, weight - before.weight), left)

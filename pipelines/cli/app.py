@@ -11,6 +11,7 @@ import typer
 from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.cli.alert import alert
+from pipelines.cli.attribute import attribute
 from pipelines.cli.backfill import backfill
 from pipelines.cli.deadletter import app as deadletter
 from pipelines.cli.doctor import doctor
@@ -19,8 +20,12 @@ from pipelines.cli.evaluate_attribution import evaluate_attribution
 from pipelines.cli.ingest import ingest
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
+from pipelines.cli.report_wrong import report_wrong
+from pipelines.cli.reports import app as reports
+from pipelines.cli.reports import quarantine_app as quarantine
 from pipelines.cli.run import run
 from pipelines.cli.simulate import simulate
+from pipelines.cli.sources import app as sources
 from pipelines.cli.state import app as state
 from pipelines.cli.submit import submit
 from pipelines.cli.tail import tail
@@ -51,9 +56,14 @@ app.command()(tail)
 app.command()(alert)
 app.command()(watch)
 app.command()(backfill)
+app.command("report-wrong")(report_wrong)
+app.command()(attribute)
+app.add_typer(sources, name="sources")
 app.add_typer(state, name="state")
 app.add_typer(topics, name="topics")
 app.add_typer(deadletter, name="deadletter")
+app.add_typer(reports, name="reports")
+app.add_typer(quarantine, name="quarantine")
 
 
 def main() -> None:

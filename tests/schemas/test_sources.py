@@ -33,6 +33,8 @@ class TestKeys:
             ("host", "http://[broken", ""),
             ("section", "http://[broken", ""),
             ("site", "not an address", ""),
+            ("section", "https://a.example/%00x%1b[2J y", "a.example/x[2Jy"),
+            ("host", "https://a\x00b.example/", "ab.example"),
         ],
     )
     def test_key_of(self, granularity: str, url: str, key: str):
@@ -51,7 +53,10 @@ class TestKeys:
     @given(st.text(max_size=60), st.sampled_from(["site", "host", "section"]))
     def test_any_text_has_a_bounded_key(self, tail: str, granularity: str):
         for url in (tail, f"https://{tail}", f"https://a.example/{tail}"):
-            assert len(key_of(Document(1, "", url=url), granularity)) <= KEY_CHARACTERS
+            key = key_of(Document(1, "", url=url), granularity)
+            assert len(key) <= KEY_CHARACTERS
+            assert key.isprintable()
+            key.encode()
 
 
 class TestCounts:

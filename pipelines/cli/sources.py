@@ -1,0 +1,225 @@
+"""`radarstream sources`: which domains lied, since when, about what; pardon or block them."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+from sqlalchemy import Engine
+
+from connectors.state_table.engine import retry_contended
+from connectors.state_table.source_listing import (
+    SourceRecord,
+    SourceSummary,
+    count_sources,
+    history,
+    latest_ms,
+    summaries,
+    summary_of,
+)
+from connectors.state_table.sources import judge
+from defenses.kernels.honesty import credible_interval, distrust
+from pipelines.build import shared_engine
+from pipelines.cli.terminal import cell, print_json, printable, stdout
+from pipelines.settings import Settings, SourceSettings, load_settings
+from schemas.codec import clean
+from schemas.codec.wire import wire_time
+from schemas.errors import ConfigurationError, RadarstreamError
+from schemas.sites import key_of
+from schemas.snapshot import Document
+from schemas.sources import NEUTRAL, SourceVerdict
+
+NOTE_CHARACTERS = 300
+Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Domain = Annotated[str, typer.Argument(help="A domain, or the address of one of its pages.")]
+Note = Annotated[str | None, typer.Option(help="Why; shown beside the verdict.")]
+
+app = typer.Typer(
+    help="Look into the ledger of sources; pardon or block one.", no_args_is_help=True
+)
+
+
+class UnknownSourceError(RadarstreamError):
+    """The ledger knows nothing about this domain."""
+
+
+@app.command("list")
+def list_(
+    config: Config = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Show blocked domains, then those with most against them."""
+    settings = load_settings(config)
+    with shared_engine(settings).connect() as connection:
+        total, as_of_ms = count_sources(connection), latest_ms(connection)
+        rows = [described(s, as_of_ms, settings) for s in summaries(connection, limit)]
+    if as_json:
+        print_json({"sources": total, "as_of": moment(as_of_ms), "rows": rows})
+        return
+    table = Table("domain", "honesty", "95 %", "lies", "first", "last", "verdict", "about")
+    for row in rows:
+        table.add_row(
+            cell(row["domain"], style="red" if row["verdict"] == "blocked" else "", limit=40),
+            f"{row['honesty']:.2f}",
+            f"{row['low']:.2f}–{row['high']:.2f}",
+            str(row["events"]),
+            day(row["first"]),
+            day(row["last"]),
+            row["verdict"] or "",
+            cell("; ".join(row["claims"])),
+        )
+    stdout.print(table)
+    stdout.print(f"{len(rows)} of {total} domains, as of {day(moment(as_of_ms)) or 'no event'}")
+
+
+@app.command()
+def show(
+    domain: Domain,
+    config: Config = None,
+    limit: Annotated[int, typer.Option(min=1, help="Events, newest first.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show one domain with what is held against it and in its favour."""
+    settings = load_settings(config)
+    name = named(domain, settings.sources)
+    with shared_engine(settings).connect() as connection:
+        summary = summary_of(connection, name)
+        if summary is None:
+            raise UnknownSourceError(f"the ledger knows nothing about {name!r}")
+        row = described(summary, latest_ms(connection), settings)
+        events = [told(record) for record in history(connection, name, limit)]
+    if as_json:
+        print_json({**row, "history": events})
+    else:
+        print_source(row, events)
+
+
+@app.command()
+def pardon(domain: Domain, config: Config = None, note: Note = None) -> None:
+    """Judge a domain as if nothing were known of it, whatever is held against it."""
+    give_verdict(domain, config, SourceVerdict.PARDONED, note)
+
+
+@app.command()
+def block(domain: Domain, config: Config = None, note: Note = None) -> None:
+    """Leave the documents of a domain out of every snapshot."""
+    give_verdict(domain, config, SourceVerdict.BLOCKED, note)
+
+
+@app.command()
+def clear(domain: Domain, config: Config = None) -> None:
+    """Take a verdict back: the evidence decides again."""
+    give_verdict(domain, config, None, None)
+
+
+def give_verdict(
+    domain: str, config: Path | None, verdict: SourceVerdict | None, note: str | None
+) -> None:
+    """Write a person's word, and say what holds now."""
+    settings = load_settings(config)
+    name = named(domain, settings.sources)
+    engine = shared_engine(settings)
+    known = write_verdict(engine, name, verdict, note and clean(note)[:NOTE_CHARACTERS])
+    told = f"{printable(name)} is {verdict}" if verdict else f"{printable(name)} has no verdict"
+    unheard = "" if known else "; nothing was known of it"
+    unused = verdict is SourceVerdict.BLOCKED and not settings.sources.block
+    remedy = "; without effect while sources.block is false" if unused else ""
+    stdout.print(f"{told}{unheard}{remedy}", markup=False, highlight=False, soft_wrap=True)
+
+
+def write_verdict(
+    engine: Engine, domain: str, verdict: SourceVerdict | None, note: str | None
+) -> bool:
+    """Write it; return whether the ledger had the domain."""
+
+    def work() -> bool:
+        with engine.begin() as connection:
+            known = summary_of(connection, domain) is not None
+            if known or verdict is not None:
+                judge(connection, domain, verdict, note)
+            return known
+
+    return retry_contended(work)
+
+
+def named(domain: str, settings: SourceSettings) -> str:
+    """The ledger's name for a domain or an address. Raises ConfigurationError."""
+    url = domain if "://" in domain else f"https://{domain}"
+    name = key_of(Document(1, "", url=url), settings.granularity)
+    if not name or any(c.isspace() or not c.isprintable() for c in name):
+        raise ConfigurationError(f"{printable(domain)!r} names no domain")
+    return name
+
+
+def described(summary: SourceSummary, as_of_ms: int, settings: Settings) -> dict[str, Any]:
+    """A domain as JSON values, as of the latest event that the ledger knows."""
+    standing = summary.standing
+    counts = standing.counts.at(as_of_ms, settings.sources.half_life_days)
+    low, high = credible_interval(*counts.parameters)
+    used = standing.honesty(as_of_ms, settings.sources.half_life_days)
+    return {
+        "domain": standing.domain,
+        "verdict": standing.verdict,
+        "note": standing.note,
+        "honesty": round(counts.honesty, 6),
+        "low": round(low, 6),
+        "high": round(high, 6),
+        "distrust": round(float(distrust(np.array(used), NEUTRAL)), 6),
+        "honest": round(counts.honest, 6),
+        "dishonest": round(counts.dishonest, 6),
+        "events": summary.events,
+        "first": moment(summary.first_ms),
+        "last": moment(summary.last_ms),
+        "claims": list(summary.claims),
+    }
+
+
+def told(record: SourceRecord) -> dict[str, Any]:
+    """One row of a domain's past as JSON values."""
+    values = asdict(record)
+    return {"at": moment(values.pop("at_ms")), **values}
+
+
+def print_source(row: dict[str, Any], events: list[dict[str, Any]]) -> None:
+    """Print one domain."""
+    verdict = f", {row['verdict']}" if row["verdict"] else ""
+    lines = [
+        f"{row['domain']}: honesty {row['honesty']:.2f} "
+        f"(95 %: {row['low']:.2f} to {row['high']:.2f}){verdict}",
+        f"evidence {row['honest']:.2f} for and {row['dishonest']:.2f} against it, faded; "
+        f"distrust {row['distrust']:.2f}",
+    ]
+    for line in [*lines, *([f"note: {row['note']}"] if row["note"] else [])]:
+        stdout.print(printable(line, 1_000), markup=False, highlight=False, soft_wrap=True)
+    table = Table("when", "what", "counted", "query", "step", "claim", "text")
+    for event in events:
+        table.add_row(
+            day(event["at"]),
+            event["kind"],
+            f"{event['weight']:g}",
+            cell(event["query_id"] or "", limit=24),
+            "" if event["step"] is None else str(event["step"]),
+            cell(event["claim"] or ""),
+            cell(event["text_id"] or "", limit=14),
+        )
+    stdout.print(table)
+
+
+def moment(milliseconds: int | None) -> str | None:
+    """A time as on the wire; None for none, and for one that no calendar has."""
+    if not milliseconds:
+        return None
+    try:
+        return wire_time(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))
+    except OverflowError:
+        return None
+
+
+def day(time: str | None) -> str:
+    """The date of a time."""
+    return (time or "")[:10]
