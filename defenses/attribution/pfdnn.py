@@ -49,8 +49,6 @@ class Pfdnn:
             return unseparated(METHOD, event.texts)
         rows = embedding_rows((yield Embed((event.answer, *shown))), len(shown) + 1)
         answer, points = rows[0], rows[1:]
-        if np.ptp(points, axis=0).max() < LEAST_SPREAD:
-            return unseparated(METHOD, event.texts)
         second = two_means(points, np.random.default_rng(self.seed))
         distances = [
             float(np.linalg.norm(points[members].mean(axis=0) - answer))
