@@ -96,7 +96,9 @@ def next_open(engine: Engine, *, attributed: bool = False) -> StoredReport | Non
     return _report(row) if row else None
 
 
-def find_reports(engine: Engine, prefix: str = "", limit: int = 100) -> list[dict[str, Any]]:
+def find_reports(
+    engine: Engine, prefix: str = "", limit: int = 100, state: ReportState | None = None
+) -> list[dict[str, Any]]:
     """Return the newest reports whose id begins so, each with its origin's decision and word."""
     statement = (
         select(REPORTS, _O.decision, _O.finding, _O.word)
@@ -105,6 +107,8 @@ def find_reports(engine: Engine, prefix: str = "", limit: int = 100) -> list[dic
         .order_by(_R.received_ms.desc(), _R.report_id)
         .limit(limit)
     )
+    if state is not None:
+        statement = statement.where(_R.state == state)
     with engine.connect() as connection:
         return [dict(row) for row in connection.execute(statement).mappings()]
 

@@ -88,6 +88,10 @@ class Attributing:
             self.attribute(report, insist=word is Decision.APPROVED)
         return True
 
+    def pending(self) -> bool:
+        """Whether a report waits that can be looked at now."""
+        return reports.next_open(self.engine, attributed=not self.affordable()) is not None
+
     def affordable(self) -> bool:
         """Whether the budget allows another attribution now."""
         now = self.clock.now()

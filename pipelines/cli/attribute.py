@@ -1,0 +1,29 @@
+"""`radarstream attribute`: find out who taught the answers that were reported."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.settings import Profile, load_settings
+
+
+def attribute(
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    kafka: Annotated[
+        bool, typer.Option(help="Read answers.reported and publish events; else only the database.")
+    ] = True,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Stop when nothing more can be done now.")
+    ] = False,
+) -> None:
+    """Attribute reported answers to the texts that taught them, for as long as it runs.
+
+    Takes the most urgent report of the state database, asks the models, writes event, quarantine
+    and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the
+    attribution in hand and exits 0. Budgets and rules are in section `attribution`.
+    """
+    from pipelines.job.attribution_worker import run_attribution  # takes seconds
+
+    run_attribution(load_settings(config, profile=profile), kafka=kafka, drain=drain)

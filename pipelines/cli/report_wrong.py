@@ -1,0 +1,110 @@
+"""`radarstream report-wrong`: say that an answer is wrong."""
+
+from datetime import UTC, datetime
+from getpass import getuser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.kafka.sink import KafkaSink
+from connectors.state_table.cases import cases_of
+from pipelines.build import shared_engine
+from pipelines.cli.terminal import print_json, printable, stdout
+from pipelines.job.reporting import take_in
+from pipelines.job.settling import policy_of
+from pipelines.settings import Settings, load_settings
+from schemas.codec import decode_report, encode, outbox_record
+from schemas.errors import ConfigurationError, InputError
+from schemas.reports import PIPELINE, AnswerReport
+
+
+def report_wrong(
+    query: Annotated[str, typer.Argument(help="The query's id, or its question.")],
+    answer: Annotated[
+        str | None, typer.Option(help="The wrong answer as it was seen; default: the latest.")
+    ] = None,
+    reporter: Annotated[
+        str | None, typer.Option(help="Who says so; default: the system's user name.")
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(min=0, help="Step of the answer; default: the latest.")
+    ] = None,
+    comment: Annotated[str, typer.Option(help="What is wrong about it.")] = "",
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Write to the topic answers.reported instead.")
+    ] = False,
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Report an answer that is wrong, for `radarstream attribute` to find out who taught it.
+
+    Goes into the state database, or with --publish to the topic. Reporting the same answer again
+    changes nothing.
+    """
+    settings = load_settings(config)
+    report = checked(made(settings, query, answer, reporter, step, comment, publish))
+    if publish:
+        with KafkaSink(settings.kafka) as sink:
+            sink.publish([outbox_record(report)])
+        told: dict[str, object] = {"report_id": report.id, "query_id": report.query}
+    else:
+        policy = policy_of(settings)
+        stored = take_in(shared_engine(settings), report, policy.protection, report.reported_at)
+        told = {
+            "report_id": stored.report_id,
+            "query_id": stored.query_id,
+            "step": stored.step,
+            "answer": stored.answer,
+            "reporter": stored.reporter,
+        }
+    if as_json:
+        print_json(told)
+        return
+    for name, value in told.items():
+        line = printable(f"{name}: {value}", 500)
+        stdout.print(line, markup=False, highlight=False, soft_wrap=True)
+    if not settings.attribution.enabled:
+        stdout.print("attribution is off in these settings: [attribution] enabled = true")
+
+
+def made(
+    settings: Settings,
+    query: str,
+    answer: str | None,
+    reporter: str | None,
+    step: int | None,
+    comment: str,
+    publish: bool,
+) -> AnswerReport:
+    """Make the report; a query is an id if the database knows it, or if it has no blank."""
+    known = not publish and bool(cases_of(shared_engine(settings), query))
+    by_id = known or not any(character.isspace() for character in query)
+    return AnswerReport(
+        reporter=reporter or user_name(),
+        reported_at=datetime.now(UTC),
+        query_id=query if by_id else None,
+        question=None if by_id else query,
+        answer=answer,
+        step=step,
+        comment=comment,
+    )
+
+
+def checked(report: AnswerReport) -> AnswerReport:
+    """Return what a reader of the topic would read. Raises ConfigurationError."""
+    try:
+        read = decode_report(encode(report), now=None)
+    except InputError as error:
+        raise ConfigurationError(f"no report can be made of this: {error.detail}") from None
+    if read.reporter == PIPELINE:
+        raise ConfigurationError(f"the name {PIPELINE!r} is the pipeline's own: give --reporter")
+    return read
+
+
+def user_name() -> str:
+    """The system's user name. Raises ConfigurationError where there is none."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        raise ConfigurationError("who reports this? give --reporter") from None

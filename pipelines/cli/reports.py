@@ -1,0 +1,255 @@
+"""`radarstream reports` and `radarstream quarantine`: look at wrong answers and judge them."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from sqlalchemy import Engine
+
+from connectors.state_table import origins, quarantine, reports
+from connectors.state_table.reports import StoredReport
+from pipelines.build import shared_engine
+from pipelines.cli.terminal import agree, cell, print_json, printable, stdout
+from pipelines.job.reporting import milliseconds
+from pipelines.job.settling import give_word, policy_of
+from pipelines.settings import load_settings
+from schemas.codec import encode
+from schemas.codec.wire import wire_time
+from schemas.errors import RadarstreamError
+from schemas.reports import Decision, OriginEvent, ReportState
+
+SHORT_ID = 8
+MINUTE = slice(0, len("2025-06-01T12:00"))
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ReportId = Annotated[
+    str, typer.Argument(metavar="ID", help="A report's id, as `list` shows it; may be shortened.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+app = typer.Typer(
+    help="Reports of wrong answers: list, show, approve, dismiss.", no_args_is_help=True
+)
+quarantine_app = typer.Typer(
+    help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True
+)
+
+
+class UnknownReportError(RadarstreamError):
+    """No report, or several, of this id; no text in quarantine."""
+
+
+@app.command("list")
+def list_reports(
+    config: Config = None,
+    state: Annotated[ReportState | None, typer.Option(help="Only in this state.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most that are shown.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """List reports, the newest first, with what was decided."""
+    found = reports.find_reports(shared_engine(load_settings(config)), limit=limit, state=state)
+    if as_json:
+        print_json([told(row) for row in found])
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in ("id", "reported", "query", "wrong answer", "reporter", "state", "decision"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("id", "reported", "state"))
+    for row in map(told, found):
+        table.add_row(
+            row["report_id"][:SHORT_ID],
+            row["reported_at"][MINUTE].replace("T", " "),
+            cell(f"{row['query_id']}/{row['step']}", limit=60),
+            cell(row["answer"], "bold", limit=80),
+            cell(row["reporter"], limit=40),
+            row["state"],
+            cell(row["decision"] or row["detail"], limit=60),
+        )
+    stdout.print(table)
+
+
+@app.command()
+def show(report_id: ReportId, config: Config = None, as_json: AsJson = False) -> None:
+    """Show a report, the texts that taught the answer, and what is answered without them."""
+    engine = shared_engine(load_settings(config))
+    row = only_one(engine, report_id)
+    origin = origins.look(engine, row["misgeneration"])
+    event = origin.event if origin else None
+    if as_json:
+        print_json(told(row) | {"origin": plain(event)})
+        return
+    for name, value in told(row).items():
+        stdout.print(cell(f"{name}: {'' if value is None else value}", limit=500), soft_wrap=True)
+    if event is None:
+        stdout.print("not attributed yet: radarstream attribute")
+    else:
+        print_origin(event)
+
+
+@app.command()
+def approve(
+    report_id: ReportId,
+    config: Config = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Leave the texts out for all queries.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Confirm that the answer is wrong: its texts are left out from now on.
+
+    Who reported it before gains trust. What removing the texts would not change stays.
+    """
+    judge(report_id, Decision.APPROVED, config, everywhere=everywhere, yes=yes, as_json=as_json)
+
+
+@app.command()
+def dismiss(
+    report_id: ReportId, config: Config = None, yes: Yes = False, as_json: AsJson = False
+) -> None:
+    """Say that the answer is not wrong: its texts are let back in.
+
+    Who reported it before loses trust.
+    """
+    judge(report_id, Decision.DISMISSED, config, everywhere=False, yes=yes, as_json=as_json)
+
+
+@quarantine_app.command("list")
+def list_quarantine(
+    query: Annotated[str | None, typer.Argument(help="A query's id; default: all.")] = None,
+    config: Config = None,
+    proposed: Annotated[
+        bool, typer.Option("--proposed", help="Also texts that are only proposed, or released.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the texts that are left out, the latest first."""
+    engine = shared_engine(load_settings(config))
+    rows = quarantine.list_quarantine(engine, query, active_only=not proposed)
+    if as_json:
+        print_json([row | {"updated_at": moment(row.pop("updated_ms"))} for row in rows])
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in ("text", "for", "state", "address", "text begins"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("text", "state"))
+    for row in rows:
+        table.add_row(
+            row["text_key"][: SHORT_ID + 2],
+            "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
+            "out" if row["active"] else "released" if row["released"] else "proposed",
+            cell(row["url"] or row["title"], "dim", limit=120),
+            cell(row["excerpt"], limit=100),
+        )
+    stdout.print(table)
+
+
+@quarantine_app.command()
+def release(
+    query: Annotated[str, typer.Argument(help="The query's id.")],
+    text: Annotated[
+        str | None,
+        typer.Argument(help="A text's key; may be shortened; default: all of the query."),
+    ] = None,
+    config: Config = None,
+    yes: Yes = False,
+) -> None:
+    """Let texts back into the snapshots of a query."""
+    engine = shared_engine(load_settings(config))
+    held = quarantine.list_quarantine(engine, query)
+    chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
+    if not chosen or (text is not None and len(chosen) > 1):
+        raise UnknownReportError(f"{len(chosen)} texts of query {query!r} in quarantine match")
+    agree(f"Let {len(chosen)} texts of {query!r} back in?", "let them back in", yes=yes)
+    now_ms = milliseconds(datetime.now(UTC))
+    for key in sorted(chosen):
+        quarantine.release(engine, query, key, now_ms)
+    stdout.print(f"{len(chosen)} texts released", highlight=False)
+
+
+def judge(
+    report_id: str,
+    word: Decision,
+    config: Path | None,
+    *,
+    everywhere: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Write a person's word down and print what follows."""
+    settings = load_settings(config)
+    engine = shared_engine(settings)
+    row = only_one(engine, report_id)
+    deed = f"{'approve' if word is Decision.APPROVED else 'dismiss'} {row['answer']!r} as wrong"
+    agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
+    report = StoredReport(**{name: row[name] for name in StoredReport.__dataclass_fields__})
+    now_ms = milliseconds(datetime.now(UTC))
+    policy = policy_of(settings)
+    event = give_word(engine, report, word, policy, now_ms=now_ms, everywhere=everywhere)
+    if as_json:
+        print_json({"report_id": report.report_id, "word": word, "origin": plain(event)})
+    elif event is None:
+        waits = word is Decision.APPROVED
+        stdout.print("noted; it counts once the answer is attributed" if waits else "dismissed")
+    else:
+        print_origin(event)
+
+
+def only_one(engine: Engine, report_id: str) -> dict[str, Any]:
+    """Find the report that an id, perhaps shortened, names."""
+    found = reports.find_reports(engine, report_id, limit=2) if report_id else []
+    if len(found) != 1:
+        told_count = "no report has" if not found else "several reports have"
+        raise UnknownReportError(f"{told_count} an id that begins with {report_id!r}")
+    return found[0]
+
+
+def told(row: dict[str, Any]) -> dict[str, Any]:
+    """A stored report as JSON values, its times in words."""
+    plain = dict(row)
+    return {
+        "report_id": plain.pop("report_id"),
+        "reported_at": moment(plain.pop("reported_ms")),
+        "received_at": moment(plain.pop("received_ms")),
+    } | plain
+
+
+def plain(event: OriginEvent | None) -> Any:
+    """An event as JSON values, as it is published."""
+    return None if event is None else json.loads(encode(event))
+
+
+def moment(at_ms: int) -> str:
+    """A stored time in words."""
+    return wire_time(EPOCH + timedelta(milliseconds=at_ms))
+
+
+def print_origin(event: OriginEvent) -> None:
+    """Print what was found out and decided."""
+    lines = {
+        "decision": f"{event.decision}: {event.detail}",
+        "finding": event.finding.replace("_", " ") if event.finding else "nothing was looked for",
+        "wrong answer": event.answer,
+        "without the flagged texts": event.answer_without or "(no answer)",
+    }
+    for name, value in lines.items():
+        if name != "without the flagged texts" or event.flagged:
+            stdout.print(cell(f"{name}: {value}", limit=500), soft_wrap=True)
+    if not event.texts:
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in ("", "rank", "score", "similar", "semantic", "influence", "address", "text begins"):
+        table.add_column(name, overflow="fold")
+    for text in event.texts:
+        numbers = (text.score, text.similarity, text.semantic, text.generation)
+        table.add_row(
+            cell("taught" if text.flagged else "", "red"),
+            str(text.search_rank or "-"),
+            *("" if number is None else f"{number:.2f}" for number in numbers),
+            cell(text.url or text.title, "dim", limit=120),
+            cell(text.excerpt, limit=80),
+        )
+    stdout.print(table)

@@ -1,0 +1,207 @@
+"""The worker around deep attribution: reports in from their topic, events out, in a loop."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Protocol
+
+import structlog
+from sqlalchemy import Engine
+
+from connectors.kafka.sink import KafkaSink
+from connectors.kafka.topic_reader import TopicReader, TopicRecord
+from connectors.kafka.topics import ensure_topics
+from connectors.state_table.outbox import Sink, publish_outbox
+from connectors.state_table.quarantine import count_active
+from connectors.state_table.reports import counts
+from defenses.attribution.registry import build_attributor
+from pipelines.build import shared_engine, shared_guard
+from pipelines.job.attributing import Attributing, CorpusSearch
+from pipelines.job.attributing_metrics import AttributingMetrics
+from pipelines.job.endpoint import serving
+from pipelines.job.failures import kind_of
+from pipelines.job.health import CHECKS, Health
+from pipelines.job.logs import configure_logging
+from pipelines.job.model_metrics import ModelMetrics
+from pipelines.job.ports import Clock
+from pipelines.job.reporting import RefusedReportError, take_in
+from pipelines.job.settling import LANE, policy_of
+from pipelines.job.stopping import Stop, SystemClock
+from pipelines.settings import Settings
+from pipelines.signals.ports import Models
+from pipelines.signals.token_probabilities import check_needs
+from schemas.attribution import RankedText
+from schemas.codec import decode_report
+from schemas.codec.wire import WIRE_SCHEMAS
+from schemas.errors import InputError, ModelOutageError
+from schemas.reports import AnswerReport
+
+REPORTS = WIRE_SCHEMAS[AnswerReport].topic
+PRUNE_S = 3_600.0
+PAUSE_S = 5.0  # before what is away is asked again
+
+log = structlog.get_logger("radarstream")
+
+
+class ReportLog(Protocol):
+    """The reports' topic, read on from the last commit."""
+
+    def poll(self, *, timeout_s: float) -> list[TopicRecord]:
+        """Return the next records, none after the time-out. Raises BrokerError."""
+        ...
+
+    def commit(self, next_offsets: dict[int, int]) -> None:
+        """Remember where to read on after a restart. Raises BrokerError."""
+        ...
+
+    def at_end(self) -> bool:
+        """Whether everything was polled. Raises BrokerError."""
+        ...
+
+
+@dataclass
+class Worker:
+    """Takes reports in, attributes, publishes. Without a log or a sink it does without."""
+
+    attributing: Attributing
+    settings: Settings
+    metrics: AttributingMetrics
+    health: Health
+    stop: Stop
+    clock: Clock
+    log: ReportLog | None = None
+    sink: Sink | None = None
+    pruned: float | None = field(default=None, init=False)
+
+    def run(self, *, drain: bool) -> None:
+        """Work until asked to stop; with `drain`, until nothing can be done any more.
+
+        A broker, a database or a model that is away is waited for; with `drain` only for as long
+        as something else can be done.
+        """
+        while not self.stop():
+            try:
+                busy = self.turn()
+            except Exception as error:
+                away = isinstance(error, ModelOutageError) or kind_of(error) == "transient"
+                if drain or not away:
+                    raise
+                log.warning("trying again", error=error)
+                self.clock.wait(PAUSE_S)
+                continue
+            if drain and not busy and (self.log is None or self.log.at_end()):
+                break
+            if not busy and self.log is None:
+                self.clock.wait(self.settings.attribution.poll_s)
+
+    def turn(self) -> bool:
+        """One round: take reports in, attribute one, publish. Whether there was anything to do."""
+        self.health.tick()
+        taken = self.take_in()
+        with self.health.busy("attribution"):
+            worked = self.attributing.step()
+        if self.sink is not None:
+            publish_outbox(self.attributing.engine, self.sink, lanes={LANE})
+        if self.pruned is None or monotonic() - self.pruned > PRUNE_S:
+            self.attributing.prune()
+            self.pruned = monotonic()
+        return worked or taken > 0
+
+    def take_in(self) -> int:
+        """Store what the topic holds, then commit; return how many records were read."""
+        if self.log is None:
+            return 0
+        waiting = 0.0 if self.attributing.pending() else self.settings.attribution.poll_s
+        records = self.log.poll(timeout_s=waiting)
+        offsets = {}
+        for record in records:
+            self.metrics.intake(self.outcome(record))
+            offsets[record.partition] = record.offset + 1
+        if offsets:
+            self.log.commit(offsets)
+        return len(records)
+
+    def outcome(self, record: TopicRecord) -> str:
+        """Take one record in; tell what became of it, without a word of it."""
+        place = {"partition": record.partition, "offset": record.offset}
+        now = self.clock.now()
+        try:
+            report = decode_report(record.value or b"", now=now)
+            policy = self.attributing.policy
+            take_in(self.attributing.engine, report, policy.protection, now)
+        except InputError as error:
+            log.warning("a report cannot be read", reason=error.reason.value, **place)
+            return "unreadable"
+        except RefusedReportError:
+            log.warning("a report was refused", **place)
+            return "refused"
+        return "taken_in"
+
+
+@contextmanager
+def opened_worker(settings: Settings, stop: Stop, *, kafka: bool) -> Iterator[Worker]:
+    """Connect to everything and yield a worker.
+
+    Raises ConfigurationError for settings, also when the models cannot answer the attributor.
+    """
+    engine, models, clock = (
+        shared_engine(settings),
+        shared_guard(settings).models,
+        SystemClock(stop),
+    )
+    attribution = settings.attribution
+    attributor = build_attributor(attribution.attributor, attribution.options)
+    check_needs(attributor, models)
+    metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
+    metrics.registry.register(ModelMetrics.of(models))
+    health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
+    for check in CHECKS:  # what is away is waited for
+        health.passed(check)
+    attributing = Attributing(
+        engine,
+        models,
+        attributor,
+        attribution,
+        policy_of(settings),
+        clock,
+        metrics,
+        corpus_search(settings, engine, models),
+    )
+    with ExitStack() as opened:
+        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
+        worker = Worker(attributing, settings, metrics, health, stop, clock)
+        if kafka:
+            ensure_topics(settings.kafka)
+            worker.log = opened.enter_context(
+                TopicReader(settings.kafka, [REPORTS], group=attribution.group)
+            )
+            worker.sink = opened.enter_context(KafkaSink(settings.kafka))
+        yield worker
+
+
+def corpus_search(settings: Settings, engine: Engine, models: Models) -> CorpusSearch | None:
+    """Search of the corpus, where one is kept and the settings want texts of it."""
+    most = settings.attribution.corpus_texts
+    corpus_options = getattr(settings, "corpus", None)
+    if not most or corpus_options is None:
+        return None
+    from connectors.corpus.store import Corpus
+
+    corpus = Corpus(engine, corpus_options)
+
+    def search(question: str, own: Sequence[str]) -> list[RankedText]:
+        return corpus.search(question, most, models.embedder, exclude=own)
+
+    return search
+
+
+def run_attribution(settings: Settings, *, kafka: bool, drain: bool) -> None:
+    """Attribute until SIGTERM, or until nothing can be done any more."""
+    configure_logging(settings.telemetry)
+    stop = Stop()
+    stop.install()
+    with opened_worker(settings, stop, kafka=kafka) as worker:
+        log.info("attributing", state="ready", kafka=kafka)
+        worker.run(drain=drain)
+    log.info("stopped", state="asked to" if stop() else "drained")
