@@ -7,8 +7,8 @@ from sqlalchemy import Connection
 
 from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.reports import StoredReport, insert
-from pipelines.beam.source_credit import credit_sources
 from pipelines.settings import Settings
+from pipelines.signals.source_credit import credit_sources
 from schemas.codec import clean
 from schemas.events import AnswerEvent
 from schemas.reports import PIPELINE, AnswerReport, misgeneration_id

@@ -19,12 +19,12 @@ from defenses.radar import Radar
 from pipelines.beam import folding
 from pipelines.beam.elements import Observed, Parked, Ready
 from pipelines.beam.folding import fold_queries
-from pipelines.beam.source_credit import borne_out
 from pipelines.beam.withholding import leave_out_blocked
 from pipelines.beam.witnesses import witnesses_of
 from pipelines.build import build_guard
 from pipelines.guard import Guard
 from pipelines.settings import load_settings
+from pipelines.signals.source_credit import borne_out
 from schemas.codec import decode_answer, encode
 from schemas.errors import ConfigurationError, ReasonClass
 from schemas.events import AnswerEvent
