@@ -26,7 +26,8 @@ class Signal(StrEnum):
     ATOMIC_ANSWERS = "atomic_answers"  # Evidence.answers
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
     SOURCE_HONESTY = "source_honesty"  # Evidence.source_honesty: a ledger of sources
-    TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers NextTokens and LogProbs
+    TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers LogProbs
+    NEXT_TOKENS = "next_tokens"  # one that answers NextTokens too; with TOKEN_PROBABILITIES
     EMBEDDING_NORMS = "embedding_norms"  # an embedder that answers Norms
 
 

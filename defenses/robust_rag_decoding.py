@@ -61,7 +61,9 @@ class RobustRagDecoding:
     gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 24
 
-    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_PROBABILITIES})
+    needs: ClassVar[frozenset[Signal]] = frozenset(
+        {Signal.TOKEN_PROBABILITIES, Signal.NEXT_TOKENS}
+    )
 
     def initial_state(self) -> None:
         """Nothing is remembered."""

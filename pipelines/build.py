@@ -12,13 +12,16 @@ from typing import Any, assert_never
 
 from sqlalchemy import Engine
 
+from connectors.models.gguf_tokens import GgufTokens
 from connectors.models.local_weights import model_directory
 from connectors.models.openai_http.generator import OpenAiGenerator
 from connectors.models.openai_http.probe import Capabilities
+from connectors.models.openai_http.tokens import OpenAiTokens
 from connectors.models.response_cache import (
     CachedEmbedder,
     CachedGenerator,
     CachedRelations,
+    CachedTokens,
     ResponseCache,
 )
 from connectors.models.transformers_generator import TransformersGenerator
@@ -59,7 +62,7 @@ def build_source_reader(settings: s.Settings, engine: Engine) -> SourceReader:
 
 
 def build_models(settings: s.Settings, engine: Engine) -> Models:
-    """Create the three models behind one response cache; weights load on first use."""
+    """Create the models behind one response cache; weights load on first use."""
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     norms = build_embedder(settings.embedder)
     embedder = CachedEmbedder(norms, cached)
@@ -67,7 +70,15 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     generator = CachedGenerator(
         build_generator(settings.generator), cached, chunk=settings.cache.chunk
     )
-    return Models(generator, relations, embedder, build_tokens(settings.generator), norms)
+    tokens = build_tokens(settings)
+    return Models(
+        generator,
+        relations,
+        embedder,
+        None if tokens is None else CachedTokens(tokens, cached, chunk=settings.cache.chunk),
+        norms,
+        tells_distributions=not isinstance(tokens, OpenAiTokens),
+    )
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
@@ -94,9 +105,27 @@ def transformers_generator(settings: s.TransformersGenerator) -> TransformersGen
     return TransformersGenerator(model_directory(settings.model), batch_size=settings.batch_size)
 
 
-def build_tokens(settings: s.GeneratorSettings) -> TokenScorer | None:
-    """Create what tells token probabilities of the generator's model; None if nothing does."""
+def build_tokens(settings: s.Settings) -> TokenScorer | None:
+    """Create what tells token probabilities; None if nothing does."""
+    match settings.tokens:
+        case s.SameModel():
+            return tokens_of_generator(settings.generator)
+        case s.TransformersTokens(model=model, batch_size=size):
+            return TransformersTokens(
+                TransformersGenerator(model_directory(model), batch_size=size)
+            )
+        case s.OpenAiTokens():
+            return OpenAiTokens(settings.tokens)
+        case s.NoTokens():
+            return None
+    assert_never(settings.tokens)
+
+
+def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
+    """Create what tells token probabilities of the generator's model; None of a service's."""
     match settings:
+        case s.LlamaCpp():
+            return GgufTokens(settings.model_path)
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():
@@ -104,7 +133,7 @@ def build_tokens(settings: s.GeneratorSettings) -> TokenScorer | None:
             from connectors.models.scripted_tokens import ScriptedTokens
 
             return ScriptedTokens(ScriptedGenerator(log=NoLog()), log=NoLog())
-        case s.LlamaCpp() | s.OpenAiGenerator():
+        case s.OpenAiGenerator():
             return None
     assert_never(settings)
 

@@ -29,7 +29,7 @@ def embedded_gguf() -> Path:
     """
     package = _package()
     failures = []
-    for directory in _cache_directories():
+    for directory in cache_directories():
         target = directory / f"{EMBEDDED_NAME}.gguf"
         try:
             if not (target.is_file() and file_sha256(target) == package.EXPECTED_SHA256):
@@ -54,7 +54,8 @@ def _sha256(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 - th
         return file_digest(file, "sha256").hexdigest()
 
 
-def _cache_directories() -> list[Path]:
+def cache_directories() -> list[Path]:
+    """Where files made on this machine go, the best place first."""
     directories = []
     if configured := os.environ.get("XDG_CACHE_HOME"):
         directories.append(Path(configured) / "radarstream")

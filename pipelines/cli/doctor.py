@@ -1,5 +1,6 @@
 """`radarstream doctor`: what works here, what is missing, how to get it."""
 
+import math
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -13,14 +14,16 @@ from rich.table import Table
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from connectors.models.gguf_tokens import GgufTokens
 from connectors.state_table.migration import stored_version
-from pipelines.build import build_models, probe_service, shared_engine
+from pipelines.build import build_models, build_tokens, probe_service, shared_engine
 from pipelines.cli.doctor_job import Check, answers, broker_answers, job_checks
 from pipelines.cli.terminal import cell, print_json, stdout
-from pipelines.settings import OpenAiGenerator, Profile, Settings, load_settings
+from pipelines.settings import NoTokens, OpenAiGenerator, Profile, Settings, load_settings
 from pipelines.signals.prompts import build_prompt
 from schemas.errors import ConfigurationError, ModelError
-from schemas.prompt import AnswerPair, Task
+from schemas.prompt import AnswerPair, Prompt, Task
+from schemas.tokens import ContinuationQuery
 
 GIB = 2**30
 ENOUGH_DISK = 2 * GIB
@@ -131,6 +134,12 @@ def models(settings: Settings) -> Iterator[Check]:
     yield attempt("generator", generate, remedy)
     yield attempt("relations", relate, remedy)
     yield attempt("embedder", embed, remedy)
+    if not isinstance(settings.tokens, NoTokens):
+        yield attempt(
+            "token probabilities",
+            lambda: token_probabilities(settings, prompt),
+            "see the section `tokens`; attribution needs them, most defences do not",
+        )
 
 
 def service(settings: Settings) -> str:
@@ -139,6 +148,20 @@ def service(settings: Settings) -> str:
     if found is None or not found.reachable:
         raise ModelError("cannot be reached")
     return str(found)
+
+
+def token_probabilities(settings: Settings, prompt: Prompt) -> str:
+    """Ask how probable a reply is, unless weights must be converted first.
+
+    Past the cache, for an answer of an earlier run tells nothing about today's.
+    """
+    scorer = build_tokens(settings)
+    if scorer is None:
+        return "none: the service may tell them, see the section `tokens` of the settings"
+    if isinstance(scorer, GgufTokens) and not scorer.is_converted():
+        return f"{scorer.model_id}: the first use converts the weights, for a minute or more"
+    (row,) = scorer.log_probs([ContinuationQuery((prompt,), "Lima")])[0]
+    return f"{scorer.model_id}: Lima has probability {math.exp(row.sum()):.2f}"
 
 
 def attempt(name: str, try_out: Callable[[], str], remedy: str) -> Check:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from connectors.models.openai_http.options import OpenAiOptions
+from connectors.models.openai_http.options import OpenAiOptions, OpenAiTokenOptions
 from schemas.section import Section
 
 Profile = Literal["embedded", "api", "gpu", "scripted"]
@@ -34,6 +34,34 @@ class OpenAiGenerator(OpenAiOptions):
     """Generation by an OpenAI-compatible service."""
 
     kind: Literal["openai"] = "openai"
+
+
+class SameModel(Section):
+    """The generator's own model, where it runs in this process: transformers, or llama.cpp with a
+    Gemma 3 file, whose weights are then loaded a second time by transformers, on first use.
+    """
+
+    kind: Literal["same"] = "same"
+
+
+class TransformersTokens(Section):
+    """A model of its own for probabilities. `model` as in `CrossEncoder`."""
+
+    kind: Literal["transformers"] = "transformers"
+    model: Annotated[str, Field(description="name in the model cache, or a directory")]
+    batch_size: Annotated[int, Field(ge=1, description="prompts read at once")] = 16
+
+
+class OpenAiTokens(OpenAiTokenOptions):
+    """A service that tells the log-probabilities of prompts; never whole distributions."""
+
+    kind: Literal["openai"] = "openai"
+
+
+class NoTokens(Section):
+    """No model tells probabilities."""
+
+    kind: Literal["none"] = "none"
 
 
 class ScriptedGenerator(Section):
@@ -80,6 +108,9 @@ class ScriptedEmbedder(Section):
 GeneratorSettings = Annotated[
     LlamaCpp | OpenAiGenerator | TransformersGenerator | ScriptedGenerator,
     Field(discriminator="kind"),
+]
+TokenSettings = Annotated[
+    SameModel | TransformersTokens | OpenAiTokens | NoTokens, Field(discriminator="kind")
 ]
 RelationSettings = Annotated[
     AnswerAgreement | CrossEncoder | ScriptedRelations, Field(discriminator="kind")

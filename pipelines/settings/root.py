@@ -15,6 +15,8 @@ from pipelines.settings.models import (
     GeneratorSettings,
     Profile,
     RelationSettings,
+    SameModel,
+    TokenSettings,
 )
 from pipelines.settings.sources import SourceSettings
 from schemas.records import Limits
@@ -86,6 +88,9 @@ class Settings(Section):
     generator: GeneratorSettings
     relations: RelationSettings
     embedder: EmbedderSettings
+    tokens: Annotated[
+        TokenSettings, Field(description="which model tells probabilities of tokens")
+    ] = SameModel()
     database: Annotated[
         str, Field(description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name")
     ] = "sqlite:///build/radarstream.sqlite"

@@ -74,7 +74,7 @@ class MeasuringEmbedder(Embedder, Protocol):
 
 
 class TokenScorer(Protocol):
-    """A language model that tells the probabilities of tokens: the same one as the generator."""
+    """A language model that tells the probabilities of tokens: the generator's, or a proxy."""
 
     @property
     def model_id(self) -> str:
@@ -97,6 +97,7 @@ class Models:
     """The models a pipeline runs on.
 
     `tokens` where there is one that tells probabilities, `norms` where an embedder tells lengths.
+    `tells_distributions` is whether `tokens` answers `next_tokens`; services do not.
     """
 
     generator: Generator
@@ -104,3 +105,4 @@ class Models:
     embedder: Embedder
     tokens: TokenScorer | None = None
     norms: MeasuringEmbedder | None = None
+    tells_distributions: bool = True

@@ -22,8 +22,14 @@ def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
     """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
     if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
-            f"{type(method).__name__} needs token probabilities, which this generator does not "
-            f"tell: use a generator of kind `transformers`"
+            f"{type(method).__name__} needs token probabilities, which no model here tells: set "
+            "`kind` in the section `tokens` to `transformers`, or to `openai` for a service that "
+            "tells those of prompts"
+        )
+    if Signal.NEXT_TOKENS in method.needs and not models.tells_distributions:
+        raise ConfigurationError(
+            f"{type(method).__name__} needs the probability of every next token, which no service "
+            "tells: set `kind` in the section `tokens` to `transformers`"
         )
     if Signal.EMBEDDING_NORMS in method.needs and models.norms is None:
         raise ConfigurationError(

@@ -81,3 +81,25 @@ class OpenAiOptions(Section):
         if clash := sorted(RESERVED & value.keys()):
             raise ValueError(f"cannot set {', '.join(clash)}")
         return value
+
+
+class OpenAiTokenOptions(OpenAiOptions):
+    """A service that tells the log-probabilities of a prompt's tokens.
+
+    `echo` is the older completions interface, `prompt_logprobs` with `/tokenize` that of vLLM,
+    which is preferable there: tokens are joined, not texts. A service that knows neither is found
+    out at the first call. Of the options of generation, sampling ones do not apply.
+    """
+
+    method: Annotated[
+        Literal["echo", "prompt_logprobs"],
+        Field(description="how log-probabilities are asked for; `prompt_logprobs` at vLLM"),
+    ] = "echo"
+
+    @field_validator("extra_body")
+    @classmethod
+    def _no_prompt(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        clash = sorted({"prompt", "echo", "logprobs", "prompt_logprobs"} & value.keys())
+        if clash:
+            raise ValueError(f"cannot set {', '.join(clash)}")
+        return value

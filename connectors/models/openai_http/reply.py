@@ -26,7 +26,7 @@ def read_completion(body: bytes, prompt: Prompt) -> Completion:
     Raises ServiceError for what is no chat completion, RequestError for one without an answer.
     """
     reply = _object(body)
-    tokens_in, tokens_out = _usage(reply)
+    tokens_in, tokens_out = read_usage(reply)
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -78,7 +78,8 @@ def _object(body: bytes) -> dict[str, Any]:
     return reply
 
 
-def _usage(reply: dict[str, Any]) -> tuple[int, int]:
+def read_usage(reply: dict[str, Any]) -> tuple[int, int]:
+    """Tokens read and written, as far as a reply tells."""
     usage = reply.get("usage")
     if not isinstance(usage, dict):
         return 0, 0

@@ -214,9 +214,21 @@ def servable(
             if contender.name in named_ones or contender.options:
                 raise
             notes.append(f"{contender.name} is left out: {error}")
+            continue
+        asked = contender.name in named_ones or bool(contender.options)
+        if not asked and Signal.NEXT_TOKENS in needs_of(contender) and not own_tokens(models):
+            notes.append(
+                f"{contender.name} is left out: it is slow where the generator's server does not "
+                "tell token probabilities; name it to have it run"
+            )
         else:
             kept.append(contender)
     return kept, notes
+
+
+def own_tokens(models: Models) -> bool:
+    """Whether it is the generator itself that tells token probabilities, not a second model."""
+    return models.tokens is not None and models.tokens.model_id == models.generator.model_id
 
 
 def without_repetition(contenders: Iterable[Contender]) -> list[Contender]:
