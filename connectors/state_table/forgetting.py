@@ -9,11 +9,15 @@ from connectors.state_table.corpus import forget_query
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.subject import EMBEDDINGS, question_subject
 from connectors.state_table.tables import (
+    CASES,
     CORPUS_QUERIES,
     CORPUS_TEXTS,
     CORPUS_VECTORS,
     MEMORY,
+    ORIGINS,
     OUTBOX,
+    QUARANTINE,
+    REPORTS,
     RESPONSE_CACHE,
     SOURCE_EVENTS,
     WATCHLIST,
@@ -25,8 +29,13 @@ from schemas.events import AnswerEvent, AttributionEvent
 KEYED_TOPICS = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, AttributionEvent))
 
 
+REPORTED = (CASES, REPORTS, ORIGINS, QUARANTINE)
+
+
 class Forgotten(NamedTuple):
     """How many rows were deleted; `corpus_texts` are those that no other query had found.
+
+    `reports` counts everything about wrong answers: cases, reports, origins, texts in quarantine.
 
     `cached_answers` are model answers about the question, `cached_unmarked` those of an earlier
     release, which do not tell what they are about, and `cached_embeddings` all embeddings, which
@@ -42,10 +51,11 @@ class Forgotten(NamedTuple):
     cached_embeddings: int | None = None
     source_events: int = 0
     corpus_texts: int = 0
+    reports: int = 0
 
 
 def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
-    """Delete a query's memory, unsent events, watchlist entry, documents and cached answers.
+    """Delete a query's memory, unsent events, watchlist entry, documents, reports, cached answers.
 
     All or nothing; doing it again deletes what appeared since. The ledger of sources keeps what
     counts against a domain, without a word of the query. Other questions lose nothing but
@@ -68,7 +78,13 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
             counts = [connection.execute(statement).rowcount for statement in statements]
             blanked = connection.execute(blank_source_events(query_id)).rowcount
             texts = forget_query(connection, query_id)
-            return Forgotten(*counts)._replace(source_events=blanked, corpus_texts=texts)
+            reported = sum(
+                connection.execute(delete(table).where(table.c.query_id == query_id)).rowcount
+                for table in REPORTED
+            )
+            return Forgotten(*counts)._replace(
+                source_events=blanked, corpus_texts=texts, reports=reported
+            )
 
     return retry_contended(work)
 
@@ -87,7 +103,7 @@ def compact(engine: Engine) -> bool:
     False when it could not be done now; the rows are deleted all the same.
     """
     corpus = (CORPUS_TEXTS, CORPUS_QUERIES, CORPUS_VECTORS)
-    tables = (*corpus, MEMORY, OUTBOX, WATCHLIST, RESPONSE_CACHE, SOURCE_EVENTS)
+    tables = (*corpus, *REPORTED, MEMORY, OUTBOX, WATCHLIST, RESPONSE_CACHE, SOURCE_EVENTS)
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if connection.dialect.name == "sqlite":

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, se
 
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.quarantine import holding
-from connectors.state_table.tables import CASES, ORIGINS, REPORTS, dialect_insert
+from connectors.state_table.tables import CASES, ORIGINS, QUARANTINE, REPORTS, dialect_insert
 from schemas.reports import PIPELINE, Decision, ReportState
 
 _R, _O = REPORTS.c, ORIGINS.c
@@ -173,15 +173,19 @@ def note_failure(engine: Engine, report: StoredReport, detail: str, *, attempts:
 
 
 def prune_reports(engine: Engine, before_ms: int) -> int:
-    """Delete reports received before then, and origins that nobody reports any more.
+    """Delete reports that were attributed, or else received, before then, and their origins.
 
     What is open, or holds a text in quarantine, stays.
     """
-    old = (_R.received_ms < before_ms, _R.state != ReportState.OPEN, ~holding(_R.misgeneration))
+    attributed = select(_O.attributed_ms).where(_O.misgeneration == _R.misgeneration)
+    since = func.coalesce(attributed.scalar_subquery(), _R.received_ms)
+    old = (since < before_ms, _R.state != ReportState.OPEN, ~holding(_R.misgeneration))
     orphans = _O.misgeneration.not_in(select(_R.misgeneration))
     with engine.begin() as connection:
         deleted = connection.execute(delete(REPORTS).where(*old)).rowcount
         connection.execute(delete(ORIGINS).where(orphans, ~holding(_O.misgeneration)))
+        gone = QUARANTINE.c.misgeneration.not_in(select(_O.misgeneration))
+        connection.execute(delete(QUARANTINE).where(gone, ~QUARANTINE.c.active))
     return deleted
 
 

@@ -10,7 +10,7 @@ QUESTION_UNKNOWN = "the question is not on the watchlist; give it with --questio
 
 def anything(forgotten: Forgotten) -> bool:
     """Whether something about the query was there: embeddings go with any question."""
-    certain = (forgotten.memory, forgotten.unsent_events, forgotten.watchlist)
+    certain = (forgotten.memory, forgotten.unsent_events, forgotten.watchlist, forgotten.reports)
     return any((*certain, forgotten.source_events, forgotten.cached_answers))
 
 
@@ -31,7 +31,10 @@ def remainder(forgotten: Forgotten, *, compacted: bool, retracted: bool) -> list
         if retracted
         else "published answers and attributions in their topics: --retract sends tombstones"
     )
-    kept.append("search snapshots and dead letters in their topics, until their retention ends")
+    kept.append(
+        "search snapshots, reports of wrong answers and dead letters in their topics, until their "
+        "retention ends"
+    )
     kept.append("exports, replay directories, logs of consumers and backups of the database")
     kept.append(
         "a watchlist file that still names the query brings it back, and so does a snapshot of "

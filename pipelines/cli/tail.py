@@ -22,6 +22,7 @@ from pipelines.settings import load_settings
 from schemas.codec import encode, envelope, structured
 from schemas.errors import BrokerError, ConfigurationError, InputError
 from schemas.events import AnswerEvent, AttributionEvent
+from schemas.reports import OriginEvent
 from schemas.verdict import MemoryDecision
 
 POLL_S = 1.0
@@ -188,11 +189,22 @@ def show_json(event: Event) -> None:
 
 def show_line(event: Event) -> None:
     """Print one line for a human."""
-    line = answer_line(event) if isinstance(event, AnswerEvent) else attribution_line(event)
+    line = line_of(event)
     if stdout.is_terminal:
         stdout.print(line, soft_wrap=True, highlight=False)
     else:
         write(line.plain)
+
+
+def line_of(event: Event) -> Text:
+    """One line for a human."""
+    match event:
+        case AnswerEvent():
+            return answer_line(event)
+        case AttributionEvent():
+            return attribution_line(event)
+        case OriginEvent():
+            return origin_line(event)
 
 
 def show_forgotten(told_by: str, queries: frozenset[str], topic: str, query: str) -> None:
@@ -240,5 +252,17 @@ def attribution_line(event: AttributionEvent) -> Text:
         cell(f"#{event.rank} {event.reason}", "red"),
         cell(said, limit=80),
         cell(event.url or event.title, "dim", limit=200),
+    ]
+    return Text("    ") + Text("  ").join(parts)
+
+
+def origin_line(event: OriginEvent) -> Text:
+    """Which answer was wrong, what was decided, and who taught it."""
+    taught = ", ".join(text.url or text.title for text in event.flagged) or "nobody"
+    parts = [
+        cell(f"{event.query_id}/{event.step}", "cyan", limit=40),
+        cell(f"wrong {event.answer}", "bold red", limit=100),
+        cell(f"{event.decision} ({event.detail})", "yellow", limit=120),
+        cell(f"taught by {taught}", "dim", limit=300),
     ]
     return Text("    ") + Text("  ").join(parts)

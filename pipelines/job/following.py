@@ -10,16 +10,30 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from schemas.codec import decode_answer, decode_attribution
+from schemas.codec import decode_answer, decode_attribution, decode_origin
 from schemas.codec.wire import WIRE_SCHEMAS
+from schemas.errors import InputError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent
+from schemas.reports import OriginEvent
 
-Event = AnswerEvent | AttributionEvent
+Event = AnswerEvent | AttributionEvent | OriginEvent
 
 ANSWERS = WIRE_SCHEMAS[AnswerEvent].topic
 ATTRIBUTIONS = WIRE_SCHEMAS[AttributionEvent].topic
+
+
+def decode_either(data: bytes) -> AttributionEvent | OriginEvent:
+    """Decode one of the two kinds of events that share a topic."""
+    try:
+        return decode_attribution(data)
+    except InputError as error:
+        if error.reason is not ReasonClass.UNKNOWN_SCHEMA:
+            raise
+    return decode_origin(data)
+
+
 DECODERS: Mapping[str, Callable[[bytes], Event]] = MappingProxyType(
-    {ANSWERS: decode_answer, ATTRIBUTIONS: decode_attribution}
+    {ANSWERS: decode_answer, ATTRIBUTIONS: decode_either}
 )
 Place = tuple[datetime, int, int]
 
@@ -63,10 +77,22 @@ class Following:
         """
         event = DECODERS[topic](data)
         # Event time first: a query that was forgotten and watched again starts at step 0.
-        rank = event.rank if isinstance(event, AttributionEvent) else 0
-        place = (event.observed_at, event.step, rank)
-        newest = self._newest.get((topic, event.query_id))
+        place = (event.observed_at, event.step, number_of(event))
+        # An origin is found out long after its answer: only its own revisions come in order.
+        series = event.misgeneration if isinstance(event, OriginEvent) else topic
+        newest = self._newest.get((series, event.query_id))
         if newest is not None and place <= newest:
             return None
-        self._newest[topic, event.query_id] = place
+        self._newest[series, event.query_id] = place
         return event if self._selection.admits(event) else None
+
+
+def number_of(event: Event) -> int:
+    """What tells an event from others of its query and step."""
+    match event:
+        case AttributionEvent():
+            return event.rank
+        case OriginEvent():
+            return event.revision
+        case AnswerEvent():
+            return 0

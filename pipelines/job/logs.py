@@ -34,6 +34,7 @@ KEYS: Final = frozenset((
     "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
     "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",
     "kept", "rejected", "memory", "changed", "abstained",
+    "misgeneration", "decision", "finding", "flagged", "reporters", "kafka",
     "host", "port", "queries", "pages", "credits",
 ))
 # fmt: on
