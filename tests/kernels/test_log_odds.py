@@ -29,6 +29,11 @@ def test_a_probability_that_underflows_keeps_its_logarithm():
     assert log_odds(np.array([-2_000.0]))[0] == -2_000.0
 
 
+@pytest.mark.parametrize("missing", [1e-6, 1e-12, 1e-15])
+def test_near_certainty_the_odds_keep_their_digits(missing: float):
+    assert log_odds(np.array([-missing]))[0] == pytest.approx(-np.log(missing), abs=2 * missing)
+
+
 def test_certainty_counts_as_the_double_below():
     certain, nearly = log_odds(np.array([0.0, -(2.0**-52)]))
     assert certain == pytest.approx(53 * np.log(2.0), abs=0.01)
