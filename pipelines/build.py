@@ -12,6 +12,8 @@ from typing import Any, assert_never
 
 from sqlalchemy import Engine
 
+from connectors.corpus.options import CorpusOptions
+from connectors.corpus.store import Corpus
 from connectors.models.gguf_tokens import GgufTokens
 from connectors.models.local_weights import model_directory
 from connectors.models.openai_http.generator import OpenAiGenerator
@@ -205,6 +207,16 @@ def shared_guard(settings: s.Settings) -> Guard[Any]:
 def shared_engine(settings: s.Settings) -> Engine:
     """Return this process's database engine for these settings."""
     return _engine(settings.database)
+
+
+def shared_corpus(settings: s.Settings) -> Corpus:
+    """Return this process's corpus for these settings."""
+    return _corpus(settings.database, settings.corpus.model_dump_json())
+
+
+@cache
+def _corpus(database: str, options_json: str) -> Corpus:
+    return Corpus(_engine(database), CorpusOptions.model_validate_json(options_json))
 
 
 @cache

@@ -7,10 +7,10 @@ searched, or by `embed`, never when they are added.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from threading import RLock
-from typing import Final
+from threading import Lock
+from typing import Final, TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from connectors.corpus.embedding import (
     Embedder,
@@ -23,11 +23,14 @@ from connectors.corpus.nearest import VectorSearch
 from connectors.corpus.options import CorpusOptions
 from connectors.state_table import corpus as texts
 from connectors.state_table import corpus_vectors
-from connectors.state_table.corpus import Added, StoredText
+from connectors.state_table.corpus import Added
+from connectors.state_table.corpus_listing import StoredText, read
 from connectors.state_table.corpus_vectors import Counters, other_model
+from connectors.state_table.engine import retry_contended
 from schemas.attribution import RankedText
 from schemas.snapshot import Document, SearchSnapshot
 
+ResultT = TypeVar("ResultT")
 DAY_MS: Final = 86_400_000
 TEXTS_PER_EMBEDDING: Final = 128
 
@@ -41,7 +44,7 @@ class Corpus:
     def __init__(self, engine: Engine, options: CorpusOptions | None = None) -> None:
         self._engine = engine
         self._options = options or CorpusOptions()
-        self._lock = RLock()
+        self._lock, self._archiving = Lock(), Lock()
         self._vectors = VectorSearch(self._options.approximate_above)
         self._complete: Counters | None = None  # as of when everything was embedded and read
         self._room = 0
@@ -54,38 +57,53 @@ class Corpus:
 
         One transaction. A document under an id that the corpus knows takes the old one's place.
         """
-        named = ((None, d) if isinstance(d, Document) else d for d in documents)
-        return texts.add_own(self._engine, named, seen_ms)
+        named = [(None, d) if isinstance(d, Document) else d for d in documents]
+        return self._write(lambda connection: texts.add_own(connection, named, seen_ms))
 
-    def archive(self, snapshot: SearchSnapshot) -> Added:
-        """Keep what a query found, within the bounds of the options; again is the same as once.
+    def archive(self, connection: Connection, snapshot: SearchSnapshot) -> Added:
+        """Keep what a query found, in the caller's transaction; again is the same as once.
 
-        Found texts that were not seen for the retention time before this snapshot go, and when
-        there are too many, those seen longest ago. Each further process that archives at the same
-        time may add a tenth of `max_texts` before it counts again.
+        Keeps the bounds of the options: found texts that were not seen for the retention time
+        before this snapshot go, and when there are too many, those seen longest ago. Each further
+        process that archives may add a tenth of `max_texts` before it counts again.
         """
         seen_ms = snapshot.observed_at_ms
-        added = texts.add_found(self._engine, snapshot.documents, snapshot.query.id, seen_ms)
-        with self._lock:
+        added = texts.add_found(connection, snapshot.documents, snapshot.query.id, seen_ms)
+        with self._archiving:
             self._room -= added.new
             if self._room < 0 or seen_ms - self._pruned_ms >= DAY_MS:
-                self._bound(seen_ms)
+                self._bound(connection, seen_ms)
         return added
 
-    def _bound(self, now_ms: int) -> None:
+    def _bound(self, connection: Connection, now_ms: int) -> None:
         most, slack = self._options.max_texts, self._options.max_texts // 10
-        texts.prune(self._engine, now_ms - self._options.retention_days * DAY_MS)
-        left = texts.shrink(self._engine, most, down_to=most - slack)
+        texts.prune(connection, now_ms - self._options.retention_days * DAY_MS)
+        left = texts.shrink(connection, most, down_to=most - slack)
         self._room = min(most - left, slack)
         self._pruned_ms = max(now_ms, self._pruned_ms)
 
     def remove(self, ids: Iterable[str]) -> int:
         """Delete texts by id, or by the user's id; return how many there were."""
-        return texts.remove(self._engine, ids)
+        wanted = list(ids)
+        return self._write(lambda connection: texts.remove(connection, wanted))
+
+    def remove_url_prefix(self, prefix: str) -> int:
+        """Delete the texts whose address begins so, the user's own too; return how many."""
+        return self._write(lambda connection: texts.remove_url_prefix(connection, prefix))
+
+    def prune(self, before_ms: int) -> int:
+        """Delete what was found but not seen again since, and what is too much; return how many."""
+
+        def work(connection: Connection) -> int:
+            old = texts.prune(connection, before_ms)
+            many = texts.shrink(connection, 2**62)
+            return old + many - texts.shrink(connection, self._options.max_texts)
+
+        return self._write(work)
 
     def read(self, ids: Sequence[str]) -> dict[str, StoredText]:
         """Return texts by id; what is not there is missing."""
-        return texts.read(self._engine, ids)
+        return read(self._engine, ids)
 
     def embed(
         self,
@@ -104,7 +122,7 @@ class Corpus:
         pending = corpus_vectors.pending_ids(self._engine, at_most)
         count = 0
         for start in range(0, len(pending), TEXTS_PER_EMBEDDING):
-            found = texts.read(self._engine, pending[start : start + TEXTS_PER_EMBEDDING])
+            found = read(self._engine, pending[start : start + TEXTS_PER_EMBEDDING])
             rows = unit_rows_or_none(embedder, [passage(t.document) for t in found.values()])
             vectors = {id_: as_bytes(row) for id_, row in zip(found, rows, strict=True)}
             count += corpus_vectors.store(self._engine, embedder.model_id, vectors)
@@ -134,12 +152,21 @@ class Corpus:
             self._follow(embedder, embed_at_most)
             (row,) = unit_rows(embedder, [question])
             near = self._vectors.nearest(row, m, exclude)
-        found = texts.read(self._engine, [n.text_id for n in near])
+        found = read(self._engine, [n.text_id for n in near])
         there = [n for n in near if n.text_id in found]  # unless deleted meanwhile
         return [
             RankedText(id_, replace(found[id_].document, rank=rank), similarity)
             for rank, (id_, similarity) in enumerate(there, start=1)
         ]
+
+    def _write(self, work: Callable[[Connection], ResultT]) -> ResultT:
+        """Do it in a transaction of its own, again when other writers were first."""
+
+        def whole() -> ResultT:
+            with self._engine.begin() as connection:
+                return work(connection)
+
+        return retry_contended(whole)
 
     def _follow(self, embedder: Embedder, at_most: int | None) -> None:
         """Bring the vectors in memory up to date; nothing but a look when nothing changed."""

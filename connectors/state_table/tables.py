@@ -124,7 +124,7 @@ CORPUS_TEXTS = Table(
     "corpus_texts",
     METADATA,
     Column("id", Text, primary_key=True),
-    Column("name", Text, unique=True),
+    Column("name", Text),
     Column("own", Boolean, nullable=False),
     Column("first_seen_ms", BigInteger, nullable=False),
     Column("last_seen_ms", BigInteger, nullable=False),
@@ -132,6 +132,7 @@ CORPUS_TEXTS = Table(
     Column("url", LargeBinary, nullable=False),
     Column("title", LargeBinary, nullable=False),
     Column("text", LargeBinary, nullable=False),
+    Index("corpus_texts_name", "name"),
     Index("corpus_texts_seen", "own", "last_seen_ms", "id"),
 )
 

@@ -3,7 +3,8 @@
 A header line, one line per row `{"table":…,"row":{column:…}}` with bytes as base64, and an end
 line with the number of rows, so that a file that was cut off is recognised. The outbox, the
 response cache and the corpus's vectors are not in it: unsent events belong to the topics, cached
-answers and vectors can be had again.
+answers and vectors can be had again. Nor are the cases of the last answers, so that a report that
+waits is of use only where its answer was given.
 """
 
 from base64 import b64decode, b64encode
@@ -17,21 +18,28 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_, select
 
+from connectors.state_table.corpus_listing import document_of
+from connectors.state_table.corpus_vectors import locked
 from connectors.state_table.migration import HEAD
 from connectors.state_table.tables import (
     CORPUS_QUERIES,
     CORPUS_TEXTS,
     MEMORY,
+    ORIGINS,
+    QUARANTINE,
+    REPORTS,
     SEARCH_CREDITS,
     SOURCE_EVENTS,
     SOURCE_LEDGER,
     WATCHLIST,
     dialect_insert,
 )
+from schemas.codec.decoding import decode_origin
 from schemas.codec.json_text import JsonObject, parse_object
 from schemas.codec.state import decode_state
 from schemas.codec.wire import compact_json
 from schemas.errors import InputError, ReasonClass, StateConflictError
+from schemas.reports import Decision, ReportState
 from schemas.sources import EventKind, SourceVerdict
 
 FORMAT: Final = "radarstream.state"
@@ -48,6 +56,9 @@ TABLES: Final = {
         SOURCE_EVENTS,
         CORPUS_TEXTS,
         CORPUS_QUERIES,
+        REPORTS,
+        ORIGINS,
+        QUARANTINE,
     )
 }
 # What never goes down in a row that develops; an event does not without its domain.
@@ -59,6 +70,9 @@ _AGES: Final = {
     "source_events": (),
     "corpus_texts": ("last_seen_ms",),
     "corpus_queries": ("last_seen_ms",),
+    "reports": ("received_ms",),
+    "origins": ("revision",),
+    "quarantine": ("updated_ms",),
 }
 _VERDICTS: Final = (None, *SourceVerdict)
 
@@ -103,6 +117,8 @@ def import_file(engine: Engine, file: Path, *, replace: bool = False) -> dict[st
                     "was imported (--replace takes the file's)"
                 )
             written[table.name] += 1
+        if written[CORPUS_TEXTS.name]:
+            locked(connection, new=1)  # so that others look for what has no vector
     return dict(written)
 
 
@@ -161,6 +177,9 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
     row = {column.name: _value(column, given[column.name]) for column in table.columns}
     _check_meaning(table, row)
+    _check_report(table, row)
+    if table is CORPUS_TEXTS:
+        _check_text(row)
     return table, row
 
 
@@ -200,6 +219,26 @@ def _check_meaning(table: Table, row: dict[str, Any]) -> None:
             raise InputError(ReasonClass.WRONG_TYPE, "kind is none of a source's events")
         if not 0.0 <= row["weight"] < inf:
             raise InputError(ReasonClass.OUT_OF_RANGE, "weight is no count")
+
+
+def _check_report(table: Table, row: dict[str, Any]) -> None:
+    if table is REPORTS and row["state"] not in tuple(ReportState):
+        raise InputError(ReasonClass.WRONG_TYPE, "state is none of a report's")
+    if table is not ORIGINS:
+        return
+    if row["word"] not in (None, Decision.APPROVED, Decision.DISMISSED):
+        raise InputError(ReasonClass.WRONG_TYPE, "word is neither approved nor dismissed")
+    if row["event"] is not None and decode_origin(row["event"]).decision != row["decision"]:
+        raise InputError(ReasonClass.WRONG_TYPE, "decision is not the event's")
+
+
+def _check_text(row: dict[str, Any]) -> None:
+    try:
+        document = document_of(row["text"], row["title"], row["url"], row["published_ms"])
+    except (UnicodeDecodeError, OverflowError):
+        raise InputError(ReasonClass.WRONG_TYPE, "this is no text of a corpus") from None
+    if document.content_id != row["id"]:
+        raise InputError(ReasonClass.OUT_OF_RANGE, "the id is not that of the text")
 
 
 def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:

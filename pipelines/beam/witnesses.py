@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.reports import StoredReport, insert
+from pipelines.build import shared_corpus
 from pipelines.settings import Settings
 from pipelines.signals.source_credit import credit_sources
 from schemas.codec import clean
@@ -22,7 +23,11 @@ Witness = Callable[[AnswerEvent, SearchSnapshot], Write]
 
 def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
     """Who looks at folded answers, by the settings."""
-    learning = (credit_sources(settings.sources),) if settings.sources.learn else ()
+    learning: tuple[Witness, ...] = ()
+    if settings.sources.learn:
+        learning += (credit_sources(settings.sources),)
+    if settings.corpus.archive:
+        learning += (archive(settings),)
     attribution = settings.attribution
     if not attribution.enabled:
         return learning
@@ -33,6 +38,19 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
 
     looking = (keep, report_suspicions) if attribution.self_detect else (keep,)
     return (*looking, *learning)
+
+
+def archive(settings: Settings) -> Witness:
+    """Keep the documents of answered snapshots in the corpus; nothing is embedded here."""
+    corpus = shared_corpus(settings)
+
+    def keep(_: AnswerEvent, snapshot: SearchSnapshot) -> Write:
+        def write(connection: Connection) -> None:
+            corpus.archive(connection, snapshot)
+
+        return write
+
+    return keep
 
 
 def report_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:

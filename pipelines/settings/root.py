@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
+from connectors.corpus.options import CorpusOptions
 from connectors.kafka.options import KafkaOptions
 from connectors.serpapi.options import SerpApiOptions
 from pipelines.settings.alerts import AlertSettings
@@ -110,3 +111,4 @@ class Settings(Section):
         AttributionSettings, AfterValidator(in_own_reports_group), Field(validate_default=True)
     ] = AttributionSettings()
     sources: SourceSettings = SourceSettings()
+    corpus: CorpusOptions = CorpusOptions()

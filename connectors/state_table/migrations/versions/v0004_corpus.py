@@ -12,7 +12,7 @@ def upgrade() -> None:
     op.create_table(
         "corpus_texts",
         sa.Column("id", sa.Text, primary_key=True),
-        sa.Column("name", sa.Text, unique=True),
+        sa.Column("name", sa.Text),
         sa.Column("own", sa.Boolean, nullable=False),
         sa.Column("first_seen_ms", sa.BigInteger, nullable=False),
         sa.Column("last_seen_ms", sa.BigInteger, nullable=False),
@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("title", sa.LargeBinary, nullable=False),
         sa.Column("text", sa.LargeBinary, nullable=False),
     )
+    op.create_index("corpus_texts_name", "corpus_texts", ["name"])
     op.create_index("corpus_texts_seen", "corpus_texts", ["own", "last_seen_ms", "id"])
     op.create_table(
         "corpus_queries",
