@@ -61,9 +61,8 @@ class Judge:
 def plain_verdict(answer: str, reply: str) -> bool | None:
     """Whether a reply is the answer, where no model needs to be asked; None where one does."""
     refused, refuses = refusal_in(answer), refusal_in(reply)
-    if refuses is Refusal.BARE:
-        return False
     if refused is not None or refuses is not None:
-        # An answer "I don't know" was given for want of information.
+        # An answer "I don't know" was given for want of information; such a reply, as every segment
+        # without information gets, is no sign of anything.
         return refuses is (Refusal.LACKS if refused is Refusal.BARE else refused)
     return True if reply.casefold() == answer.casefold() else None

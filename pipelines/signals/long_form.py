@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pipelines.signals.metering import CallCounts
-from pipelines.signals.ports import Generator
+from pipelines.signals.ports import Generator, Models, TokenScorer
 from pipelines.signals.prompts import TEMPLATES
 from schemas.errors import ModelError, PartialModelError
+from schemas.evidence import FloatArray
 from schemas.prompt import Completion, Prompt, Task
+from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 LONG_FORM: Final[dict[Task, Task]] = {
     Task.ATOMIC_ANSWER: Task.DESCRIBE_FROM_PASSAGE,
@@ -59,6 +61,45 @@ class LongFormGenerator:
                 ]
             ) from error
         return [on_one_line(p, c) for p, c in zip(prompts, completions, strict=True)]
+
+
+@dataclass(frozen=True)
+class LongFormTokens:
+    """Wraps a token scorer: probabilities of replies to the prompts that ask for answers at length.
+
+    So that a method compares an answer at length with what a model asked for one would say.
+    """
+
+    inner: TokenScorer
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's."""
+        return self.inner.model_id
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query. Raises ModelError like the wrapped model."""
+        return self.inner.next_tokens(
+            [replace(q, prompts=all_at_length(q.prompts)) for q in queries]
+        )
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """One matrix per query. Raises ModelError like the wrapped model."""
+        return self.inner.log_probs([replace(q, prompts=all_at_length(q.prompts)) for q in queries])
+
+
+def answering_at_length(models: Models) -> Models:
+    """The same models, asked for answers at length."""
+    return replace(
+        models,
+        generator=LongFormGenerator(models.generator),
+        tokens=None if models.tokens is None else LongFormTokens(models.tokens),
+    )
+
+
+def all_at_length(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
+    """`at_length` of each."""
+    return tuple(at_length(prompt) for prompt in prompts)
 
 
 def at_length(prompt: Prompt) -> Prompt:

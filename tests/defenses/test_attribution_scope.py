@@ -98,6 +98,7 @@ def test_the_search_ends_with_the_texts_or_the_cap(
 ) -> None:
     scope, script = narrowed("1", count=count, scope=rule, max_segments=most)
     assert len(scope.texts) == size
+    assert len(scope.matched) == -(-size // 5)
     assert max(segments_asked(script), default=0) <= size
 
 

@@ -8,10 +8,11 @@ from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, Scri
 from connectors.models.scripted_tokens import ScriptedTokens
 from defenses.attribution.rag_origin import RagOrigin
 from pipelines.signals.attribution import attribute_all
+from pipelines.signals.long_form import answering_at_length
 from pipelines.signals.ports import Models
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
 from schemas.errors import ConfigurationError, ModelError
-from schemas.prompt import Prompt
+from schemas.prompt import Prompt, Task
 from schemas.snapshot import Document, Query
 
 QUESTION = "Who is the President of {}?"
@@ -89,6 +90,17 @@ def test_missing_token_probabilities_are_a_mistake_of_the_settings() -> None:
         attribute_all(RagOrigin(), [misgeneration("Sylvania")], models)
     (found,) = attribute_all(RagOrigin(scores=("similarity",)), [misgeneration("Sylvania")], models)
     assert found.flagged == ("Sylvania-1",)
+
+
+def test_an_answer_at_length_is_compared_with_answers_at_length() -> None:
+    models = models_with_tokens()
+    attribute_all(RagOrigin(), [misgeneration("Sylvania")], answering_at_length(models))
+    asked = {prompt.task for batch in models.generator.log for prompt in batch}
+    assert asked == {Task.DESCRIBE_UNAIDED, Task.DESCRIBE_FROM_DOCUMENTS}
+    (batch,) = models.tokens.log
+    scored = {prompt.task for query in batch for prompt in query.prompts}
+    assert scored == {Task.PREDICT_QUESTION, Task.DESCRIBE_FROM_PASSAGE}
+    assert answering_at_length(replace(models, tokens=None)).tokens is None
 
 
 def test_texts_are_asked_as_they_are() -> None:
