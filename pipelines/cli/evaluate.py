@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from connectors.files.directory_lock import hold_directory
 from pipelines.build import build_models, shared_engine
-from pipelines.cli.evaluation_progress import shown
+from pipelines.cli.evaluation_progress import resumable, shown
 from pipelines.cli.evaluation_tables import print_experiment
 from pipelines.cli.terminal import make_directory, printable, stderr
 from pipelines.evaluation.attacks.conditions import one_surface, parse_condition, product
@@ -31,7 +31,7 @@ from pipelines.evaluation.experiment.experiment import (
 )
 from pipelines.evaluation.experiment.records import Condition, Contender
 from pipelines.evaluation.experiment.scorers import NOISE, perturbation_of, scorer_settings
-from pipelines.evaluation.experiment_report import write_experiment_report
+from pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from pipelines.settings import Profile, load_settings
 from pipelines.signals.ports import Generator, Models
 from schemas.errors import ConfigurationError, RadarstreamError
@@ -132,10 +132,12 @@ def evaluate(
         if not resume:
             start_over(out)
         experiment = Experiment(request, settings, engine, models, out)
-        run(experiment)
-        board = experiment.results(judging)
-        write_experiment_report(out, experiment.record, experiment.rows, experiment.evidence, board)
-        print_experiment(experiment, board, as_json=as_json)
+        with resumable(experiment):
+            run(experiment)
+            board = experiment.results(judging)
+        view = build_view(experiment.record, experiment.rows, experiment.evidence, board)
+        write_experiment_report(out, view)
+        print_experiment(experiment, board, view.headline, as_json=as_json)
     failed = experiment.failed_contenders()
     if failed:
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
@@ -193,13 +195,9 @@ def words(text: str) -> list[str]:
 
 
 def run(experiment: Experiment) -> None:
-    """Run to the end, showing how far it is; Ctrl-C ends the command."""
-    try:
-        with shown(experiment.progress):
-            experiment.run()
-    except KeyboardInterrupt:
-        stderr.print("interrupted: the same command goes on from here")
-        raise typer.Exit(INTERRUPTED) from None
+    """Run to the end, showing how far it is."""
+    with shown(experiment.progress):
+        experiment.run()
     for note in experiment.record.notes:
         stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
 

@@ -1,18 +1,87 @@
-"""Progress of an evaluation: a bar on a terminal, plain lines otherwise, both with an estimate."""
+"""Progress of an evaluation: a bar on a terminal, plain lines otherwise, both with an estimate;
+and, when it is cut short, what is done and how to go on.
+"""
 
+import shlex
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event, Thread
+from types import FrameType
 
+import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.cli.terminal import printable, stderr
+from pipelines.evaluation.experiment.experiment import Experiment
 from pipelines.evaluation.experiment.progress import Progress
+from pipelines.evaluation.wording import counted_noun
+from schemas.errors import ConfigurationError, RadarstreamError
 
 BAR_SECONDS = 0.5
 LINE_SECONDS = 30.0
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: what is under way ends as it does for Ctrl-C."""
+
+
+@contextmanager
+def resumable(experiment: Experiment) -> Iterator[None]:
+    """Tell what is done and how to go on as soon as the enclosed work is cut short.
+
+    Ctrl-C and SIGTERM end the command with the code that shells report for them. Errors that going
+    on could mend are told with what is done.
+    """
+    told_before(experiment)
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except KeyboardInterrupt as cut:
+        tell_done("interrupted", experiment)
+        number = signal.SIGTERM if isinstance(cut, Terminated) else signal.SIGINT
+        raise typer.Exit(128 + number) from None
+    except ConfigurationError:
+        raise
+    except (RadarstreamError, OSError, SQLAlchemyError):
+        tell_done("stopped by an error", experiment)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def terminate(_number: int, _frame: FrameType | None) -> None:
+    """Stop like Ctrl-C does."""
+    raise Terminated
+
+
+def told_before(experiment: Experiment) -> None:
+    """Tell what earlier runs into the directory have left."""
+    done, wanted = experiment.progress.answered, experiment.progress.wanted
+    if done:
+        tell(f"{done} of {wanted} answers are in {experiment.out} already")
+    if experiment.uncounted:
+        others = counted_noun(experiment.uncounted, "other question")
+        tell(
+            f"answers to {others} are kept there and not counted: they are beyond --limit, and "
+            "count again without it"
+        )
+
+
+def tell_done(what: str, experiment: Experiment) -> None:
+    """Tell how many answers there are, and which commands go on and show them."""
+    done, wanted = experiment.progress.answered, experiment.progress.wanted
+    tell(f"{what}: {done} of {wanted} answers are kept in {experiment.out}")
+    tell(f"to go on: {experiment.record.command}")
+    tell(f"what there is: radarstream report {shlex.quote(str(experiment.out))}")
+
+
+def tell(text: str) -> None:
+    """Print a line that may be copied."""
+    stderr.print(printable(text, 4_000), markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

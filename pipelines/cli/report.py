@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pipelines.cli.evaluation_tables import print_headline
 from pipelines.cli.run_files import read_results, write_report
 from pipelines.cli.terminal import print_path
 from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
@@ -15,7 +16,7 @@ from pipelines.evaluation.experiment.row_files import (
     read_rows,
 )
 from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment_report import write_experiment_report
+from pipelines.evaluation.experiment_report import build_view, write_experiment_report
 
 
 def report(
@@ -29,7 +30,9 @@ def report(
     rows = [row for row in read_rows(directory).values() if counts(row, record)]
     evidence = [seen for seen in read_evidence(directory).values() if counts(seen, record)]
     board = score_cells(rows, record, evidence, read_judgements(directory))
-    print_path("report", write_experiment_report(directory, record, rows, evidence, board))
+    view = build_view(record, rows, evidence, board)
+    print_headline(view.headline)
+    print_path("report", write_experiment_report(directory, view))
 
 
 def counts(line: Row | EvidenceRow, record: ExperimentRecord) -> bool:

@@ -5,18 +5,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from connectors.files.directory_lock import hold_directory
 from connectors.models.scripted import ScriptedGenerator
 from defenses.registry import DEFENSES
 from pipelines import build
+from pipelines.cli import evaluation_tables
 from pipelines.cli.app import app, main
-from pipelines.evaluation.experiment.row_files import read_rows
+from pipelines.evaluation.experiment.records import Row
+from pipelines.evaluation.experiment.row_files import RowFile, read_rows
 from schemas.codec import encode
 from tests.pipelines.experiments import make_history
 
@@ -294,7 +297,7 @@ def interrupted(
 
 @pytest.mark.parametrize(
     ("number", "call", "code"),
-    [(signal.SIGINT, 9, 130), (signal.SIGKILL, 12, -9)],
+    [(signal.SIGINT, 9, 130), (signal.SIGTERM, 9, 143), (signal.SIGKILL, 12, -9)],
 )
 def test_an_evaluation_goes_on_where_it_was_cut_off(
     tmp_path: Path, number: signal.Signals, call: int, code: int
@@ -307,18 +310,95 @@ def test_an_evaluation_goes_on_where_it_was_cut_off(
     arguments = ["evaluate", *map(str, common), "--out", "out"]
     ended, error = interrupted(tmp_path, call, number, arguments)
     assert ended == code
-    assert (number == signal.SIGINT) == ("the same command goes on" in error)
     cut = len(read_rows(Path("out")))
+    told = f"interrupted: {cut} of 30 answers are kept in out\nto go on: radarstream evaluate "
+    assert (number != signal.SIGKILL) == (told in error)
+    if number != signal.SIGKILL:  # what is there can be looked at
+        shown = CliRunner().invoke(app, ["report", "out"]).output.replace("\n", " ")
+        assert f"Only {cut} of 30 answers of this table are there" in shown
     assert cut < len(read_rows(Path("whole")))
     with Path("out/rows.jsonl").open("ab") as rows:
         rows.write(b'{"contender":"radar","cond')  # what a crash amid a write leaves
-    succeeded(*common, "--out", "out")
+    resumed = succeeded(*common, "--out", "out")
+    assert f"{cut} of 30 answers are in out already" in resumed.stderr
     assert verdicts(Path("out")) == verdicts(Path("whole"))
     found, expected = (json.loads(Path(d, "results.json").read_text()) for d in ("out", "whole"))
     for results in (found, expected):
         for cell in results["cells"]:
             del cell["cost"]  # seconds differ
     assert found == expected
+
+
+def test_an_error_tells_what_is_done(
+    cups: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appended = RowFile.append
+    batches = iter(range(3))
+
+    def full(self: RowFile[Row], lines: Sequence[Row]) -> None:
+        if lines and isinstance(lines[0], Row) and next(batches, None) is None:
+            raise OSError(28, "No space left on device")
+        appended(self, lines)
+
+    monkeypatch.setattr(RowFile, "append", full)
+    code, error = refused(capsys, "--dataset", cups, "--dry-run", "--defenses", RIVALS,
+                          "--attacks", "pia", "--positions", "1", "--out", "out")  # fmt: skip
+    done = len(read_rows(Path("out")))
+    assert code == 1
+    assert f"stopped by an error: {done} of 24 answers are kept in out" in error
+    assert "No space left" in error
+    assert 0 < done < 24
+
+
+def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) -> None:
+    common = ["--dataset", cups, "--dry-run", "--attacks", "pia", "--positions", "1"]
+    whole = succeeded(*common, "--defenses", "radar,vanilla", "--out", "out")
+    assert "Of 4 questions" not in whole.stdout
+    rows, results = read_rows(Path("out")), Path("out/results.json").read_bytes()
+    part = succeeded(*common, "--defenses", "radar,vanilla,trust_rag", "--out", "out", "--limit", 1)
+    assert "4 of 6 answers are in out already" in part.stderr
+    assert "answers to 3 other questions are kept there and not counted" in part.stderr
+    assert "Of 4 questions of the data set the first 1 were asked" in part.stdout
+    cells = json.loads(Path("out/results.json").read_text())["cells"]
+    assert {(c["contender"], c["answers"]) for c in cells} == {
+        ("radar", 1), ("vanilla", 1), ("trust_rag", 1),
+    }  # fmt: skip
+    assert rows.items() <= read_rows(Path("out")).items()
+    again = succeeded(*common, "--defenses", "radar,vanilla", "--out", "out")
+    assert "16 of 16 answers are in out already" in again.stderr
+    assert "not counted" not in again.stderr
+    assert "Only 18 of 24 answers of this table are there" in again.stdout.replace("\n", " ")
+    found, before = json.loads(Path("out/results.json").read_text()), json.loads(results)
+    kept = [cell for cell in found["cells"] if cell["contender"] != "trust_rag"]
+    assert [c["accuracy"] for c in kept] == [c["accuracy"] for c in before["cells"]]
+
+
+def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
+    cups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation_tables, "stdout", Console(width=80))
+    result = succeeded(
+        "--dataset", cups, "--dry-run", "--defenses", "all", "--positions", "1,2,3", "-k", 3,
+        "--sweep", "radar.similarity_threshold=0.1234567", "--out", "out",
+    )  # fmt: skip
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in result.stdout
+    assert sum(line.startswith("robust_rag_decoding ") for line in lines) == 3
+    assert "Accuracy / attack success (contains), continued" in result.stdout
+    (heads,) = [line for line in lines if "calls" in line and "seconds" in line]
+    assert heads.split() == [
+        "defence",
+        "calls",
+        "tokens",
+        "in",
+        "tokens",
+        "out",
+        "pairs",
+        "seconds",
+    ]
+    assert lines[-1] == "report: out/report.html"
+    assert any(" has the best trade-off" in line for line in lines)
 
 
 def test_report_renders_the_same_files_again(tmp_path: Path) -> None:

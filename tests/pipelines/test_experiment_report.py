@@ -16,7 +16,7 @@ from pipelines.cli.report import report
 from pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
 from pipelines.evaluation.experiment.row_files import EVIDENCE, ROWS, RowFile, write_record
 from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment_report import cases, write_experiment_report
+from pipelines.evaluation.experiment_report import build_view, cases, write_experiment_report
 from pipelines.evaluation.experiment_report.commands import cell_command
 from pipelines.evaluation.experiment_report.groups import groups_of, series_of
 from pipelines.evaluation.experiment_report.headline import headline
@@ -48,7 +48,9 @@ FEW = (STATIC[0], STATIC[4], STATIC[6])
 def write(out: Path, experiment) -> str:
     record, rows, evidence = experiment
     board = score_cells(rows, record, resamples=RESAMPLES)
-    return write_experiment_report(out, record, rows, evidence, board).read_text("utf-8")
+    return write_experiment_report(out, build_view(record, rows, evidence, board)).read_text(
+        "utf-8"
+    )
 
 
 def islands(page: str) -> dict[str, object]:

@@ -9,7 +9,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
 from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment_report import write_experiment_report
+from pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from tests.pipelines.experiment_run import (
     CONDITIONS,
     IN_TIME,
@@ -48,7 +48,7 @@ return found;
 def made(out: Path, experiment) -> Path:
     record, rows, evidence = experiment
     board = score_cells(rows, record, resamples=200)
-    return write_experiment_report(out, record, rows, evidence, board)
+    return write_experiment_report(out, build_view(record, rows, evidence, board))
 
 
 @pytest.fixture(scope="module")

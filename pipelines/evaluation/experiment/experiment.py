@@ -14,12 +14,14 @@ from pipelines.evaluation.datasets import Dataset, is_long_form
 from pipelines.evaluation.experiment.answering_code import code_digest
 from pipelines.evaluation.experiment.contenders import needs_of
 from pipelines.evaluation.experiment.identity import (
+    JUDGED_BY,
     check_code,
     continued,
     noting_use,
     package_versions,
     prompt_digests,
 )
+from pipelines.evaluation.experiment.planning import Plan, truncated
 from pipelines.evaluation.experiment.progress import Progress
 from pipelines.evaluation.experiment.records import (
     Condition,
@@ -41,7 +43,7 @@ from pipelines.evaluation.experiment.row_files import (
     write_json,
     write_record,
 )
-from pipelines.evaluation.experiment.running import Plan, Runner, truncated
+from pipelines.evaluation.experiment.running import Runner
 from pipelines.evaluation.experiment.scoreboard import Scoreboard
 from pipelines.evaluation.experiment.scores import score_cells
 from pipelines.evaluation.judging import Judgement, judge_rows
@@ -50,8 +52,6 @@ from pipelines.settings import Settings
 from pipelines.signals.ports import Generator, Models
 from schemas.errors import ConfigurationError
 from schemas.prompt import Task
-
-JUDGED_BY = "judged by "
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,9 @@ class Experiment:
         self.runner = Runner(
             self.plan, self.settings, self.engine, models, self.out, rows, self.progress
         )
+        prepared = self.runner.prepared
+        owed = {c.name: prepared.snapshots(c) for c in self.plan.conditions}
+        self.record = replace(self.record, owed=self.record.owed | owed)
 
     def described(self) -> ExperimentRecord:
         """The record of this run alone."""
@@ -158,8 +161,9 @@ class Experiment:
         started = perf_counter()
         write_record(self.out, self.record)
         statistics = dict(self.record.statistics)
-        if self.runner.exposures:
-            found = {name: asdict(scores) for name, scores in self.runner.exposures.items()}
+        exposures = self.runner.prepared.exposures
+        if exposures:
+            found = {name: asdict(scores) for name, scores in exposures.items()}
             statistics["exposure"] = statistics.get("exposure", {}) | found
         self.record = replace(self.record, statistics=statistics)
         try:
@@ -204,6 +208,12 @@ class Experiment:
         """The evidence of the questions asked now."""
         asked = {history[0].query.id for history in self.plan.histories}
         return [row for row in self.runner.evidence.values() if row.query_id in asked]
+
+    @property
+    def uncounted(self) -> int:
+        """How many questions have rows there and are not asked now."""
+        asked = {history[0].query.id for history in self.plan.histories}
+        return len({row.query_id for row in self.runner.rows.values()} - asked)
 
     def failed_contenders(self) -> list[str]:
         """Contenders of this run none of whose answers came without an error."""

@@ -29,6 +29,7 @@ WORDS = {
 }
 PACKAGES = ("radarstream", "numpy", "ortools", "pydantic", "sentence-transformers", "torch",
             "transformers", "xllamacpp")  # fmt: skip
+JUDGED_BY = "judged by "  # start of a note that names the judge
 WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
 
 
@@ -110,7 +111,8 @@ def package_versions() -> dict[str, str]:
 
 
 def continued(earlier: ExperimentRecord, now: ExperimentRecord) -> ExperimentRecord:
-    """The record of both runs together: contenders and conditions are added to.
+    """The record of both runs together: contenders and conditions are added to. What was noted and
+    counted of other questions than those asked now is left out.
 
     Raises ConfigurationError, saying what differs, when they are not one experiment.
     """
@@ -119,13 +121,16 @@ def continued(earlier: ExperimentRecord, now: ExperimentRecord) -> ExperimentRec
         raise ConfigurationError(
             f"the results there are of another experiment: {'; '.join(differences)}. {WAYS_OUT}"
         )
+    alike = earlier.asked == now.asked
+    notes = [note for note in earlier.notes if alike or note.startswith(JUDGED_BY)]
     return replace(
         now,
         conditions=tuple(dict.fromkeys((*earlier.conditions, *now.conditions))),
         contenders=tuple(dict.fromkeys((*earlier.contenders, *now.contenders))),
         prompts=earlier.prompts,
         statistics=earlier.statistics | now.statistics,
-        notes=tuple(dict.fromkeys((*earlier.notes, *now.notes))),
+        notes=tuple(dict.fromkeys((*notes, *now.notes))),
+        owed=earlier.owed if alike else {},
         seconds=earlier.seconds,
         code=earlier.code | now.code,
         runs=(*earlier.runs, *(run for run in now.runs if run not in earlier.runs)),

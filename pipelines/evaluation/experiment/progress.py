@@ -13,11 +13,15 @@ EVIDENCE_WORK = "evidence"  # every other kind of work is a contender's name
 class Progress:
     """Work by kind, in distinct prompts of shared evidence and in rows of each contender.
 
-    `doing` says what is being done. `seconds_left` learns from each kind what one unit takes, so
-    that a contender of twelve calls does not count like one of a single call.
+    `doing` says what is being done, `wanted` how many answers the run is for and `answered`
+    how many of them there are, both with those of earlier runs. `seconds_left` learns from each
+    kind what one unit takes, so that a contender of twelve calls does not count like one of a
+    single call.
     """
 
     doing: str = ""
+    wanted: int = 0
+    answered: int = 0
     notes: list[str] = field(default_factory=list)
     expected: Counter[str] = field(default_factory=Counter)
     finished: Counter[str] = field(default_factory=Counter)

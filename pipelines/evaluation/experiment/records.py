@@ -170,7 +170,8 @@ class ExperimentRecord:
     `revision`, `command`, `versions` and `settings` are the last run's, `runs` all that differ.
     `code` has one digest per contender, of the code that its answers depend on.
     `surface` says where attacks put their texts: into result lists, or into the corpus that is
-    searched. `prompts` has one digest per task that was asked, `versions` one version per package
+    searched. `owed` has one count per condition: the answers that each contender owes under it.
+    `prompts` has one digest per task that was asked, `versions` one version per package
     that counts, `notes` what was left out and why. `asked` are the ids of the questions asked last:
     rows of others may lie beside theirs.
     """
@@ -195,5 +196,6 @@ class ExperimentRecord:
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
+    owed: dict[str, int] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
     runs: tuple[Run, ...] = ()

@@ -8,29 +8,21 @@ calls found in the response cache.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Engine
 
 from defenses.protocol import Signal
-from pipelines.evaluation.attacks.conditions import Skipped, attacked
-from pipelines.evaluation.attacks.places import surface_of
-from pipelines.evaluation.attacks.protocol import Surface
 from pipelines.evaluation.experiment.cells import Cell
 from pipelines.evaluation.experiment.contenders import adapted, needs_at
 from pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
 from pipelines.evaluation.experiment.identity import check_evidence
 from pipelines.evaluation.experiment.perturbation import PerturbedRelations
+from pipelines.evaluation.experiment.planning import History, Plan, prepared
 from pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
-from pipelines.evaluation.experiment.records import (
-    BENIGN,
-    Condition,
-    Contender,
-    EvidenceRow,
-    Row,
-)
+from pipelines.evaluation.experiment.records import Condition, Contender, EvidenceRow, Row
 from pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
     ROWS,
@@ -39,38 +31,13 @@ from pipelines.evaluation.experiment.row_files import (
     read_evidence,
 )
 from pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
-from pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from schemas.snapshot import SearchSnapshot
 
-History = tuple[SearchSnapshot, ...]
 Pending = list[tuple[Contender, frozenset[int]]]  # with the numbers of the histories left
 Work = tuple[Condition, tuple[History, ...], Pending]
 ItemT = TypeVar("ItemT")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is compared on what. Histories are one per question that is asked, cut to the first
-    `k` documents.
-
-    `everything` are all histories of the data set, uncut: what an attack on a corpus searches, and
-    where attacks that borrow from other questions find them, however few are asked.
-    """
-
-    histories: tuple[History, ...]
-    everything: tuple[History, ...]
-    conditions: tuple[Condition, ...]
-    contenders: tuple[Contender, ...]
-    k: int
-    seed: int
-
-    def exposed(self, surface: Surface) -> tuple[History, ...]:
-        """All histories as an attack on that surface finds them."""
-        if surface is Surface.CORPUS:
-            return self.everything
-        return tuple(truncated(history, self.k) for history in self.everything)
 
 
 @dataclass
@@ -87,13 +54,11 @@ class Runner:
 
     def __post_init__(self) -> None:
         self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
-        self.exposures: dict[str, ExposureScores] = {}
-        self.skipped: dict[tuple[Skipped, ...], list[str]] = {}
-        attacked = [(c, self.attacked(c)) for c in self.plan.conditions]
-        self.progress.notes += [told(conditions, q) for q, conditions in self.skipped.items()]
+        self.prepared = prepared(self.plan, self.models.embedder)
+        self.progress.notes += self.prepared.notes
         self.work: list[Work] = [
             (condition, histories, pending)
-            for condition, histories in attacked
+            for condition, histories in self.prepared.histories.items()
             if (pending := self.pending(condition, histories))
         ]
         self.expect()
@@ -107,32 +72,6 @@ class Runner:
             )
             for condition, histories, pending in self.work:
                 self.run_condition(condition, histories, pending)
-
-    def attacked(self, condition: Condition) -> tuple[History, ...]:
-        """The histories under a condition; questions that cannot be attacked are noted."""
-        plan = self.plan
-        surface = surface_of(condition)
-        outcome = attacked(
-            condition,
-            plan.exposed(surface),
-            k=plan.k,
-            seed=plan.seed,
-            embedder=self.models.embedder,
-        )
-        asked = {history[0].query.id for history in plan.histories}
-        skipped = tuple(question for question in outcome.skipped if question.query_id in asked)
-        if skipped:
-            self.skipped.setdefault(skipped, []).append(condition.name)
-        histories = tuple(h for h in outcome.histories if h[0].query.id in asked)
-        poisoned = any(s.labels and s.labels.attack for h in histories for s in h)
-        if histories and condition.attack != BENIGN and not poisoned:
-            self.progress.notes.append(f"{condition.name} attacks no step of any question")
-        if surface is Surface.CORPUS:
-            found = [p.exposure(plan.k) for p in outcome.planted if p.query_id in asked]
-            spared = sum(map(len, histories)) - len(found)  # steps without poison: no hits
-            found += [Exposure(0, 0, plan.k)] * spared
-            self.exposures[condition.name] = score_exposure(found)
-        return histories
 
     def pending(self, condition: Condition, histories: Sequence[History]) -> Pending:
         """Contenders with something left to answer, with the numbers of those histories."""
@@ -157,6 +96,9 @@ class Runner:
 
     def expect(self) -> None:
         """Count the work: distinct prompts of shared evidence, and rows."""
+        wanted = list(self.wanted())
+        self.progress.wanted = len(wanted)
+        self.progress.answered = sum(key in self.rows for key in wanted)
         self.unseen: set[tuple[str, str]] = set()
         for _, histories, pending in self.work:
             if needed(pending, histories) & ANSWERED:
@@ -167,6 +109,14 @@ class Runner:
                 rows = sum(len(histories[number]) for number in left)
                 self.progress.expected[contender.name] += rows
         self.progress.expected[EVIDENCE_WORK] = len(self.unseen)
+
+    def wanted(self) -> Iterator[Key]:
+        """The keys of all rows that the plan asks for."""
+        for condition, histories in self.prepared.histories.items():
+            for contender, history in product(self.plan.contenders, histories):
+                query = history[0].query.id
+                for step in range(len(history)):
+                    yield contender.name, condition.name, query, step
 
     def run_condition(
         self, condition: Condition, histories: tuple[History, ...], pending: Pending
@@ -257,27 +207,16 @@ class Runner:
 
     def keep(self, rows: Sequence[Row]) -> None:
         """Append the rows that say something new."""
-        fresh = []
+        fresh, new = [], 0
         for row in rows:
             key = (row.contender, row.condition, row.query_id, row.step)
             known = self.rows.get(key)
             if known is None or (known.verdict, known.error) != (row.verdict, row.error):
                 self.rows[key] = row
                 fresh.append(row)
+                new += known is None
         self.row_file.append(fresh)
-
-
-def truncated(history: History, k: int) -> History:
-    """The snapshots with their first k documents."""
-    return tuple(replace(snapshot, documents=snapshot.documents[:k]) for snapshot in history)
-
-
-def told(conditions: Sequence[str], skipped: Sequence[Skipped]) -> str:
-    """Which conditions leave questions out, how many, and why the first."""
-    return (
-        f"{', '.join(conditions)}: without {len(skipped)} of the questions, because they cannot be "
-        f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
-    )
+        self.progress.answered += new
 
 
 def needed(pending: Pending, histories: Sequence[History]) -> frozenset[Signal]:

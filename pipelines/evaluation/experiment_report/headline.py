@@ -30,7 +30,7 @@ def headline(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking)
     if best is None:
         return Headline(
             "No contender can be recommended.",
-            (f"No contender gave {ENOUGH}.",),
+            (f"No contender gave {ENOUGH}.", *_cautions(record, scoreboard, ranking)),
         )
     tied = [one for one in ranking.contenders if one.eligible and one.tied]
     sentences = (
@@ -125,23 +125,39 @@ def _cautions(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking
         total = errors + sum(cell.answers for cell in scoreboard.cells)
         yield f"{errors} of {total} answers failed; they are shown, and scored nowhere."
     barred = [one.contender for one in ranking.contenders if not one.eligible and not one.perturbed]
-    if barred:
+    if barred and ranking.best is not None:
         yield f"Not comparable: {_listed(barred)}, without {ENOUGH}."
     if record.models.get("generator", "").startswith("scripted"):
         yield "The answers were made by rules instead of a model, to try the machinery out."
-    unmet = [c.name for c in record.conditions if not covered_cells(scoreboard, c.name)]
-    if unmet:
-        yield f"Nothing was answered yet under {_listed(unmet)}: the same command goes on."
+    yield from _missing(record, scoreboard)
+    held = record.statistics.get("questions")
+    if isinstance(held, int) and record.questions < held:
+        yield f"Of {held} questions of the data set the first {record.questions} were asked."
     if record.questions < FEW_QUESTIONS:
         yield (
             f"With {counted_noun(record.questions, 'question')} only large differences can be "
             "seen; this run is a trial, not a measurement."
         )
-    if len(ranking.contenders) > 1:
+    if len(ranking.contenders) > 1 and ranking.best is not None:
         yield (
             "The best of several was chosen on the questions it is measured on, so expect it to "
             "do a little worse on new ones."
         )
+
+
+def _missing(record: ExperimentRecord, scoreboard: Scoreboard) -> Iterator[str]:
+    """How much of the table there is, where that is not all of it."""
+    unmet = [c.name for c in record.conditions if not covered_cells(scoreboard, c.name)]
+    none = f", none under {_listed(unmet)}" if unmet else ""
+    there = sum(cell.answers + cell.errors for cell in scoreboard.cells)
+    owed = len(record.contenders) * sum(record.owed.get(c.name, 0) for c in record.conditions)
+    if set(record.owed) == {c.name for c in record.conditions} and there < owed:
+        yield (
+            f"Only {there} of {owed} answers of this table are there{none}: a run that was "
+            "interrupted goes on with the same command."
+        )
+    elif unmet:
+        yield f"Nothing was answered yet under {_listed(unmet)}: the same command goes on."
 
 
 def _rate(estimate: Estimate) -> str:

@@ -2,15 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
-from pipelines.evaluation.experiment.scoreboard import Estimate, Scoreboard
+from pipelines.evaluation.experiment.scoreboard import Estimate
 from pipelines.evaluation.experiment.tables import tables_of
 from pipelines.evaluation.experiment_report.definitions import DEFINITIONS
 from pipelines.evaluation.experiment_report.island import island
@@ -21,7 +19,7 @@ from pipelines.evaluation.experiment_report.markdown import (
 )
 from pipelines.evaluation.experiment_report.outcomes import MARKS, WORDS, Fate
 from pipelines.evaluation.experiment_report.stacks_svg import ORDER, STAGES
-from pipelines.evaluation.experiment_report.view import ExperimentView, build_view
+from pipelines.evaluation.experiment_report.view import ExperimentView
 from pipelines.evaluation.report.page import asset, page_environment, script_hash
 from pipelines.evaluation.report.safe_text import visible, without_secrets
 from pipelines.evaluation.report.svg import element
@@ -32,18 +30,8 @@ REPORT, TABLES = "report.html", "tables.md"
 SHOWN = {"rates_contains", "cost"}  # tables that the page shows in a form of its own
 
 
-def write_experiment_report(
-    out: Path,
-    record: ExperimentRecord,
-    rows: Sequence[Row],
-    evidence: Iterable[EvidenceRow],
-    scoreboard: Scoreboard,
-) -> Path:
-    """Write `report.html` and `tables.md` into `out` and return the path of the former.
-
-    Of rows about one answer the last counts. `evidence` is read once and not kept.
-    """
-    view = build_view(record, rows, evidence, scoreboard)
+def write_experiment_report(out: Path, view: ExperimentView) -> Path:
+    """Write `report.html` and `tables.md` into `out` and return the path of the former."""
     (out / TABLES).write_text(markdown_tables(view), encoding="utf-8")
     (out / REPORT).write_text(render(view), encoding="utf-8")
     return out / REPORT

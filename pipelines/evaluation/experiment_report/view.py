@@ -90,7 +90,9 @@ def build_view(
     evidence: Iterable[EvidenceRow],
     scoreboard: Scoreboard,
 ) -> ExperimentView:
-    """Arrange a run for reading."""
+    """Arrange a run for reading. Of rows about one answer the last counts; `evidence` is read once
+    and not kept.
+    """
     rows = _last_rows(rows, record)
     ranking = rank(rows, record, resamples=scoreboard.resamples)
     series = series_of(record)
