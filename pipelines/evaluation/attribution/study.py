@@ -190,7 +190,11 @@ class Study:
 
     def attribute(self, scenario: Scenario, spec: Spec, items: Mapping[str, Staged]) -> None:
         """Write down what an attributor makes of the events that it has not seen."""
-        pending = self.pending(scenario, spec)
+        pending = [
+            query_id
+            for query_id in self.pending(scenario, spec)
+            if self.events[scenario.name, query_id].outcome is Outcome.EVENT
+        ]
         attributor = self.calibrated(spec) if pending else spec.build()
         for batch in batched(pending, AT_ONCE):
             with self.progress.working(spec.name) as piece:

@@ -1,0 +1,110 @@
+"""Rates of attributors: worked examples, single classes, intervals."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.evaluation.attribution.rows import AttributionRow, EventRow, EventText, Outcome, Role
+from pipelines.evaluation.attribution.scoring import Confusion, confusion, scores
+from schemas.attribution import Attribution, Finding, TextScore
+from schemas.snapshot import Document
+
+COUNTS = st.tuples(*[st.integers(0, 6)] * 4, st.integers(0, 3))
+
+
+def made(counts, outside=0):
+    tp, fp, tn, fn = counts
+    return Confusion(tp, fp, tn, fn, tp + fn + outside)
+
+
+def event(roles, planted=None):
+    texts = tuple(
+        EventText(f"t-{rank}", Document(rank, "text"), 0.5, role)
+        for rank, role in enumerate(roles, start=1)
+    )
+    poison = tuple(text.id for text in texts if text.role is Role.POISON)
+    return EventRow(
+        "injection", "q-1", "Who?", Outcome.EVENT, 2, planted=planted or poison, texts=texts
+    )
+
+
+def row(flagged, scope):
+    entries = tuple(TextScore(f"t-{rank}", rank, rank in flagged) for rank in range(1, scope + 1))
+    found = Attribution("made", Finding.TEXTS_FLAGGED, entries)
+    return AttributionRow("made", "injection", "q-1", scope, found)
+
+
+def test_micro_adds_counts_up_and_macro_averages_rates():
+    found = scores([made((5, 0, 5, 0)), made((4, 6, 9, 1))])
+    micro = [found[name].micro for name in ("dacc", "fpr", "fnr")]
+    macro = [found[name].macro for name in ("dacc", "fpr", "fnr")]
+    assert micro == pytest.approx([0.766667, 0.3, 0.1], abs=1e-6)
+    assert macro == pytest.approx([0.825, 0.2, 0.1])
+
+
+def test_the_rates_of_one_event():
+    found = scores([made((3, 1, 3, 1))])
+    assert [found[name].micro for name in ("dacc", "fpr", "fnr")] == [0.75, 0.25, 0.25]
+    assert all(score.empty == 0 for score in found.values())
+
+
+def test_a_single_class_has_rates_of_zero_and_says_so():
+    only_benign = scores([made((0, 0, 10, 0))])
+    assert only_benign["dacc"].micro == 1.0 and only_benign["dacc"].empty == 0
+    assert (only_benign["fnr"].micro, only_benign["fnr"].macro) == (0.0, 0.0)
+    assert only_benign["fnr"].empty == 1 and only_benign["fnr"].micro_interval is None
+    only_poison = scores([made((2, 0, 0, 8))])
+    assert only_poison["fpr"].empty == 1 and only_poison["fnr"].micro == 0.8
+    assert scores([made((0, 0, 0, 0))])["dacc"].empty == 1
+
+
+def test_nothing_to_score():
+    assert scores([]) == {}
+
+
+def test_poison_outside_the_scope_is_missed_in_the_corpus_only():
+    found = scores([made((2, 0, 3, 0), outside=3)])
+    assert found["fnr"].micro == 0.0
+    assert found["fnr_corpus"].micro == pytest.approx(0.6)
+
+
+def test_texts_are_counted_by_role_and_flag_within_the_scope():
+    roles = [Role.POISON, Role.BENIGN, Role.BYSTANDER, Role.POISON, Role.BENIGN, Role.POISON]
+    counted = confusion(event(roles), row({1, 2, 3, 6}, scope=5))
+    assert counted == Confusion(tp=1, fp=1, tn=1, fn=1, planted=3)
+
+
+def test_texts_that_a_method_does_not_name_are_not_flagged():
+    roles = [Role.POISON, Role.BENIGN, Role.POISON, Role.BENIGN]
+    stopped = replace(row({1}, scope=2), scope=4)
+    assert confusion(event(roles), stopped) == Confusion(tp=1, fp=0, tn=2, fn=1, planted=2)
+
+
+def test_planted_texts_that_were_never_near_count_in_the_corpus():
+    counted = confusion(event([Role.POISON, Role.BENIGN], ("t-1", "t-98", "t-99")), row({1}, 2))
+    assert scores([counted])["fnr_corpus"].micro == pytest.approx(2 / 3)
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=6))
+def test_rates_are_shares_and_accuracy_is_theirs_weighed(counted):
+    found = scores([made(c[:4], c[4]) for c in counted], seed=3)
+    tp, fp, tn, fn = (sum(c[i] for c in counted) for i in range(4))
+    for score in found.values():
+        assert 0.0 <= score.micro <= 1.0 and 0.0 <= score.macro <= 1.0
+        assert score.empty <= len(counted)
+        if score.micro_interval is not None:
+            low, high = score.micro_interval
+            assert 0.0 <= low <= high <= 1.0
+    if tp + fp + tn + fn:
+        wrong = found["fpr"].micro * (fp + tn) + found["fnr"].micro * (fn + tp)
+        assert found["dacc"].micro == pytest.approx(1.0 - wrong / (tp + fp + tn + fn))
+    assert found["fnr_corpus"].micro >= found["fnr"].micro - 1e-12
+
+
+def test_intervals_come_from_the_seed():
+    events = [made((n, 1, 4, 5 - n)) for n in range(6)]
+    assert scores(events, seed=1) == scores(events, seed=1)
+    low, high = scores(events, seed=1)["fnr"].micro_interval
+    assert low < scores(events)["fnr"].micro < high
