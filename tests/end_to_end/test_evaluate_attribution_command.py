@@ -1,0 +1,84 @@
+"""`radarstream evaluate-attribution` as a user meets it."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from connectors.files.directory_lock import hold_directory
+from pipelines import build
+from pipelines.cli.app import app
+from schemas.codec import encode
+from tests.pipelines.attribution_studies import towns
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+    build._engine.cache_clear()
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    file = tmp_path / "towns.jsonl"
+    lines = [encode(snapshot) + b"\n" for history in towns().histories for snapshot in history]
+    file.write_bytes(b"".join(lines))
+    return file
+
+
+def run(*arguments: object) -> Result:
+    build._engine.cache_clear()
+    words = ["evaluate-attribution", *map(str, arguments)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", *words])
+        return CliRunner().invoke(app, words)
+
+
+def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Path) -> None:
+    words = ("--dataset", questions, "--attacks", "injection,clean", "-k", 2, "--dry-run",
+             "--out", "out")  # fmt: skip
+    first = run(*words)
+    assert first.exit_code == 0, (first.output, first.exception)
+    assert "Scenarios" in first.output and "tables: out/tables.md" in first.output
+    names = {"tables.md", "results.json", "events.jsonl", "rows.jsonl", "study.json"}
+    assert names <= {path.name for path in Path("out").iterdir()}
+    rows = Path("out/rows.jsonl").read_bytes()
+    assert rows
+    second = run(*words)
+    assert second.exit_code == 0 and Path("out/rows.jsonl").read_bytes() == rows
+    record = json.loads(Path("out/study.json").read_text())
+    assert record["command"].startswith("radarstream evaluate-attribution --dataset")
+
+
+def test_results_as_json(questions: Path) -> None:
+    result = run("--dataset", questions, "--attacks", "clean", "--attributors", "rag_origin,norm",
+                 "--limit", 2, "--dry-run", "--json", "--out", "out")  # fmt: skip
+    assert result.exit_code == 0, (result.output, result.exception)
+    told = json.loads(result.stdout)
+    assert [scores["questions"] for scores in told["results"]["scenarios"]] == [2, 2, 2]
+    assert {spec["name"] for spec in told["record"]["attributors"]} == {"rag_origin", "norm"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--attacks", "pia"), "attacks result lists"),
+        (("--attacks", "nonsense"), "unknown attack"),
+        (("--attributors", "nobody"), "no attributor named"),
+        (("--attributors", "norm:beauty=1"), "beauty"),
+    ],
+)
+def test_wrong_usage_is_told(questions: Path, words: tuple[str, ...], message: str) -> None:
+    result = run("--dataset", questions, "--dry-run", "--out", "out", *words)
+    assert message in str(result.exception)
+
+
+def test_two_runs_do_not_share_a_directory(questions: Path) -> None:
+    Path("out").mkdir()
+    with hold_directory(Path("out")):
+        result = run("--dataset", questions, "--dry-run", "--out", "out")
+    assert result.exit_code != 0
