@@ -13,10 +13,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from pipelines.cli.alert import alert
 from pipelines.cli.attribute import attribute
 from pipelines.cli.backfill import backfill
+from pipelines.cli.corpus import app as corpus
 from pipelines.cli.deadletter import app as deadletter
 from pipelines.cli.doctor import doctor
 from pipelines.cli.evaluate import evaluate
 from pipelines.cli.evaluate_attribution import evaluate_attribution
+from pipelines.cli.evaluate_sources import evaluate_sources
 from pipelines.cli.ingest import ingest
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
@@ -48,6 +50,7 @@ app.command()(replay)
 app.command()(report)
 app.command()(evaluate)
 app.command()(evaluate_attribution)
+app.command("evaluate-sources")(evaluate_sources)
 app.command()(doctor)
 app.command()(ingest)
 app.command()(run)
@@ -60,6 +63,7 @@ app.command("report-wrong")(report_wrong)
 app.command()(attribute)
 app.add_typer(sources, name="sources")
 app.add_typer(state, name="state")
+app.add_typer(corpus, name="corpus")
 app.add_typer(topics, name="topics")
 app.add_typer(deadletter, name="deadletter")
 app.add_typer(reports, name="reports")
