@@ -569,3 +569,15 @@ def test_command_of_a_cell(contender, condition, expected):
 def test_command_that_cannot_be_read_is_left_alone():
     record = replace(make_record(1, 1, 1, (), FEW), command="radarstream 'unclosed")
     assert cell_command(record, FEW[0], Condition()) == "radarstream 'unclosed"
+
+
+@pytest.mark.parametrize(("many", "unfolded"), [(False, 2), (True, 1)])
+def test_many_contenders_fold_all_conditions_but_the_first_attack(tmp_path, many, unfolded):
+    contenders = (*IN_TIME, *STATIC[1:4], *SWEEP) if many else IN_TIME
+    page = write(
+        tmp_path,
+        make_experiment(questions=1, steps=2, conditions=CONDITIONS[:2], contenders=contenders),
+    )
+    folds = re.findall(r'<details class="condition-fold"( open)?>.*?<bdi>(\S+)</bdi>', page)
+    assert [name for _, name in folds] == ["benign", "pia@1"]
+    assert [name for is_open, name in folds if is_open] == ["benign", "pia@1"][-unfolded:]

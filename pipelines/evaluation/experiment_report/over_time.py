@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from pipelines.evaluation.experiment.dynamics import Point
-from pipelines.evaluation.experiment.records import Row
+from pipelines.evaluation.experiment.records import BENIGN, Row
 from pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
 from pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
 from pipelines.evaluation.experiment_report.groups import Group
@@ -22,13 +22,16 @@ BELIEFS = (("Belief in staying", "support"), ("Belief in being wrong", "conflict
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """One condition over time. `cells` have dynamics, one per contender."""
+    """One condition over time. `cells` have dynamics, one per contender. Where contenders are many,
+    only the first condition that attacks is `unfolded`.
+    """
 
     condition: str
     timeline: Markup
     rates: tuple[Markup, ...]
     beliefs: tuple[Markup, ...]
     cells: tuple[Cell, ...]
+    unfolded: bool = True
 
 
 def over_time(
@@ -47,8 +50,12 @@ def over_time(
         fate = fates[row.contender, row.condition, row.query_id, row.step]
         at = row.observed_at.year if years else row.step
         counts[row.contender, row.condition, at, fate] += 1
+    first = next((c for c in scoreboard.conditions if c != BENIGN), BENIGN)
     return [
-        _condition(scoreboard, condition, series, groups, counts, years=years)
+        replace(
+            _condition(scoreboard, condition, series, groups, counts, years=years),
+            unfolded=len(groups) == 1 or condition == first,
+        )
         for condition in scoreboard.conditions
     ]
 
