@@ -128,7 +128,8 @@ def _convert(gguf: Path, directory: Path) -> None:
             str(gguf.parent), gguf_file=gguf.name, local_files_only=True
         )
         # The general class reads the same file in a third of the time.
-        PreTrainedTokenizerFast(
+        general: Any = PreTrainedTokenizerFast
+        general(
             tokenizer_object=read.backend_tokenizer,
             bos_token=read.bos_token,
             eos_token=read.eos_token,

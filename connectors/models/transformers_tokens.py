@@ -21,6 +21,7 @@ Tokens = tuple[int, ...]
 Key = tuple[TransformersGenerator, tuple[Tokens, ...], Tokens]  # model, prompts, reply so far
 
 _LEAST_SHARED: Final = 16  # shorter common beginnings are not worth a pass of their own
+_MOST_LOGITS: Final = 2**26  # of a batch of continuations: 256 MB in single precision
 _STALE: Final = 8  # calls after which a half-written reply counts as given up
 _REFUSING: Final = ("I", " I", "\n", "Please", " Please")
 
@@ -70,11 +71,12 @@ class TransformersTokens:
             said = continuation_tokens(tokenizer, query.continuation)
             rows = [[*prompt_tokens(tokenizer, prompt), *said] for prompt in query.prompts]
             logs = np.empty((len(rows), len(said)))
-            for part in by_length(rows, self.generator.batch_size):
+            at_once = _MOST_LOGITS // ((len(said) + 1) * _vocabulary(model))
+            for part in by_length(rows, max(1, min(self.generator.batch_size, at_once))):
                 batch = [rows[index] for index in part]
                 logits, _ = _read(model, batch, keep=len(said) + 1)
                 for index, row in zip(part, logits, strict=True):
-                    logs[index] = _log_softmax(row[:-1])[np.arange(len(said)), said]
+                    logs[index] = _log_of(row[:-1], said)
             answers.append(logs)
         return answers
 
@@ -245,6 +247,16 @@ def _shared(model: Any, rows: Sequence[Sequence[int]], keep: int) -> int:
 def _log_softmax(logits: Any) -> FloatArray:
     """Logarithms of the probabilities in the last axis, in double precision."""
     logs: FloatArray = logits.double().log_softmax(dim=-1).cpu().numpy()
+    return logs
+
+
+def _log_of(logits: Any, tokens: Sequence[int]) -> FloatArray:
+    """(t,) logarithms of the probability of each token, from (t, V) logits."""
+    import torch
+
+    wanted = torch.tensor(tokens, device=logits.device)[:, None]
+    exact = logits.double()
+    logs: FloatArray = (exact.gather(1, wanted)[:, 0] - exact.logsumexp(dim=-1)).cpu().numpy()
     return logs
 
 

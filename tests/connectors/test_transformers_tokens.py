@@ -265,3 +265,25 @@ def test_a_tokenizer_that_adds_spaces_adds_no_second_one() -> None:
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>")
     assert fast(" Bern")["input_ids"] == [2, 1]
     assert continuation_tokens(fast, "Bern") == [1]
+
+
+def test_long_continuations_go_a_few_at_a_time(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The logits of a large vocabulary would fill the memory."""
+    read: list[int] = []
+    whole = transformers_tokens._read
+
+    def counting(model, rows, *, keep):
+        read.append(len(rows))
+        return whole(model, rows, keep=keep)
+
+    monkeypatch.setattr(transformers_tokens, "_read", counting)
+    tokens = scorer(directory, batch_size=8)
+    (expected,) = tokens.log_probs([ContinuationQuery(prompts(), "Bern is cold")])
+    assert read == [5]
+    monkeypatch.setattr(transformers_tokens, "_MOST_LOGITS", 2 * (expected.shape[1] + 1) * 257)
+    read.clear()
+    (found,) = tokens.log_probs([ContinuationQuery(prompts(), "Bern is cold")])
+    assert read == [2, 2, 1]
+    np.testing.assert_allclose(found, expected, atol=2e-4)

@@ -1,7 +1,10 @@
 """Contenders from text: specs, options, adaptations, sweeps, other relation scorers."""
 
+from dataclasses import replace
+
 import pytest
 
+from connectors.models.scripted_tokens import ScriptedTokens
 from defenses.registry import DEFENSES
 from pipelines.evaluation.experiment.contenders import (
     adapted,
@@ -137,3 +140,19 @@ def test_what_the_models_cannot_serve_is_left_out_unless_insisted_on() -> None:
     insisted = "vanilla,robust_rag_decoding"
     with pytest.raises(ConfigurationError, match="token probabilities"):
         servable(parse_contenders(insisted), models, insisted=insisted)
+
+
+def test_all_leaves_out_what_decodes_with_a_second_model() -> None:
+    """It would take hours in silence where the generator is a server; its name brings it back."""
+    own = replace(scripted_models(), tokens=ScriptedTokens())
+    assert own.tokens is not None
+    assert own.generator.model_id == own.tokens.model_id
+    assert len(servable(parse_contenders("all"), own, insisted="all")[0]) == len(DEFENSES)
+    proxy = replace(own, tokens=ScriptedTokens(model_id="another"))
+    kept, notes = servable(parse_contenders("all"), proxy, insisted="all")
+    assert {c.name for c in kept} == set(DEFENSES) - {"robust_rag_decoding"}
+    assert notes[0].startswith("robust_rag_decoding is left out: it is slow")
+    for named in ("all,robust_rag_decoding", "robust_rag_decoding:eta=0.5"):
+        kept, notes = servable(parse_contenders(named), proxy, insisted=named)
+        assert [c.defense for c in kept if c.defense == "robust_rag_decoding"]
+        assert notes == []

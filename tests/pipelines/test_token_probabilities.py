@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from connectors.models import gguf_tokens
+from connectors.models.gguf_tokens import GgufTokens
 from connectors.models.scripted import ScriptedGenerator
 from connectors.models.scripted_tokens import VOCABULARY, ScriptedTokens
+from defenses.attribution.leave_one_out import LeaveOneOut
 from defenses.protocol import Complete, LogProbs, LogProbsAll, NextTokens
 from defenses.radar import Radar
 from defenses.robust_rag_decoding import RobustRagDecoding
@@ -147,7 +150,7 @@ class TestChecks:
 class TestNeeds:
     def test_a_guard_without_token_probabilities_is_refused_before_any_event(self) -> None:
         models = scripted_models()
-        with pytest.raises(ConfigurationError, match="token probabilities.*transformers"):
+        with pytest.raises(ConfigurationError, match="token probabilities.*`tokens`.*transformers"):
             Guard("robust_rag_decoding", RobustRagDecoding(), models)
         with pytest.raises(ConfigurationError, match="token probabilities"):
             Guard("radar", Radar(), models, baseline=RobustRagDecoding())
@@ -172,9 +175,29 @@ class TestBuild:
         models = build_models(load_settings(profile="scripted"), None)  # type: ignore[arg-type]
         check_needs(RobustRagDecoding(), models)
 
-    def test_services_and_the_embedded_model_do_not(self) -> None:
-        for profile in ("api", "embedded"):
-            assert build_tokens(load_settings(profile=profile).generator) is None
+    def test_a_service_tells_none_unless_said_so(self) -> None:
+        assert build_tokens(load_settings(profile="api")) is None
+        assert build_tokens(load_settings(profile="scripted", tokens={"kind": "none"})) is None
+
+    def test_a_service_that_is_said_to_tell_them_serves_no_decoding(self) -> None:
+        service = {"kind": "openai", "model": "m", "api_key_variable": ""}
+        models = build_models(load_settings(profile="scripted", tokens=service), None)  # type: ignore[arg-type]
+        check_needs(LeaveOneOut(), models)
+        with pytest.raises(ConfigurationError, match="every next token"):
+            check_needs(RobustRagDecoding(), models)
+
+    def test_the_embedded_model_is_asked_through_transformers_and_loads_nothing_before(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
+        assert build_tokens(load_settings(profile="embedded")) == GgufTokens()
+        assert GgufTokens().log_probs([]) == GgufTokens().next_tokens([]) == []
+
+    def test_a_proxy_is_a_model_of_its_own(self, tmp_path: Path) -> None:
+        directory = tiny_causal_lm.build(tmp_path)
+        proxy = {"kind": "transformers", "model": str(directory), "batch_size": 3}
+        tokens = build_tokens(load_settings(profile="scripted", tokens=proxy))
+        assert tokens.model_id.startswith(f"transformers/{tmp_path.name}@")  # type: ignore[union-attr]
 
     def test_transformers_share_the_generators_model(self, tmp_path: Path) -> None:
         pytest.importorskip("transformers")
@@ -184,8 +207,9 @@ class TestBuild:
         generator = {"kind": "transformers", "model": str(directory)}
         settings = load_settings(profile="scripted", generator=generator)
         models = build_models(settings, None)  # type: ignore[arg-type]
-        assert isinstance(models.tokens, TransformersTokens)
-        assert models.tokens.generator == models.generator.wrapped  # type: ignore[attr-defined]
+        tokens = models.tokens.wrapped  # type: ignore[union-attr]
+        assert isinstance(tokens, TransformersTokens)
+        assert tokens.generator == models.generator.wrapped  # type: ignore[attr-defined]
 
     def test_a_tiny_model_answers_by_decoding(self, tmp_path: Path) -> None:
         pytest.importorskip("transformers")

@@ -90,12 +90,13 @@ def read_token_ids(body: bytes) -> list[int]:
 
 
 def _choice(body: bytes) -> tuple[dict[str, Any], tuple[int, int]]:
+    reply: Any = None
     try:
         reply = json.loads(body)
         choice = reply["choices"][0]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         choice = None
-    if not isinstance(choice, dict):
+    if not isinstance(reply, dict) or not isinstance(choice, dict):
         raise ServiceError("malformed", "the service returned no choice")
     return choice, read_usage(reply)
 

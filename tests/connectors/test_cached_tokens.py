@@ -1,0 +1,98 @@
+"""Log-probabilities that are remembered, prompt by prompt."""
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine
+
+from connectors.models.response_cache import CachedTokens, ResponseCache
+from connectors.models.scripted import ScriptedGenerator
+from connectors.models.scripted_tokens import ScriptedTokens
+from schemas.errors import ModelError
+from schemas.prompt import Prompt, Task
+from schemas.tokens import ContinuationQuery, NextTokenQuery
+from tests.scripted_models import last_words
+
+
+def make_prompt(text: str) -> Prompt:
+    return Prompt(Task.ATOMIC_ANSWER, "Answer.", (), "Who?", (text,), 16)
+
+
+RED, BLUE, ROSE = (make_prompt(f"The colour: {word}") for word in ("red", "blue", "rose"))
+
+
+def model(**options: object) -> ScriptedTokens:
+    return ScriptedTokens(ScriptedGenerator(script=last_words), **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def cache(engine: Engine) -> ResponseCache:
+    return ResponseCache(engine)
+
+
+def asked(inner: ScriptedTokens) -> list[tuple[tuple[Prompt, ...], str]]:
+    return [(query.prompts, query.continuation) for batch in inner.log for query in batch]
+
+
+def test_rows_are_what_the_model_gives_and_are_asked_once(cache: ResponseCache) -> None:
+    inner, queries = model(), [
+        ContinuationQuery((RED, BLUE), "red"),
+        ContinuationQuery((), "red"),
+        ContinuationQuery((BLUE, RED, BLUE), "rose"),
+    ]  # fmt: skip
+    tokens = CachedTokens(inner, cache)
+    first = tokens.log_probs(queries)
+    plain = model().log_probs(queries)
+    for found, expected in zip(first, plain, strict=True):
+        assert len(found) == len(expected)
+        if len(found):
+            np.testing.assert_array_equal(found, expected)
+    assert asked(inner) == [((RED, BLUE), "red"), ((BLUE, RED), "rose")]  # by continuation
+    again = CachedTokens(inner, cache).log_probs(queries)
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    tokens.log_probs([ContinuationQuery((ROSE, RED), "red")])
+    assert asked(inner)[2:] == [((ROSE,), "red")]
+    assert (tokens.hits, tokens.calls) == (2, 5)
+
+
+def test_another_model_has_other_rows(cache: ResponseCache) -> None:
+    query = [ContinuationQuery((RED,), "red")]
+    CachedTokens(model(), cache).log_probs(query)
+    other = model(model_id="other")
+    CachedTokens(other, cache).log_probs(query)
+    assert len(other.log) == 1
+
+
+def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: ResponseCache) -> None:
+    class Odd(ScriptedTokens):
+        def log_probs(self, queries):
+            rows = super().log_probs(queries)
+            rows[0][0, 0] = value
+            return rows
+
+    query = [ContinuationQuery((RED,), "red")]
+    value = np.nan
+    with pytest.raises(ModelError, match="row of numbers"):
+        CachedTokens(Odd(), cache).log_probs(query)
+    value = -np.inf
+    CachedTokens(Odd(), cache).log_probs(query)
+    inner = model()
+    assert CachedTokens(inner, cache).log_probs(query)[0][0, 0] == -np.inf
+    assert inner.log == []
+
+
+def test_a_failed_call_stores_nothing_and_is_repeated(cache: ResponseCache) -> None:
+    inner = model(fail_on_calls=frozenset({1}))
+    tokens = CachedTokens(inner, cache)
+    query = [ContinuationQuery((RED,), "red")]
+    with pytest.raises(ModelError):
+        tokens.log_probs(query)
+    assert tokens.log_probs(query)[0].shape == (1, 3)
+
+
+def test_whole_distributions_are_passed_on(cache: ResponseCache) -> None:
+    inner = model()
+    tokens = CachedTokens(inner, cache)
+    for _ in range(2):
+        assert tokens.next_tokens([NextTokenQuery((RED,))])[0].log_probs.shape[0] == 1
+    assert len(inner.log) == 2

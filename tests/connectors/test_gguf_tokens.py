@@ -1,0 +1,142 @@
+"""A GGUF file through transformers: the conversion's weights, its place on disk, its errors."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+
+import torch
+from gguf import GGUFWriter
+
+from connectors.models import gguf_conversion
+from connectors.models.gguf_conversion import converted, is_converted, weight_name
+from connectors.models.gguf_tokens import GgufTokens
+from connectors.models.transformers_generator import prompt_tokens
+from connectors.models.transformers_tokens import continuation_tokens
+from pipelines.signals.prompts import build_prompt
+from schemas.errors import ModelError
+from schemas.prompt import Task
+from schemas.tokens import ContinuationQuery, NextTokenQuery
+from tests import tiny_gguf
+
+PROMPTS = tuple(
+    build_prompt(Task.ATOMIC_ANSWER, "Where does Aldo live?", (f"In {town}.",))
+    for town in ("Bern", "Oslo in the rain, and in the snow")
+)
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_gguf.build(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    place = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place))
+        yield place
+
+
+def loaded(gguf: Path):
+    return GgufTokens(gguf)._scorer().generator.loaded()
+
+
+def test_the_weights_are_the_models_own(gguf: Path) -> None:
+    """Among them norms, of which the file holds one more than transformers wants."""
+    model, _ = loaded(gguf)
+    original = dict(tiny_gguf.model().named_parameters())
+    converted_ones = dict(model.named_parameters())
+    assert converted_ones.keys() == original.keys()
+    for name, weight in converted_ones.items():
+        assert weight.dtype == torch.float32
+        torch.testing.assert_close(weight, original[name], atol=1e-6, rtol=0)
+
+
+def test_the_tokens_are_the_files(gguf: Path) -> None:
+    _, tokenizer = loaded(gguf)
+    words = tiny_gguf.vocabulary()
+    assert [words[i] for i in tokenizer(" Oslo is n")["input_ids"]] == [
+        "<bos>", "▁Osl", "o", "▁is", "▁", "n",
+    ]  # fmt: skip
+    assert [words[i] for i in tokenizer("ü", add_special_tokens=False)["input_ids"]] == [
+        "<0xC3>", "<0xBC>",
+    ]  # fmt: skip
+
+
+def test_probabilities_are_those_of_one_plain_forward_pass(gguf: Path) -> None:
+    tokens = GgufTokens(gguf)
+    _, tokenizer = loaded(gguf)
+    said = continuation_tokens(tokenizer, "Oslo is")
+    (logs,) = tokens.log_probs([ContinuationQuery(PROMPTS, "Oslo is")])
+    (step,) = tokens.next_tokens([NextTokenQuery(PROMPTS)])
+    original = tiny_gguf.model()
+    for prompt, row, following in zip(PROMPTS, logs, step.log_probs, strict=True):
+        ids = prompt_tokens(tokenizer, prompt)
+        with torch.inference_mode():
+            plain = original(torch.tensor([[*ids, *said]])).logits[0].double().log_softmax(-1)
+        expected = [float(plain[len(ids) - 1 + i, token]) for i, token in enumerate(said)]
+        np.testing.assert_allclose(row, expected, atol=2e-4)
+        np.testing.assert_allclose(row.sum(), sum(expected), atol=5e-4)
+        np.testing.assert_allclose(following, plain[len(ids) - 1].numpy(), atol=2e-4)
+
+
+def test_a_file_is_converted_once(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = converted(gguf, "once")
+    assert is_converted(gguf, "once")
+    monkeypatch.setattr(gguf_conversion, "_convert", None)  # calling it would fail
+    assert converted(gguf, "once") == directory
+    assert not is_converted(gguf, "never")
+
+
+def test_damage_is_repaired_and_nothing_is_left_beside(gguf: Path, cache: Path) -> None:
+    directory = converted(gguf, "damaged")
+    weights = directory / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-4] + b"nope")
+    assert converted(gguf, "damaged") == directory
+    assert weights.read_bytes() == whole
+    assert [p.name for p in directory.parent.glob("damaged*")] == [directory.name]
+
+
+def test_an_interrupted_conversion_leaves_nothing(
+    gguf: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(source: Path, directory: Path) -> None:
+        (directory / "config.json").write_text("{}")
+        raise ModelError("stopped")
+
+    monkeypatch.setattr(gguf_conversion, "_convert", stop)
+    with pytest.raises(ModelError, match="stopped"):
+        converted(gguf, "interrupted")
+    assert list((cache / "radarstream").glob("interrupted*")) == []
+
+
+def test_another_file_is_another_model(gguf: Path, tmp_path: Path) -> None:
+    other = tmp_path / gguf.name
+    other.write_bytes(gguf.read_bytes() + b"\0")
+    assert GgufTokens(other).model_id != GgufTokens(gguf).model_id
+    assert GgufTokens(gguf).model_id.startswith("transformers/tiny@")
+
+
+def test_other_architectures_and_files_are_refused(tmp_path: Path) -> None:
+    llama = tmp_path / "llama.gguf"
+    writer = GGUFWriter(llama, "llama")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    with pytest.raises(ModelError, match="'llama' are not supported"):
+        converted(llama, "llama")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"no model")
+    with pytest.raises(ModelError, match="cannot convert"):
+        converted(broken, "broken")
+    with pytest.raises(ModelError, match="cannot read"):
+        _ = GgufTokens(tmp_path / "none").model_id
+    with pytest.raises(ModelError, match="cannot read"):
+        GgufTokens(tmp_path / "none").log_probs([ContinuationQuery(PROMPTS, "Oslo")])
+    with pytest.raises(ModelError, match="no part of a Gemma 3 model"):
+        weight_name("blk.0.ssm_in.weight")
