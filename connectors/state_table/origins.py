@@ -57,7 +57,8 @@ def list_origins(
     engine: Engine, query_id: str | None = None, limit: int = 100
 ) -> list[OriginEvent]:
     """Return the last event of each attributed answer, attributed last first."""
-    statement = select(_O.event).where(_O.event.is_not(None)).order_by(_O.attributed_ms.desc())
+    newest = (_O.attributed_ms.desc(), _O.misgeneration)
+    statement = select(_O.event).where(_O.event.is_not(None)).order_by(*newest)
     if query_id is not None:
         statement = statement.where(_O.query_id == query_id)
     with engine.connect() as connection:

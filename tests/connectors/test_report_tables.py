@@ -1,0 +1,154 @@
+"""Cases, reports, origins and quarantine on SQLite and PostgreSQL."""
+
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, func, select
+
+from connectors.state_table import origins, reports
+from connectors.state_table.cases import Case, cases_of, keep_case, prune_cases, queries_asking
+from connectors.state_table.engine import open_engine
+from connectors.state_table.forgetting import REPORTED, forget
+from connectors.state_table.memory import MemoryRow, clear_run, commit_fold, load
+from connectors.state_table.outbox import pending
+from connectors.state_table.quarantine import list_quarantine, withheld_keys
+from connectors.state_table.tables import OUTBOX
+from connectors.state_table.transfer import export_lines, import_file
+from pipelines.job.settling import LANE, Policy, give_word, settle
+from schemas.errors import InputError, StateConflictError
+from schemas.reports import Decision
+from tests.builders import make_snapshot
+from tests.pipelines.attributing_rig import NOW, keep, report, run_out, trusted, worker_on
+
+LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")
+NOW_MS = int(NOW.timestamp() * 1000)
+ROW = MemoryRow("cup", "radar", 1, 1_000, "log", 0, 0, b'{"v":1}')
+
+
+def test_from_two_reports_to_a_quarantine(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    keep(engine, LIED, answer="Rome")
+    for reporter in ("ada", "bob", "eve"):
+        report(engine, reporter)
+    worker = worker_on(engine)
+    decisions = [event.decision for event in run_out(worker)]
+    assert decisions[-1] is Decision.QUARANTINED
+    assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
+    by_state, by_decision = reports.counts(engine)
+    assert by_state == {"judged": 5}
+    assert by_decision[Decision.QUARANTINED] == 1
+    worker.prune()
+    found = reports.find_reports(engine, limit=1)
+    assert reports.find_reports(engine, found[0]["report_id"][:6]) == found
+
+
+def test_what_is_written_beside_a_fold_is_written_with_it(engine: Engine) -> None:
+    snapshot = make_snapshot(["Rome"], question="Who  WON?")
+    case = Case("cup", 0, "Ro\0me\ud800", None, snapshot)
+
+    def write(connection: Any) -> None:
+        keep_case(connection, case, steps=1)
+
+    commit_fold(engine, None, ROW, beside=[write])
+    (kept,) = cases_of(engine, "cup")
+    assert kept == Case("cup", 0, "Rome\ufffd", None, snapshot)
+    assert queries_asking(engine, "who won?") == ["cup"]
+    with pytest.raises(StateConflictError):
+        commit_fold(engine, None, ROW, beside=[lambda _: pytest.fail("must not be reached")])
+
+    def fail(_: Any) -> None:
+        raise InterruptedError
+
+    second = MemoryRow("cup", "radar", 2, 2_000, "log", 0, 1, b'{"v":1}')
+    with pytest.raises(InterruptedError):
+        commit_fold(engine, load(engine, ["cup"])["cup"], second, beside=[fail])
+    assert load(engine, ["cup"])["cup"].step == 1
+    clear_run(engine)
+    assert cases_of(engine, "cup") == []
+
+
+def test_cases_are_pruned_by_event_time(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome", query_id="old", step=-60 * 24 * 40)
+    keep(engine, LIED, answer="Rome", query_id="reported", step=-60 * 24 * 40)
+    keep(engine, LIED, answer="Rome", query_id="new")
+    report(engine, "eve", query_id="reported")
+    assert prune_cases(engine, days=30) == 1
+    assert [len(cases_of(engine, q)) for q in ("old", "reported", "new")] == [0, 1, 1]
+
+
+def test_two_workers_settle_at_once(engine: Engine) -> None:
+    """Both write; one event comes of it."""
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    workers = [worker_on(engine), worker_on(engine)]
+    barrier, errors = Barrier(2), []
+
+    def work(worker: Any) -> None:
+        barrier.wait()
+        try:
+            worker.attribute(stored, insist=False)
+        except Exception as error:  # noqa: BLE001 shown below
+            errors.append(error)
+
+    threads = [Thread(target=work, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(pending(engine, lanes={LANE})) == 1
+    assert origins.list_origins(engine)[0].revision == 0
+
+
+def filled(engine: Engine) -> None:
+    for query in ("cup", "other"):
+        keep(engine, LIED, answer="Rome", query_id=query)
+        stored = report(engine, "eve", query_id=query)
+        run_out(worker_on(engine))
+        give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+
+
+def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
+    filled(engine)
+    assert forget(engine, "cup", None).reports == 1 + 1 + 1 + 3
+    with engine.connect() as connection:
+        for table in REPORTED:
+            left = set(connection.execute(select(table.c.query_id)).scalars())
+            assert left == {"other"}, table.name
+        unsent = connection.execute(select(OUTBOX.c.key, func.count()).group_by(OUTBOX.c.key))
+        assert [tuple(row) for row in unsent] == [("other", 2)]
+    assert "cup" not in withheld_keys(engine, ["cup"])
+    assert forget(engine, "cup", None).reports == 0
+
+
+def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
+    filled(engine)
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    other = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
+    written = import_file(other, file)
+    assert {name: written[name] for name in ("reports", "origins", "quarantine")} == {
+        "reports": 2,
+        "origins": 2,
+        "quarantine": 6,
+    }
+    assert list_quarantine(other) == list_quarantine(engine)
+    assert reports.find_reports(other) == reports.find_reports(engine)
+    assert origins.list_origins(other) == origins.list_origins(engine)
+    row = reports.find_reports(other)[0]
+    stored = next(r for r in about(other, row["misgeneration"]))
+    event = settle(other, stored, Policy(), now_ms=NOW_MS)
+    assert event is not None
+    assert event.decision is Decision.APPROVED
+    other.dispose()
+    for wrong in (('"state":"judged"', '"state":"whim"'), ('"word":"approved"', '"word":"whim"')):
+        file.write_text("".join(export_lines(engine)).replace(*wrong), encoding="utf-8")
+        with pytest.raises(InputError):
+            import_file(engine, file)
+
+
+def about(engine: Engine, misgeneration: str) -> list[reports.StoredReport]:
+    with engine.connect() as connection:
+        return reports.about(connection, misgeneration)

@@ -1,0 +1,547 @@
+"""From a report to its decision: priority, budget, failures, idempotence, trust, quarantine."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, func, select
+
+from connectors.state_table import origins, reports
+from connectors.state_table.cases import cases_of, find_case
+from connectors.state_table.engine import open_engine
+from connectors.state_table.outbox import pending
+from connectors.state_table.quarantine import list_quarantine, release, withheld_keys
+from connectors.state_table.sources import standings
+from connectors.state_table.tables import METADATA
+from defenses.attribution.registry import build_attributor
+from pipelines.job.reporting import RefusedReportError, take_in
+from pipelines.job.settling import LANE, Policy, give_word, settle
+from pipelines.signals.ports import Models
+from schemas.attribution import RankedText
+from schemas.codec import decode_origin
+from schemas.errors import ModelOutageError
+from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportState, text_key
+from schemas.snapshot import Document
+from tests.pipelines.attributing_rig import (
+    NOW,
+    Naming,
+    claims,
+    keep,
+    report,
+    run_out,
+    trusted,
+    worker_on,
+)
+from tests.scripted_models import scripted_models
+
+LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")  # Rome is the lie
+NOW_MS = int(NOW.timestamp() * 1000)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+def states(engine: Engine) -> dict[str, str]:
+    return {row["reporter"]: row["state"] for row in reports.find_reports(engine)}
+
+
+def test_a_stranger_only_proposes(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    report(engine, "eve")
+    (event,) = run_out(worker_on(engine))
+    assert event.decision is Decision.PROPOSED
+    assert {text.url for text in event.flagged} == {d.url for d in snapshot.documents[:3]}
+    assert {text.search_rank for text in event.flagged} == {1, 2, 3}
+    assert (event.answer_without, event.persists, event.reproduced) == ("Oslo", False, True)
+    assert (event.reporters, event.self_detected) == (1, False)
+    assert withheld_keys(engine, ["cup"]) == {}
+    assert len(list_quarantine(engine, active_only=False)) == 3
+    assert states(engine) == {"eve": "judged"}
+    with engine.connect() as connection:
+        assert standings(connection, ["example.org"]) == {}
+
+
+def test_two_trusted_reporters_have_the_texts_quarantined(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    snapshot = keep(engine, LIED, answer="Rome")
+    worker = worker_on(engine)
+    run_out(worker)
+    worker.observer.decisions.clear()
+    report(engine, "ada")
+    assert [e.decision for e in run_out(worker)] == [Decision.PROPOSED]
+    asked = len(worker.models.generator.log)
+    report(engine, "bob")
+    last = run_out(worker)[-1]
+    assert (last.decision, last.revision, last.reporters) == (Decision.QUARANTINED, 1, 2)
+    assert len(worker.models.generator.log) == asked, "no model is asked a second time"
+    keys = {text_key(document) for document in snapshot.documents[:3]}
+    assert withheld_keys(engine, ["cup", "other"]) == {"cup": frozenset(keys)}
+    with engine.connect() as connection:
+        assert standings(connection, ["example.org"])["example.org"].counts.dishonest > 0
+
+
+def test_the_same_lie_at_two_steps_has_two_reporters(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    worker = worker_on(engine)
+    run_out(worker)
+    keep(engine, LIED, answer="Rome", step=0)
+    keep(engine, LIED, answer="Rome", step=1)
+    report(engine, "ada", step=0)
+    report(engine, "bob", step=1)
+    decisions = [e.decision for e in run_out(worker)[-2:]]
+    assert decisions == [Decision.QUARANTINED, Decision.QUARANTINED]
+
+
+def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    worker = worker_on(engine)
+    run_out(worker)
+    event = give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    assert event is not None
+    assert (event.decision, event.revision) == (Decision.APPROVED, 1)
+    assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
+    assert withheld_keys(engine, ["other"]) == {}
+    with engine.connect() as connection:
+        assert reports.standing(connection, "eve") == reports.Standing(1, 0)
+    event = give_word(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS + 2)
+    assert event is not None
+    assert (event.decision, event.revision) == (Decision.DISMISSED, 2)
+    assert withheld_keys(engine, ["cup"]) == {}
+    with engine.connect() as connection:
+        assert reports.standing(connection, "eve") == reports.Standing(0, 1)
+        assert standings(connection, ["example.org"])["example.org"].counts.dishonest == 0
+
+
+def test_only_a_word_reaches_other_queries(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS, everywhere=True)
+    keys = frozenset(text_key(document) for document in snapshot.documents[:3])
+    assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
+
+
+def test_who_joins_after_the_word_gains_nothing(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "ada")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    report(engine, "eve", now=NOW + timedelta(seconds=1))
+    with engine.connect() as connection:
+        assert reports.standing(connection, "eve") == reports.Standing()
+
+
+def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve", "Bern")
+    worker = worker_on(engine, attributor=None)
+    (event,) = run_out(worker)
+    assert (event.decision, event.finding, event.reproduced) == (Decision.UNVERIFIED, None, False)
+    assert event.texts == ()
+    # A person insists: now the texts are looked for.
+    assert give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS) is None
+    last = run_out(worker)[-1]
+    assert (last.decision, last.revision) == (Decision.NOTHING_FLAGGED, 1)
+    assert not worker.step()
+
+
+def test_the_undefended_answer_is_on_record_too(engine: Engine) -> None:
+    keep(engine, ("Rome", "Oslo", "Oslo"), answer="Oslo", undefended="Rome")
+    report(engine, "eve", "rome")
+    (event,) = run_out(worker_on(engine))
+    assert (event.decision, event.reproduced) == (Decision.PROPOSED, True)
+
+
+def test_an_answer_that_persists_is_restored_whoever_reports(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
+
+    class First(Naming):
+        def attribute(self, misgeneration):
+            found = yield from super().attribute(misgeneration)
+            kept = [replace(text, flagged=text.id == found.flagged[0]) for text in found.texts]
+            return replace(found, texts=tuple(kept))
+
+    report(engine, "ada")
+    report(engine, "bob")
+    worker = worker_on(engine, attributor=First())
+    assert {e.decision for e in run_out(worker) if e.query_id == "cup"} == {Decision.RESTORED}
+    assert "cup" not in withheld_keys(engine, ["cup"])
+
+
+def test_nothing_is_removed_that_would_leave_no_answer(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    run_out(worker_on(engine))
+    keep(engine, ("Rome", "Rome", "I don't know"), answer="Rome")
+    report(engine, "ada")
+    report(engine, "bob")
+    last = run_out(worker_on(engine))[-1]
+    assert (last.decision, last.answer_without) == (Decision.HUMAN_REVIEW, None)
+    assert withheld_keys(engine, ["cup"]) == {}
+
+
+def test_settling_again_changes_nothing(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    (event,) = run_out(worker_on(engine))
+    before = contents(engine)
+    again = settle(engine, stored, Policy(), now_ms=NOW_MS)
+    assert again == event
+    assert contents(engine) == before
+
+
+def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    slow, quick = worker_on(engine), worker_on(engine, attributor=Naming(gap=3.0))
+    case = find_case(engine, "cup")
+    assert case is not None
+    slow_found = slow.investigated(stored, case, insist=False)
+    (event,) = run_out(quick)
+    reports_open_again(engine, stored.misgeneration)
+    slow.investigated = lambda *_, **__: slow_found  # type: ignore[method-assign]
+    slow.attribute(stored, insist=False)
+    (late,) = slow.observer.decisions
+    assert late == event
+    assert late.gap == 3.0
+    assert sum(record.lane == LANE for _, record in pending(engine)) == 1
+
+
+def reports_open_again(engine: Engine, misgeneration: str) -> None:
+    with engine.begin() as connection:
+        reports.reopen(connection, misgeneration)
+
+
+def contents(engine: Engine) -> dict[str, list[object]]:
+    with engine.connect() as connection:
+        tables = METADATA.tables.values()
+        return {t.name: list(map(tuple, connection.execute(select(t)))) for t in tables}
+
+
+def test_events_are_published_in_their_own_lane_under_their_ids(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    records = [record for _, record in pending(engine, lanes={LANE})]
+    ids = [f"cup/0/origin/{stored.misgeneration}/{revision}" for revision in (0, 1)]
+    assert [record.event_id for record in records] == ids
+    assert {(r.topic, r.envelope.type) for r in records} == {("events.attribution", "event.origin")}
+    decisions = [decode_origin(record.data).decision for record in records]
+    assert decisions == [Decision.PROPOSED, Decision.APPROVED]
+
+
+def test_priority(engine: Engine) -> None:
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    for step in (0, 1):
+        keep(engine, LIED, answer="Rome", step=step)
+    keep(engine, LIED, answer="Rome", query_id="word")
+    keep(engine, LIED, answer="Rome", query_id="own", undefended="Oslo")
+    insert_own(engine, "own", "Rome")
+    report(engine, "eve", step=0, now=NOW - timedelta(hours=1))  # an older answer
+    report(engine, "eve", step=1)
+    report(engine, "ada", step=1, answer="Oslo", now=NOW)
+    worded = report(engine, "zoe", query_id="word")
+    give_word(engine, worded, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    worker = worker_on(engine)
+    done = [(e.query_id, e.step, e.answer) for e in run_out(worker)]
+    assert done[:4] == [
+        ("word", 0, "Rome"),
+        ("cup", 1, "Oslo"),
+        ("cup", 1, "Rome"),
+        ("cup", 0, "Rome"),
+    ]
+    assert done[4:] == [("own", 0, "Rome")]
+
+
+def insert_own(engine: Engine, query_id: str, answer: str) -> None:
+    from pipelines.beam.witnesses import suspicion
+    from tests.wire_samples import ANSWER
+
+    event = replace(ANSWER, query_id=query_id, step=0)
+    with engine.begin() as connection:
+        assert reports.insert(connection, suspicion(event, 0, answer))
+
+
+def test_what_the_pipeline_suspects_in_other_words_is_dropped(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome", undefended="ROME")
+    insert_own(engine, "cup", "The Rome")
+    worker = worker_on(engine)
+    worker.models = Models(worker.models.generator, AllAgree(), worker.models.embedder, None)
+    assert run_out(worker) == []
+    assert states(engine) == {PIPELINE: "judged"}
+
+
+class AllAgree:
+    model_id = "agree"
+
+    def probabilities(self, pairs):
+        import numpy as np
+
+        return np.array([[1.0, 0.0, 0.0]] * len(pairs))
+
+
+def test_the_budget_of_attributions(engine: Engine) -> None:
+    for number in range(4):
+        keep(engine, LIED, answer="Rome", query_id=f"q{number}")
+        report(engine, "eve", query_id=f"q{number}")
+    worker = worker_on(engine, attributions_per_hour=2)
+    done = run_out(worker)
+    assert len(done) == 2
+    report(engine, "ada", query_id=done[0].query_id)  # about what was attributed: costs nothing
+    assert len(run_out(worker)) == 3
+    worker.clock.time += timedelta(minutes=61)
+    assert len(run_out(worker)) == 5
+    assert set(states(engine).values()) == {"judged"}
+
+
+def test_the_budget_of_model_calls(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    with engine.begin() as connection:
+        origins.hold(connection, "spent", "other", 0)
+        origins.note_attribution(connection, "spent", at_ms=NOW_MS - 1, model_calls=50)
+    worker = worker_on(engine, model_calls_per_day=50)
+    assert not worker.step()
+    worker.clock.time += timedelta(days=1)
+    assert worker.step()
+    assert states(engine) == {stored.reporter: "judged"}
+
+
+def test_a_failing_model_ends_a_report_after_some_tries(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    report(engine, "eve", "Bern")
+    worker = worker_on(engine, models=scripted_models(fail_on_text="Rome"), attempts=2)
+    assert worker.step()
+    assert states(engine) == {"eve": "open"}
+    assert run_out(worker) == []
+    assert states(engine) == {"eve": "unusable"}
+    assert worker.observer.failures == ["ModelError", "ModelError"]
+
+
+def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
+    class Away:
+        model_id = "away"
+
+        def complete(self, prompts):
+            raise ModelOutageError("away")
+
+    keep(engine, LIED, answer="Rome")
+    report(engine, "eve", "Bern")
+    scripted = scripted_models()
+    worker = worker_on(engine, models=Models(Away(), scripted.relations, scripted.embedder))
+    before = contents(engine)
+    with pytest.raises(ModelOutageError):
+        worker.step()
+    assert contents(engine) == before
+
+
+def test_a_report_without_its_case_is_unusable(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    insert_own(engine, "gone", "Rome")
+    worker = worker_on(engine)
+    assert run_out(worker) == []
+    assert states(engine) == {PIPELINE: "unusable"}
+
+
+def test_a_dismissed_answer_is_not_attributed(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    assert give_word(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS) is None
+    report(engine, "bob")
+    worker = worker_on(engine)
+    assert run_out(worker) == []
+    assert set(states(engine).values()) == {"judged"}
+    assert worker.models.generator.log == []
+
+
+def test_the_corpus_widens_the_scope(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    more = Document(1, "Archive. The winner: Rome.", url="https://liar.example/old")
+    seen: list[tuple[str, tuple[str, ...]]] = []
+
+    def search(question, own):
+        seen.append((question, tuple(own)))
+        return [RankedText(more.content_id, more, 0.5)]
+
+    report(engine, "eve")
+    (event,) = run_out(worker_on(engine, search=search))
+    assert seen == [(snapshot.query.text, tuple(d.content_id for d in snapshot.documents))]
+    assert (event.texts[-1].url, event.texts[-1].flagged) == (more.url, True)
+    assert (event.texts[-1].search_rank, event.texts[-1].rank) == (None, 6)
+
+
+def test_rag_origin_itself(engine: Engine) -> None:
+    from connectors.models.scripted_tokens import ScriptedTokens
+
+    scripted = scripted_models()
+    models = replace(scripted, tokens=ScriptedTokens(scripted.generator))
+    keep(engine, LIED, answer="Rome")
+    report(engine, "eve")
+    worker = worker_on(engine, attributor=build_attributor("rag_origin"), models=models)
+    (event,) = run_out(worker)
+    assert event.attributor == "rag_origin"
+    assert event.texts
+    assert all(text.generation is not None for text in event.texts)
+    assert event.decision not in REMOVING
+
+
+# --- reports that are refused, or not what they seem
+
+
+def test_whose_answer_is_meant(engine: Engine) -> None:
+    keep(engine, LIED, answer="Oslo", step=3)
+    keep(engine, LIED, answer="Rome", undefended="Oslo", step=4)
+    told = AnswerReport("eve", NOW, question="who WON  the cup?")
+    assert (take(engine, told).query_id, take(engine, told).step) == ("cup", 4)
+    assert take(engine, told).answer == "Rome"
+    assert report(engine, "eve", "oslo").step == 4  # undefended, the latest that fits
+    assert report(engine, "eve", "Oslo", step=3).step == 3
+    assert report(engine, "eve", "Bern").step == 4
+    for wrong in (
+        AnswerReport("eve", NOW, "nobody"),
+        AnswerReport("eve", NOW, question="Who?"),
+        AnswerReport("eve", NOW, "cup", step=1),
+        AnswerReport(PIPELINE, NOW, "cup"),
+    ):
+        with pytest.raises(RefusedReportError):
+            take(engine, wrong)
+    keep(engine, LIED, answer="", query_id="silent")
+    with pytest.raises(RefusedReportError, match="no answer"):
+        take(engine, AnswerReport("eve", NOW, "silent"))
+
+
+def take(engine: Engine, told: AnswerReport):
+    return take_in(engine, told, Policy().protection, NOW)
+
+
+def test_a_report_again_is_the_same_report(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    for _ in range(30):
+        report(engine, "eve", "Rome")
+    assert len(reports.find_reports(engine)) == 1
+
+
+def test_a_reporter_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    policy = Policy()
+    limit = policy.protection.reports_per_day
+
+    def flood(count: int, now=NOW) -> None:
+        for number in range(count):
+            forged = NOW - timedelta(days=number)
+            told = AnswerReport("eve", forged, "cup", answer=f"answer {number} {now}")
+            take_in(engine, told, policy.protection, now)
+
+    flood(limit)
+    with pytest.raises(RefusedReportError, match="in a day"):
+        flood(1, NOW + timedelta(hours=23))
+    flood(1, NOW + timedelta(hours=25))
+
+
+def test_cases_with_an_open_report_are_kept(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome", step=0)
+    report(engine, "eve", step=0)
+    for step in range(1, 6):
+        keep(engine, LIED, answer="Rome", step=step)
+    assert [case.step for case in cases_of(engine, "cup")] == [5, 4, 0]
+    run_out(worker_on(engine))
+    keep(engine, LIED, answer="Rome", step=6)
+    assert [case.step for case in cases_of(engine, "cup")] == [6, 5]
+
+
+def test_pruning(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    keep(engine, LIED, answer="Rome", query_id="held")
+    report(engine, "eve")
+    held = report(engine, "eve", query_id="held")
+    worker = worker_on(engine, retention_days=1.0)
+    run_out(worker)
+    give_word(engine, held, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    worker.prune()
+    assert len(reports.find_reports(engine)) == 2
+    worker.clock.time += timedelta(days=2)
+    worker.prune()
+    assert [row["query_id"] for row in reports.find_reports(engine)] == ["held"]
+    assert {row["query_id"] for row in list_quarantine(engine, active_only=False)} == {"held"}
+    assert [event.query_id for event in origins.list_origins(engine)] == ["held"]
+
+
+def test_a_released_text_stays_released(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    key = text_key(snapshot.documents[0])
+    assert release(engine, "cup", key, NOW_MS) == 1
+    assert key not in withheld_keys(engine, ["cup"])["cup"]
+    settle(engine, stored, Policy(), now_ms=NOW_MS)
+    assert key not in withheld_keys(engine, ["cup"])["cup"]
+    assert release(engine, "cup", None, NOW_MS) == 2
+    assert withheld_keys(engine, ["cup"]) == {}
+
+
+# --- false flags
+
+
+ANSWERS = st.sampled_from(["Rome", "Oslo", "rome", "Bern", "Title 1"])
+FLOODS = st.lists(st.tuples(st.integers(0, 40), ANSWERS), min_size=1, max_size=60)
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(FLOODS, st.booleans())
+def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
+    tmp_path: Path, flood, pipeline_too
+) -> None:
+    """However many strangers say that the truth is a lie, and the pipeline with them."""
+    file = tmp_path / "flood.db"
+    file.unlink(missing_ok=True)
+    engine = open_engine(f"sqlite:///{file}")
+    keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome", undefended="Rome")
+    if pipeline_too:
+        insert_own(engine, "cup", "Rome")
+    for sybil, answer in flood:
+        try:
+            report(engine, f"sybil-{sybil}", answer)
+        except RefusedReportError:
+            continue
+    for event in run_out(worker_on(engine)):
+        assert event.decision not in REMOVING
+    assert withheld_keys(engine, ["cup"]) == {}
+    with engine.connect() as connection:
+        known = standings(connection, ["example.org"])
+        tables = METADATA.tables["reports"]
+        stored = connection.execute(select(func.count()).select_from(tables)).scalar_one()
+    dishonest = known["example.org"].counts.dishonest if known else 0.0
+    # Only what the pipeline itself found counts a little against a source.
+    assert dishonest <= (0.25 if pipeline_too else 0.0)
+    assert stored <= 41 * len({answer for _, answer in flood}) + 1
+    engine.dispose()
+
+
+def test_open_reports_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    keep(engine, LIED, answer="Rome")
+    policy = Policy(replace(Policy().protection, open_reports=10))
+    for number in range(10):
+        report(engine, f"sybil-{number}", policy=policy)
+    with pytest.raises(RefusedReportError, match="wait already"):
+        report(engine, "sybil-10", policy=policy)
+    assert report(engine, "ada", policy=policy).state is ReportState.OPEN
+
+
+def test_the_rig_reads_claims() -> None:
+    assert claims("Rome") == ["Page 1. The winner: Rome."]
