@@ -1,0 +1,94 @@
+"""`radarstream evaluate-sources`: what a ledger of sources is worth against a patient liar."""
+
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.build import build_models, shared_engine
+from pipelines.cli.evaluation_tables import drawn
+from pipelines.cli.terminal import (
+    make_directory,
+    print_json,
+    print_path,
+    printable,
+    stderr,
+    stdout,
+)
+from pipelines.evaluation.experiment.row_files import write_json
+from pipelines.evaluation.provenance import code_revision
+from pipelines.evaluation.sources.study import study
+from pipelines.evaluation.sources.tables import as_markdown, tables_of
+from pipelines.evaluation.sources.worlds import WORLDS, Campaign
+from pipelines.settings import Profile, load_settings
+from schemas.errors import ConfigurationError
+
+RESULTS, TABLES, STATE = "results.json", "tables.md", "state.sqlite"
+
+
+def evaluate_sources(
+    questions: Annotated[int, typer.Option(min=1, help="Questions in each world.")] = 20,
+    steps: Annotated[int, typer.Option(min=2, max=13, help="Snapshots of each question.")] = 8,
+    days: Annotated[float, typer.Option(help="Event time between two snapshots.")] = 7.0,
+    attack: Annotated[str, typer.Option(help="What the liar plants: poison, pia, …")] = "poison",
+    priors: Annotated[str, typer.Option(help="Values of RADAR's source_prior.")] = "0.5,1",
+    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path(
+        "build/evaluate-sources"
+    ),
+    seed: Annotated[int, typer.Option(help="Of the histories and of mistaken blame.")] = 0,
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Play a constant liar at position 1 with and without a ledger, and flag honest sites.
+
+    Every hit is confirmed by an oracle before the next step; texts are not quarantined, so that
+    the ledger works alone. OUT receives tables.md, results.json and the models' answers.
+    """
+    campaign = Campaign(questions, steps, days, attack, seed)
+    weights = parse_priors(priors)
+    settings = load_settings(config, profile="scripted" if dry_run else profile)
+    if "database" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
+    make_directory(out)
+    models = build_models(settings, shared_engine(settings))
+    command = shlex.join(["radarstream", *sys.argv[1:]])
+
+    def tell(what: str) -> None:
+        stderr.print(what, highlight=False, markup=False)
+
+    results = study(WORLDS, campaign, weights, settings.sources.rules, models, tell=tell)
+    record = {
+        "command": command,
+        "code": code_revision(),
+        "campaign": asdict(campaign),
+        "priors": weights,
+        "rules": asdict(settings.sources.rules),
+        "models": [models.generator.model_id, models.relations.model_id, models.embedder.model_id],
+    }
+    found = {"record": record, "results": asdict(results)}
+    write_json(out / RESULTS, found)
+    (out / TABLES).write_text(as_markdown(results, command), encoding="utf-8")
+    if as_json:
+        print_json(found)
+        return
+    for table in tables_of(results):
+        stdout.print(drawn(table))
+    for note in dict.fromkeys(note for table in tables_of(results) for note in table.notes):
+        stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
+    print_path("tables", out / TABLES)
+
+
+def parse_priors(text: str) -> list[float]:
+    """Read weights such as 0.5,1. Raises ConfigurationError."""
+    try:
+        weights = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigurationError(f"cannot read priors {text!r}: write them like 0.5,1") from None
+    if not all(0.0 < weight <= 10.0 for weight in weights):
+        raise ConfigurationError("priors must be above 0 and at most 10")
+    return weights

@@ -1,0 +1,1 @@
+"""What a ledger of sources is worth: a patient liar, judged with and without it."""
