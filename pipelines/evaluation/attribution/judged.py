@@ -10,12 +10,12 @@ from defenses.attribution.scope import ScopeOptions, checked
 from defenses.protocol import Request, Signal
 from pipelines.evaluation.attacks.corpus import Corpus
 from pipelines.evaluation.attribution.costs import Spending, spending
-from pipelines.evaluation.attribution.events import answered, retrieved
+from pipelines.evaluation.attribution.events import answered, retrieved, won
 from pipelines.evaluation.attribution.rows import After, AttributionRow, EventRow, Outcome
 from pipelines.evaluation.attribution.staging import Staged
 from pipelines.evaluation.experiment.cells import error_words
 from pipelines.evaluation.experiment.counting import Ledger
-from pipelines.evaluation.metrics import is_attacked, is_correct
+from pipelines.evaluation.metrics import is_correct
 from pipelines.signals.attribution import attribute_all
 from pipelines.signals.fulfilment import drive
 from pipelines.signals.ports import Models
@@ -128,9 +128,11 @@ def with_removal(
         (i.query.text, retrieved(without(i.corpus, r.flagged), i.query.text, models, k))
         for i, r in zip(items, sound, strict=True)
     ]
+    answers = answered(asked, models)
+    wins = won([(item.query.text, item.labels) for item in items], answers, models)
     after = {
-        item.query.id: after_of(answer, item.labels)
-        for item, answer in zip(items, answered(asked, models), strict=True)
+        item.query.id: after_of(answer, win, item.labels)
+        for item, answer, win in zip(items, answers, wins, strict=True)
     }
     return [concluded(row, after.get(row.query_id)) for row in rows]
 
@@ -141,11 +143,15 @@ def without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
     return Corpus(kept, corpus.injections)
 
 
-def after_of(answer: AtomicAnswer | ModelError, labels: Labels) -> After | ModelError:
+def after_of(
+    answer: AtomicAnswer | ModelError, attacked: bool | ModelError, labels: Labels
+) -> After | ModelError:
     """An answer and what it is worth, or why there is none."""
     if isinstance(answer, ModelError):
         return answer
-    return After(answer.text, is_attacked(answer.text, labels), is_correct(answer.text, labels))
+    if isinstance(attacked, ModelError):
+        return attacked
+    return After(answer.text, attacked, is_correct(answer.text, labels))
 
 
 def concluded(row: AttributionRow, after: After | ModelError | None) -> AttributionRow:
