@@ -84,8 +84,10 @@ def _load(settings: TransformersGenerator) -> tuple[Any, Any]:
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
     except ImportError as error:
         raise ModelError("transformers is not installed: install the extra `gpu`") from error
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
     if not settings.model_path.is_dir():
         raise ModelError(f"no model directory at {settings.model_path}")
     device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -22,6 +22,7 @@ Key = tuple[TransformersGenerator, tuple[Tokens, ...], Tokens]  # model, prompts
 
 _LEAST_SHARED: Final = 16  # shorter common beginnings are not worth a pass of their own
 _MOST_LOGITS: Final = 2**26  # of a batch of continuations: 256 MB in single precision
+_ALIKE: Final = 64  # prompts with the same first tokens are read together
 _STALE: Final = 8  # calls after which a half-written reply counts as given up
 _REFUSING: Final = ("I", " I", "\n", "Please", " Please")
 
@@ -30,9 +31,10 @@ _REFUSING: Final = ("I", " I", "\n", "Please", " Please")
 class TransformersTokens:
     """Tells token probabilities of `generator`'s model, without loading it a second time.
 
-    Prompts run `generator.batch_size` at a time, and what they begin with in common runs once. The
-    attention of replies in progress is kept, up to `kept_positions` token positions in the process,
-    so that the next token costs one position a prompt. Raises ModelError from every call.
+    Prompts run `generator.batch_size` at a time, also those of several queries, and what they begin
+    with in common runs once. The attention of replies in progress is kept, up to `kept_positions`
+    token positions in the process, so that the next token costs one position a prompt. Raises
+    ModelError from every call.
     """
 
     generator: TransformersGenerator
@@ -66,19 +68,25 @@ class TransformersTokens:
         if not queries:
             return []
         model, tokenizer = self.generator.loaded()
-        answers = []
-        for query in queries:
-            said = continuation_tokens(tokenizer, query.continuation)
-            rows = [[*prompt_tokens(tokenizer, prompt), *said] for prompt in query.prompts]
-            logs = np.empty((len(rows), len(said)))
-            at_once = _MOST_LOGITS // ((len(said) + 1) * _vocabulary(model))
-            for part in by_length(rows, max(1, min(self.generator.batch_size, at_once))):
-                batch = [rows[index] for index in part]
-                logits, _ = _read(model, batch, keep=len(said) + 1)
-                for index, row in zip(part, logits, strict=True):
-                    logs[index] = _log_of(row[:-1], said)
-            answers.append(logs)
-        return answers
+        said = [continuation_tokens(tokenizer, query.continuation) for query in queries]
+        logs = [np.empty((len(q.prompts), len(s))) for q, s in zip(queries, said, strict=True)]
+        asked: dict[Tokens, list[_Row]] = {}
+        for place, query in enumerate(queries):
+            for row, prompt in enumerate(query.prompts):
+                tokens = prompt_tokens(tokenizer, prompt)
+                reply = said[place]
+                beginning = tuple(tokens[:_ALIKE])
+                asked.setdefault(beginning, []).append(_Row([*tokens, *reply], reply, place, row))
+        most = _MOST_LOGITS // _vocabulary(model)
+        for rows in asked.values():
+            for part in batches(rows, self.generator.batch_size, most):
+                keep = max(len(row.reply) for row in part) + 1
+                logits, _ = _read(model, [row.tokens for row in part], keep=keep)
+                for row, found in zip(part, logits, strict=True):
+                    logs[row.query][row.prompt] = _log_of(
+                        found[-len(row.reply) - 1 : -1], row.reply
+                    )
+        return logs
 
     def _next(self, model: Any, prompts: tuple[Tokens, ...], prefix: Tokens) -> FloatArray:
         """(r, V) logarithms of the token after each prompt and `prefix`."""
@@ -133,6 +141,33 @@ class _Ongoing:
 
 
 _ONGOING: Final = _Ongoing()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A prompt of a query with the reply behind it, as tokens."""
+
+    tokens: list[int]
+    reply: list[int]
+    query: int
+    prompt: int
+
+
+def batches(rows: Sequence[_Row], size: int, most: int) -> Iterator[list[_Row]]:
+    """Rows of neighbouring lengths, at most `size` at a time, longest first, and no more than
+    need the logits of `most` positions.
+    """
+    part: list[_Row] = []
+    keep = 0
+    for row in sorted(rows, key=lambda row: len(row.tokens), reverse=True):
+        longer = max(keep, len(row.reply) + 1)
+        if part and (len(part) == size or (len(part) + 1) * longer > most):
+            yield part
+            part, longer = [], len(row.reply) + 1
+        part.append(row)
+        keep = longer
+    if part:
+        yield part
 
 
 def by_length(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:

@@ -287,3 +287,25 @@ def test_long_continuations_go_a_few_at_a_time(
     (found,) = tokens.log_probs([ContinuationQuery(prompts(), "Bern is cold")])
     assert read == [2, 2, 1]
     np.testing.assert_allclose(found, expected, atol=2e-4)
+
+
+def test_replies_of_several_queries_go_together(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    whole = transformers_tokens._read
+
+    def counting(model, rows, *, keep):
+        read.append(len(rows))
+        return whole(model, rows, keep=keep)
+
+    tokens = scorer(directory, batch_size=8)
+    queries = [
+        ContinuationQuery((prompt,), said)
+        for prompt, said in zip(prompts(), ["a", "Bern is", "no", "cold and wet", "b"], strict=True)
+    ]
+    alone = [tokens.log_probs([query])[0] for query in queries]
+    monkeypatch.setattr(transformers_tokens, "_read", counting)
+    for one, other in zip(alone, tokens.log_probs(queries), strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-4)
+    assert read == [5]
