@@ -211,12 +211,12 @@ def shared_engine(settings: s.Settings) -> Engine:
 
 def shared_corpus(settings: s.Settings) -> Corpus:
     """Return this process's corpus for these settings."""
-    return _corpus(settings.database, settings.corpus.model_dump_json())
+    return _corpus(shared_engine(settings), settings.corpus.model_dump_json())
 
 
 @cache
-def _corpus(database: str, options_json: str) -> Corpus:
-    return Corpus(_engine(database), CorpusOptions.model_validate_json(options_json))
+def _corpus(engine: Engine, options_json: str) -> Corpus:
+    return Corpus(engine, CorpusOptions.model_validate_json(options_json))
 
 
 @cache

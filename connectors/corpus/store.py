@@ -173,11 +173,13 @@ class Corpus:
         now = self._check_model(embedder)
         if now == self._complete:
             return
-        embedded_all = not self.embed(embedder, at_most=at_most) or at_most is None
+        self.embed(embedder, at_most=at_most)
         known = self._vectors.follow(self._engine)
         if known.model not in (None, embedder.model_id):
             raise other_model(known.model, embedder.model_id)
-        self._complete = known if embedded_all else None
+        # Looked for after `known`: what others added meanwhile is embedded by the next search.
+        left = corpus_vectors.pending_ids(self._engine, 1)
+        self._complete = None if left else known
 
     def _check_model(self, embedder: Embedder) -> Counters:
         now = corpus_vectors.read_counters(self._engine)
