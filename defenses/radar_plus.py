@@ -5,7 +5,7 @@ buy and to cost.
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from defenses.cut_graph import (
     Selection,
     drop_isolated,
     informative_answers,
+    known_honesty,
     known_relations,
     relate,
     source_side,
@@ -28,6 +29,7 @@ from defenses.cut_graph import (
 )
 from defenses.kernels.belief import bayes
 from defenses.kernels.centrality import eigenvector_centrality, rescaled
+from defenses.kernels.honesty import distrust
 from defenses.kernels.min_cut import min_cut
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
@@ -37,6 +39,7 @@ from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.memory import Belief
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
+from schemas.sources import NEUTRAL
 from schemas.verdict import MEMORY_NODE, Abstention, MemoryDecision, MemoryVerdict, Verdict
 
 
@@ -45,7 +48,8 @@ class Claims:
     """What is judged: the documents' answers, then perhaps the remembered one.
 
     `ranks` are (n,), MEMORY_NODE for the memory; `masses` (n,) are voices, > 0; `consistency` and
-    `conflict` are (n, n), symmetric, with a zero diagonal.
+    `conflict` are (n, n), symmetric, with a zero diagonal. `suspicion` (n,) is what the past of
+    their sources adds to the reject-evidence; the memory has no source.
     """
 
     ranks: NDArray[np.int_]
@@ -53,6 +57,7 @@ class Claims:
     masses: FloatArray
     consistency: FloatArray
     conflict: FloatArray
+    suspicion: FloatArray
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -84,8 +89,11 @@ class RadarPlus:
         `epsilon`.
     one_voice_per_site
         The documents of one site share one voice. Without it every document has one.
+    source_prior
+        As RADAR's: the most that a source's past adds to the reject-evidence of a document.
 
-    With these four off and 10 iterations, the verdicts are RADAR's.
+    With `normalise`, `remember`, `self_support` and `one_voice_per_site` off and 10 iterations, the
+    verdicts are RADAR's.
     """
 
     epsilon: Annotated[float, Field(ge=0.0)] = 0.01
@@ -98,8 +106,13 @@ class RadarPlus:
     remember: Annotated[float, Field(ge=0.0, lt=1.0)] = 1 / 3
     self_support: bool = True
     one_voice_per_site: bool = True
+    source_prior: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
 
-    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """The ledger of sources is read only if it counts."""
+        known = {Signal.SOURCE_HONESTY} if self.source_prior else set()
+        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS} | known)
 
     def initial_state(self) -> Belief | None:
         """No previous answer."""
@@ -159,12 +172,16 @@ class RadarPlus:
         masses = np.ones(len(documents))
         if self.one_voice_per_site:
             masses = np.array(site_voices([document.url for document in documents]))
+        suspicion = np.zeros(len(documents))
+        if self.source_prior:
+            suspicion = self.source_prior * distrust(known_honesty(evidence), NEUTRAL)
         return Claims(
             ranks=np.array([document.rank for document in documents]),
             texts=answers,
             masses=masses,
             consistency=symmetrise(relations.entailment),
             conflict=symmetrise(relations.contradiction),
+            suspicion=suspicion,
         )
 
     def build_graph(
@@ -210,6 +227,7 @@ class RadarPlus:
             masses=np.append(claims.masses, voices),
             consistency=bordered(claims.consistency, consistency),
             conflict=bordered(claims.conflict, conflict),
+            suspicion=np.append(claims.suspicion, 0.0),
         )
 
     def judged(self, claims: Claims, retrieved: int) -> Graph:
@@ -228,7 +246,7 @@ class RadarPlus:
             nodes=tuple(claims.ranks.tolist()),
             texts=claims.texts,
             source=keep_evidence(centrality, claims.ranks, retrieved=retrieved),
-            sink=reject_evidence(claims.conflict, centrality, claims.masses),
+            sink=reject_evidence(claims.conflict, centrality, claims.masses) + claims.suspicion,
             pair=self.pair_scale * claims.consistency,
         )
 

@@ -1,4 +1,4 @@
-"""RADAR with a ledger of sources: a bounded term that is nothing until a source has lied."""
+"""RADAR and RADAR+ with a ledger: a bounded term that is nothing until a source has lied."""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from defenses.protocol import Complete, Embed, Relate, Signal
 from defenses.radar import Radar
+from defenses.radar_plus import RadarPlus
 from schemas.errors import EvidenceError
 from schemas.evidence import Evidence
 from schemas.memory import Belief
@@ -19,7 +20,16 @@ from tests.builders import camps, claims_evidence, make_evidence, read_only
 from tests.driving import Script, most_common, run
 from tests.verdicts import keep_values, recomputed_energy, reject_values
 
+Method = Radar | RadarPlus
 PRIOR = Radar(source_prior=1.0)
+PLUS, PLUS_PRIOR = RadarPlus(), RadarPlus(source_prior=1.0)
+AS_RADAR = {
+    "iterations": 10,
+    "normalise": False,
+    "remember": 0.0,
+    "self_support": False,
+    "one_voice_per_site": False,
+}
 ONE_LIE, TWO_LIES = Counts(dishonest=1.0).honesty, Counts(dishonest=2.0).honesty
 CERTAIN_LIAR = 1e-9
 
@@ -28,7 +38,7 @@ def knowing(evidence: Evidence, *honesty: float) -> Evidence:
     return replace(evidence, source_honesty=read_only(honesty))
 
 
-def told(radar: Radar, evidence: Evidence, state: Belief | None = None) -> tuple[Verdict, Script]:
+def told(radar: Method, evidence: Evidence, state: Belief | None = None) -> tuple[Verdict, Script]:
     script = Script(
         answer=most_common, relation=lambda a, b: (0.9, 0.05) if a == b else (0.02, 0.95)
     )
@@ -43,21 +53,58 @@ def requests(script: Script) -> list[list[object]]:
 @pytest.mark.parametrize("state", [None, Belief("A", 0.9, 0.1)])
 @pytest.mark.parametrize("claims", [["A"], ["A", "B"], ["B", "A", None, "A"], ["A", "A", "B", "B"]])
 @pytest.mark.parametrize(
-    ("radar", "honesty"), [(Radar(), CERTAIN_LIAR), (PRIOR, NEUTRAL), (PRIOR, 0.999)]
+    ("bare", "radar", "honesty"),
+    [
+        (Radar(), Radar(), CERTAIN_LIAR),
+        (Radar(), PRIOR, NEUTRAL),
+        (Radar(), PRIOR, 0.999),
+        (PLUS, PLUS, CERTAIN_LIAR),
+        (PLUS, PLUS_PRIOR, NEUTRAL),
+    ],
 )
 def test_off_or_neutral_it_changes_not_a_bit(
-    radar: Radar, honesty: float, claims: list[str | None], state: Belief | None
+    bare: Method,
+    radar: Method,
+    honesty: float,
+    claims: list[str | None],
+    state: Belief | None,
 ):
     evidence = claims_evidence(claims)
-    plain, asked = told(Radar(), evidence, state)
+    plain, asked = told(bare, evidence, state)
     verdict, asked_too = told(radar, knowing(evidence, *[honesty] * len(claims)), state)
     assert verdict == plain
     assert requests(asked_too) == requests(asked)
 
 
 def test_off_it_reads_no_ledger():
-    assert Signal.SOURCE_HONESTY not in Radar().needs
-    assert Signal.SOURCE_HONESTY in PRIOR.needs
+    for bare, listening in ((Radar(), PRIOR), (PLUS, PLUS_PRIOR)):
+        assert Signal.SOURCE_HONESTY not in bare.needs
+        assert Signal.SOURCE_HONESTY in listening.needs
+
+
+@pytest.mark.parametrize("state", [None, Belief("A", 0.9, 0.1)])
+def test_radar_plus_with_its_changes_off_is_radar_with_a_ledger(state: Belief | None):
+    evidence = knowing(claims_evidence(["B", "A", None, "A"]), TWO_LIES, ONE_LIE, 0.8, 0.9)
+    plus = RadarPlus(source_prior=1.0, **AS_RADAR)
+    assert told(plus, evidence, state)[0] == told(PRIOR, evidence, state)[0]
+
+
+@pytest.mark.parametrize(
+    ("state", "share"),
+    [(None, 1 / 2), (Belief("lie", 0.9, 0.1, voices=2.0), 0.5 / (1 + 2 / 3 - 0.5 * 0.92))],
+)
+def test_radar_plus_weighs_the_term_by_the_document_s_share_of_voices(
+    state: Belief | None, share: float
+):
+    """Two pages of one site with half a voice each; the memory has voices and no source."""
+    evidence = claims_evidence(["lie", "truth"])
+    plain, _ = told(PLUS, evidence, state)
+    verdict, _ = told(PLUS_PRIOR, knowing(evidence, TWO_LIES, NEUTRAL), state)
+    gained = np.subtract(reject_values(verdict), reject_values(plain))
+    assert gained[1] == 0.0
+    assert gained[0] == pytest.approx(2 / 3 * share)
+    assert verdict.memory.conflict_posterior == plain.memory.conflict_posterior
+    assert verdict.energy == pytest.approx(recomputed_energy(verdict), abs=1e-12)
 
 
 def test_the_term_is_added_to_the_reject_evidence_and_the_energy_is_rechecked():
