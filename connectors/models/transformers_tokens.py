@@ -72,11 +72,11 @@ class TransformersTokens:
         logs = [np.empty((len(q.prompts), len(s))) for q, s in zip(queries, said, strict=True)]
         asked: dict[Tokens, list[_Row]] = {}
         for place, query in enumerate(queries):
-            for row, prompt in enumerate(query.prompts):
+            for position, prompt in enumerate(query.prompts):
                 tokens = prompt_tokens(tokenizer, prompt)
                 reply = said[place]
-                beginning = tuple(tokens[:_ALIKE])
-                asked.setdefault(beginning, []).append(_Row([*tokens, *reply], reply, place, row))
+                row = _Row([*tokens, *reply], reply, place, position)
+                asked.setdefault(tuple(tokens[:_ALIKE]), []).append(row)
         most = _MOST_LOGITS // _vocabulary(model)
         for rows in asked.values():
             for part in batches(rows, self.generator.batch_size, most):

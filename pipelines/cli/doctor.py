@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from connectors.models.gguf_tokens import GgufTokens
+from connectors.models.openai_http.tokens import OpenAiTokens
 from connectors.state_table.migration import stored_version
 from pipelines.build import build_models, build_tokens, probe_service, shared_engine
 from pipelines.cli.doctor_job import Check, answers, broker_answers, job_checks
@@ -29,7 +30,14 @@ GIB = 2**30
 ENOUGH_DISK = 2 * GIB
 POSTGRESQL_PORT = 5432
 LIBRARIES = {
-    "embedded": ("apache-beam", "ortools", "sqlalchemy", "xllamacpp", "sentence-transformers"),
+    "embedded": (
+        "apache-beam",
+        "gguf",
+        "ortools",
+        "sentence-transformers",
+        "sqlalchemy",
+        "xllamacpp",
+    ),
     "api": ("apache-beam", "ortools", "sqlalchemy", "httpx", "sentence-transformers"),
     "gpu": ("apache-beam", "ortools", "sqlalchemy", "torch", "transformers"),
     "scripted": ("apache-beam", "ortools", "sqlalchemy"),
@@ -160,7 +168,11 @@ def token_probabilities(settings: Settings, prompt: Prompt) -> str:
         return "none: the service may tell them, see the section `tokens` of the settings"
     if isinstance(scorer, GgufTokens) and not scorer.is_converted():
         return f"{scorer.model_id}: the first use converts the weights, for a minute or more"
-    (row,) = scorer.log_probs([ContinuationQuery((prompt,), "Lima")])[0]
+    try:
+        (row,) = scorer.log_probs([ContinuationQuery((prompt,), "Lima")])[0]
+    finally:
+        if isinstance(scorer, OpenAiTokens):
+            scorer.close()
     return f"{scorer.model_id}: Lima has probability {math.exp(row.sum()):.2f}"
 
 

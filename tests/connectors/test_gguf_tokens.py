@@ -14,6 +14,8 @@ from gguf import GGUFWriter
 from connectors.models import gguf_conversion
 from connectors.models.gguf_conversion import converted, is_converted, weight_name
 from connectors.models.gguf_tokens import GgufTokens
+from connectors.models.llama_cpp import LlamaCpp
+from connectors.models.rendering import completion_text
 from connectors.models.transformers_generator import prompt_tokens
 from connectors.models.transformers_tokens import continuation_tokens
 from pipelines.signals.prompts import build_prompt
@@ -82,6 +84,31 @@ def test_probabilities_are_those_of_one_plain_forward_pass(gguf: Path) -> None:
         np.testing.assert_allclose(row, expected, atol=2e-4)
         np.testing.assert_allclose(row.sum(), sum(expected), atol=5e-4)
         np.testing.assert_allclose(following, plain[len(ids) - 1].numpy(), atol=2e-4)
+
+
+@pytest.mark.bench
+@pytest.mark.models
+def test_the_embedded_model_says_what_llama_cpp_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run converts the weights, which takes a minute."""
+    monkeypatch.undo()
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    server = LlamaCpp(slots=1)
+    model, tokenizer = GgufTokens()._scorer().generator.loaded()
+    asked = {"Peru": "Lima", "Norway": "Oslo", "Kenya": "Nairobi"}
+    for country, capital in asked.items():
+        question, page = f"What is the capital of {country}?", f"In {capital}, {country}'s capital."
+        prompt = build_prompt(Task.ATOMIC_ANSWER, question, (page,))
+        request = server._request(completion_text(prompt), 4) | {"logprobs": 1}
+        reply = server._server().handle_completions(request)
+        told = reply["choices"][0]["logprobs"]["content"]
+        ids, said = prompt_tokens(tokenizer, prompt), [token["id"] for token in told]
+        assert len(ids) == reply["usage"]["prompt_tokens"]
+        with torch.inference_mode():
+            logits = model(torch.tensor([[*ids, *said]]), logits_to_keep=len(said) + 1).logits[0]
+        logs = logits[:-1].double().log_softmax(-1)
+        assert int(logs[0].argmax()) == said[0]
+        for row, token in zip(logs, told, strict=True):
+            assert abs(float(row[token["id"]]) - token["logprob"]) < 0.3
 
 
 def test_a_file_is_converted_once(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
