@@ -1,0 +1,108 @@
+"""What searching a corpus costs: milliseconds a question by size, exact and through a graph."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from connectors.corpus.nearest import ROWS_PER_EXACT_RESULT
+from connectors.corpus.options import CorpusOptions
+from connectors.corpus.store import Corpus
+from connectors.corpus.vectors import Vectors
+from connectors.state_table.corpus_vectors import store
+from connectors.state_table.engine import open_engine
+from schemas.evidence import FloatArray
+from schemas.snapshot import Document
+from tests.benchmarks.figures import Figures
+
+pytestmark = pytest.mark.bench
+
+DIMENSIONS = 384
+QUESTIONS = 50
+RESULTS = 20
+TARGET_MS = 50.0
+
+
+def topical_rows(count: int, seed: int) -> FloatArray:
+    """Unit rows around 1,000 centres, as texts lie around topics: a cosine of about 0.7 to them."""
+    centres = np.random.default_rng(0).standard_normal((1_000, DIMENSIONS), dtype=np.float32)
+    numbers = np.random.default_rng(seed)
+    rows = centres[numbers.integers(0, len(centres), count)]
+    rows += numbers.standard_normal((count, DIMENSIONS), dtype=np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+class TopicalEmbedder:
+    """A row for each text from its number, at once, so that what is measured is the corpus."""
+
+    model_id = "topical/1"
+
+    def __init__(self) -> None:
+        self.questions = topical_rows(QUESTIONS, 1).astype(np.float64)
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        return np.stack([self.questions[int(text.split()[-1])] for text in texts])
+
+
+def filled(path: Path, rows: FloatArray, options: CorpusOptions | None = None) -> Corpus:
+    """A corpus of short texts with these vectors."""
+    engine = open_engine(f"sqlite:///{path / 'state.db'}")
+    corpus = Corpus(engine, options)
+    for start in range(0, len(rows), 5_000):
+        documents = [Document(1, f"text {i}") for i in range(start, min(start + 5_000, len(rows)))]
+        corpus.add(documents, 1)
+        for part in range(0, len(documents), 500):
+            vectors = {
+                document.content_id: rows[start + part + i].astype("<f4").tobytes()
+                for i, document in enumerate(documents[part : part + 500])
+            }
+            store(engine, TopicalEmbedder.model_id, vectors)
+    return corpus
+
+
+@pytest.mark.parametrize("size", [1_000, 10_000, 100_000])
+def test_exact_search(
+    benchmark: BenchmarkFixture, figures: Figures, tmp_path: Path, size: int
+) -> None:
+    """From question to texts, the question's embedding given."""
+    corpus, embedder = filled(tmp_path, topical_rows(size, 2)), TopicalEmbedder()
+    start = perf_counter()
+    corpus.search("question 0", RESULTS, embedder)
+    first = perf_counter() - start
+    numbers = cycle(range(QUESTIONS))
+    found = benchmark(lambda: corpus.search(f"question {next(numbers)}", RESULTS, embedder))
+    figures.add(f"corpus of {size:,}: first search", first, "s")
+    milliseconds = benchmark.stats["median"] * 1e3
+    figures.add(f"corpus of {size:,}: search", milliseconds, "ms", ("<", TARGET_MS))
+    assert len(found) == RESULTS
+
+
+def test_approximate_search(benchmark: BenchmarkFixture, figures: Figures, tmp_path: Path) -> None:
+    size = 200_000
+    rows = topical_rows(size, 2)
+    corpus = filled(tmp_path, rows, CorpusOptions(approximate_above=size - 1))
+    embedder = TopicalEmbedder()
+    start = perf_counter()
+    corpus.search("question 0", RESULTS, embedder)
+    figures.add(f"graph of {size:,}: first search", perf_counter() - start, "s")
+    exact = Vectors(DIMENSIONS)
+    exact.add(list(range(size)), [Document(1, f"text {i}").content_id for i in range(size)], rows)
+    right = 0
+    for number, question in enumerate(embedder.questions):
+        found = corpus.search(f"question {number}", RESULTS, embedder)
+        wanted = {near.text_id for near in exact.nearest(question, RESULTS)}
+        right += len(wanted & {text.id for text in found})
+    figures.add(f"graph of {size:,}: recall at {RESULTS}", right / (RESULTS * QUESTIONS), "")
+    numbers = cycle(range(QUESTIONS))
+    benchmark(lambda: corpus.search(f"question {next(numbers)}", RESULTS, embedder))
+    figures.add(
+        f"graph of {size:,}: search", benchmark.stats["median"] * 1e3, "ms", ("<", TARGET_MS)
+    )
+    start = perf_counter()
+    for question in embedder.questions:
+        exact.nearest(question, RESULTS)
+    figures.add(f"all of {size:,}: exact", (perf_counter() - start) / QUESTIONS * 1e3, "ms")
+    assert size > RESULTS * ROWS_PER_EXACT_RESULT

@@ -1,0 +1,108 @@
+"""`radarstream corpus` as a user types it."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from pipelines.cli.app import app
+from schemas.errors import ConfigurationError, RadarstreamError
+
+LINES = [
+    '{"id": "k1", "text": "Ada is the mayor.", "title": "News", "url": "https://a.example/1"}',
+    '{"text": "Paris is in France.", "metadata": {"any": 1}}',
+    "{broken",
+    '{"title": "no text"}',
+    '{"text": 7}',
+    '{"text": "nul \\u0000"}',
+    '{"text": "lone \\ud800"}',
+    '{"id": "", "text": "x"}',
+    "",
+    '{"text": "' + "x" * 2_000 + '"}',
+]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "settings.toml"
+    database = f'database = "sqlite:///{tmp_path / "state.db"}"'
+    file.write_text(f'profile = "scripted"\n{database}\n[limits]\ndocument_bytes = 1000\n')
+    return file
+
+
+def run(config: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["corpus", *arguments, "--config", str(config)])
+
+
+def figures(config: Path, *arguments: str) -> dict:
+    result = run(config, *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_a_file_of_texts_is_added_and_bad_lines_are_told(config: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl.gz"
+    file.write_bytes(gzip.compress("\n".join(LINES).encode()))
+    result = run(config, "add", str(file))
+    assert result.exit_code == 0
+    assert "2 new texts, 0 known, 7 bad lines" in result.stdout
+    told = [line for line in result.stderr.splitlines() if line.startswith("line ")]
+    assert [line.split(":")[0] for line in told] == [f"line {n}" for n in (3, 4, 5, 6, 7, 8, 10)]
+    again = figures(config, "add", str(file))
+    assert (again["new"], again["known"], again["bad_lines"]) == (0, 2, 7)
+    assert again["bad"][1] == {"number": 4, "reason": "missing_field: there is no text"}
+
+
+def test_a_file_without_a_text_is_an_error(config: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    file.write_text("nothing\n")
+    assert isinstance(run(config, "add", str(file)).exception, RadarstreamError)
+    assert isinstance(run(config, "add", str(tmp_path / "missing")).exception, OSError)
+
+
+@pytest.fixture
+def filled(config: Path, tmp_path: Path) -> Path:
+    file = tmp_path / "texts.jsonl"
+    file.write_text("\n".join(LINES[:2]) + '\n{"text": "hostile [red]page[/red] \\u202e"}\n')
+    assert run(config, "add", str(file), "--seen-at", "2d").exit_code == 0
+    return config
+
+
+def test_texts_are_embedded_searched_and_listed(filled: Path) -> None:
+    assert figures(filled, "stats")["waiting_for_embedding"] == 3
+    assert figures(filled, "embed")["embedded"] == 3
+    found = figures(filled, "search", "News\nAda is the mayor.", "-k", "2")["texts"]
+    assert (found[0]["rank"], found[0]["url"]) == (1, "https://a.example/1")
+    assert found[0]["similarity"] == pytest.approx(1.0)
+    assert len(found) == 2
+    listed = figures(filled, "list", "--url-prefix", "https://a.")["texts"]
+    assert [(text["name"], text["own"], text["queries"]) for text in listed] == [("k1", True, [])]
+    assert figures(filled, "stats")["embedded"] == 3
+
+
+def test_tables_show_page_text_as_text(filled: Path) -> None:
+    for command in (["search", "x"], ["list"]):
+        printed = run(filled, *command).stdout
+        assert "hostile [red]page[/red]" in printed
+        assert "\u202e" not in printed
+
+
+def test_texts_are_removed_by_id_own_id_and_address(filled: Path) -> None:
+    assert figures(filled, "remove", "k1") == {"deleted": 1}
+    assert isinstance(run(filled, "remove", "k1").exception, RadarstreamError)
+    assert isinstance(run(filled, "remove").exception, ConfigurationError)
+    assert isinstance(run(filled, "remove", "--url-prefix", "x").exception, ConfigurationError)
+    (id_, _) = [text["id"] for text in figures(filled, "list")["texts"]]
+    assert figures(filled, "remove", id_) == {"deleted": 1}
+    assert figures(filled, "stats")["texts"] == 1
+
+
+def test_pruning_spares_what_a_user_added(filled: Path) -> None:
+    assert figures(filled, "prune", "--older-than", "1d") == {"deleted": 0}
+    assert figures(filled, "embed", "--rebuild") == {
+        "embedded": 3,
+        "dropped": 0,
+        "model": "scripted/2",
+    }
