@@ -51,7 +51,7 @@ def test_completions_count_once_however_they_are_asked():
 
 
 def test_a_prompt_that_failed_was_asked_and_took_no_time():
-    unknown = Complete(Task.ATOMIC_ANSWER, "Who lost?", ())
+    unknown = Complete(Task.ATOMIC_ANSWER, "Who lost?", ("Nobody.",))
     assert cost((unknown, None)).calls == 1 and cost((unknown, None)).seconds == 0.0
 
 
