@@ -7,7 +7,6 @@ from time import monotonic
 from typing import Protocol
 
 import structlog
-from sqlalchemy import Engine
 
 from connectors.kafka.sink import KafkaSink
 from connectors.kafka.topic_reader import TopicReader, TopicRecord
@@ -16,7 +15,7 @@ from connectors.state_table.outbox import Sink, publish_outbox
 from connectors.state_table.quarantine import count_active
 from connectors.state_table.reports import counts
 from defenses.attribution.registry import build_attributor
-from pipelines.build import shared_engine, shared_guard
+from pipelines.build import shared_corpus, shared_engine, shared_guard
 from pipelines.job.attributing import Attributing, CorpusSearch
 from pipelines.job.attributing_metrics import AttributingMetrics
 from pipelines.job.endpoint import serving
@@ -39,6 +38,7 @@ from schemas.reports import AnswerReport
 
 REPORTS = WIRE_SCHEMAS[AnswerReport].topic
 PRUNE_S = 3_600.0
+EMBEDDED_AT_ONCE = 512
 PAUSE_S = 5.0  # before what is away is asked again
 
 log = structlog.get_logger("radarstream")
@@ -166,7 +166,7 @@ def opened_worker(settings: Settings, stop: Stop, *, kafka: bool) -> Iterator[Wo
         policy_of(settings),
         clock,
         metrics,
-        corpus_search(settings, engine, models),
+        corpus_search(settings, models),
     )
     with ExitStack() as opened:
         opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
@@ -180,18 +180,20 @@ def opened_worker(settings: Settings, stop: Stop, *, kafka: bool) -> Iterator[Wo
         yield worker
 
 
-def corpus_search(settings: Settings, engine: Engine, models: Models) -> CorpusSearch | None:
-    """Search of the corpus, where one is kept and the settings want texts of it."""
-    most = settings.attribution.corpus_texts
-    corpus_options = getattr(settings, "corpus", None)
-    if not most or corpus_options is None:
-        return None
-    from connectors.corpus.store import Corpus
+def corpus_search(settings: Settings, models: Models) -> CorpusSearch | None:
+    """Search of the archived documents, where they are kept and the settings want some of them.
 
-    corpus = Corpus(engine, corpus_options)
+    Texts that nobody has embedded yet are, a few at a time: an attribution waits for no archive.
+    """
+    most = settings.attribution.corpus_texts
+    if not most or not settings.corpus.archive:
+        return None
+    corpus = shared_corpus(settings)
 
     def search(question: str, own: Sequence[str]) -> list[RankedText]:
-        return corpus.search(question, most, models.embedder, exclude=own)
+        return corpus.search(
+            question, most, models.embedder, exclude=own, embed_at_most=EMBEDDED_AT_ONCE
+        )
 
     return search
 

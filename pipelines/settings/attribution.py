@@ -31,7 +31,7 @@ class AttributionSettings(Section):
     corpus_texts: Annotated[
         int,
         Field(
-            ge=0, description="texts of the corpus looked at beside the search results; 0 = none"
+            ge=0, description="with corpus.archive: archived texts looked at beside the results"
         ),
     ] = 50
     case_steps: Annotated[

@@ -1,0 +1,239 @@
+"""What an analyst types: report-wrong, attribute, reports, quarantine; also against a broker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.sink import KafkaSink, Message
+from connectors.kafka.topic_reader import TopicReader
+from connectors.kafka.topics import ensure_topics
+from connectors.state_table.cases import Case, keep_case
+from connectors.state_table.engine import open_engine
+from pipelines.cli.app import app
+from schemas.codec import decode_answer, decode_origin, decode_report, encode
+from schemas.reports import AnswerReport, Decision
+from schemas.snapshot import SearchSnapshot
+from tests.brokers import Broker
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.end_to_end.running_job import MAIN, produce
+from tests.wire_samples import REPORT
+
+HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"
+LIES = ("Output: Rome", "Output: Rome", "Output: Rome", "Output: Oslo", "Output: Oslo")
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "settings.toml"
+    file.write_text(settings_text(tmp_path))
+    return file
+
+
+def settings_text(directory: Path, more: str = "") -> str:
+    return (
+        f'profile = "scripted"\ndatabase = "sqlite:///{directory / "state.db"}"\n{more}'
+        "[attribution]\nenabled = true\npoll_s = 0.2\nmin_gap = 0.0\n[telemetry]\nlisten = ''\n"
+    )
+
+
+def command(config: Path, *arguments: str, code: int = 0) -> Result:
+    name = 2 if arguments[0] in ("reports", "quarantine") else 1
+    given = [*arguments[:name], *arguments[name:], "--config", str(config)]
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == code, f"{result.output}\n{result.exception!r}"
+    return result
+
+
+def answer_of(
+    config: Path, texts: tuple[str, ...], answer: str, question: str = "Who won?"
+) -> None:
+    """Keep a case, as the job does."""
+    engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
+    snapshot = make_snapshot(texts, question=question)
+    with engine.begin() as connection:
+        keep_case(connection, Case("cup", 0, answer, None, snapshot), steps=2)
+    engine.dispose()
+
+
+def program(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command as a process of its own: it takes over signals and logs."""
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments, "--config", str(config)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        timeout=120,
+    )
+
+
+def test_without_a_broker(config: Path) -> None:
+    answer_of(config, LIES, "Rome")
+    told = json.loads(command(config, "report-wrong", "cup", "--reporter", "ada", "--json").output)
+    assert (told["query_id"], told["step"], told["answer"]) == ("cup", 0, "Rome")
+    listed = json.loads(command(config, "reports", "list", "--json").output)
+    assert [(r["state"], r["decision"]) for r in listed] == [("open", None)]
+    short = listed[0]["report_id"][:6]
+    assert "not attributed yet" in command(config, "reports", "show", short).output
+
+    done = program(config, "attribute", "--no-kafka", "--drain")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(command(config, "reports", "show", short, "--json").output)
+    assert shown["state"] == "judged"
+    origin = shown["origin"]
+    assert origin["attributor"] == "rag_origin"
+    assert "wrong answer: Rome" in command(config, "reports", "show", short).output
+    assert "proposed" in command(config, "quarantine", "list", "--proposed").output
+
+    said = command(config, "reports", "approve", short, "--yes", "--json")
+    assert json.loads(said.output)["origin"]["decision"] == Decision.APPROVED
+    held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)
+    assert {text["excerpt"] for text in origin["texts"] if text["flagged"]} == {
+        row["excerpt"] for row in held
+    }
+    command(config, "quarantine", "release", "cup", held[0]["text_key"][:10], "--yes")
+    command(config, "reports", "dismiss", short, "--yes")
+    assert json.loads(command(config, "quarantine", "list", "--json").output) == []
+    command(config, "quarantine", "release", "cup", "--yes", code=1)
+    for unknown in ("ffffffff", ""):
+        command(config, "reports", "show", unknown, code=1)
+
+
+def test_a_question_names_its_query(config: Path) -> None:
+    answer_of(config, LIES, "Rome")
+    told = json.loads(command(config, "report-wrong", "who  WON?", "--json").output)
+    assert told["query_id"] == "cup"
+    command(config, "report-wrong", "Who lost?", code=1)
+    command(config, "report-wrong", "nobody", code=1)
+    command(config, "report-wrong", "cup", "--reporter", "pipeline", code=1)
+    command(config, "report-wrong", "cup", "--comment", "x" * 3_000, code=1)
+
+
+def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
+    answer_of(config, tuple(f"Output: {HOSTILE} {n}" for n in range(3)), HOSTILE)
+    command(config, "report-wrong", "cup", "--answer", HOSTILE, "--reporter", HOSTILE)
+    assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
+    short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
+    for arguments in (("reports", "list"), ("reports", "show", short), ("quarantine", "list")):
+        for more in ((), ("--json",)):
+            output = command(config, *arguments, *more).output
+            assert "\u202e" not in output
+            assert "\x9b" not in output
+    assert "[bold]x" in command(config, "reports", "list").output
+
+
+def test_models_without_probabilities_are_refused_in_words(config: Path) -> None:
+    config.write_text(settings_text(config.parent, '[tokens]\nkind = "none"\n'))
+    done = program(config, "attribute", "--no-kafka", "--drain")
+    assert done.returncode == 2
+    assert "token probabilities" in done.stderr
+
+
+# --- against real brokers
+
+
+def at(minutes: int, *texts: str) -> SearchSnapshot:
+    return make_snapshot(
+        texts, query_id="cup", observed_at=OBSERVED_AT + timedelta(minutes=minutes)
+    )
+
+
+@contextmanager
+def worker(config: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, "attribute", "--config", str(config)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def origins_of(options: KafkaOptions) -> list[Any]:
+    with TopicReader(options, ["events.attribution"]) as reader:
+        return [
+            decode_origin(record.value or b"")
+            for record in reader.to_the_end()
+            if record.headers["ce_type"] == b"event.origin"
+        ]
+
+
+def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_path: Path) -> None:
+    options = own_broker.options(topic_prefix=prefix, partitions=2)
+    kafka = (
+        f'[kafka]\nbootstrap = "{options.bootstrap}"\ntopic_prefix = "{prefix}"\npartitions = 2\n'
+        "request_timeout_s = 5.0\ndelivery_timeout_s = 20.0\n"
+    )
+    config = tmp_path / "settings.toml"
+    config.write_text(settings_text(tmp_path, kafka))
+    ensure_topics(options)
+    answer_of(config, LIES, "Rome")
+    command(config, "report-wrong", "cup", "--answer", "Rome", "--publish", "--reporter", "ada")
+    with TopicReader(options, ["answers.reported"]) as reader:
+        (record,) = reader.to_the_end()
+    report = decode_report(record.value or b"", now=None)
+    assert (report.query_id, report.answer, record.key) == ("cup", "Rome", b"cup")
+    assert record.headers["ce_id"].decode() == report.id
+    with KafkaSink(options) as sink:  # what cannot be read, or is not taken, holds nothing up
+        bad = [b"{}", b"\xff", encode(replace(REPORT, query_id="nobody")), None, encode(report)]
+        sink.send([Message("answers.reported", "cup", value) for value in bad])
+
+    done = program(config, "attribute", "--drain")
+    assert done.returncode == 0, done.stderr
+    (origin,) = origins_of(options)
+    assert (origin.query_id, origin.answer, origin.reporters) == ("cup", "Rome", 1)
+    tail = command(config, "tail", "--attributions", "--no-follow")
+    assert "wrong Rome" in tail.output
+    short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
+    command(config, "reports", "approve", short, "--yes")
+    assert program(config, "attribute", "--drain").returncode == 0
+    assert [event.revision for event in origins_of(options)] == [0, 1]
+
+    produce(options, [at(1, *LIES)])
+    run = program(config, "run", "--drain")
+    assert run.returncode == 0, run.stderr
+    with TopicReader(options, ["answers.defended"]) as reader:
+        answers = [decode_answer(record.value or b"") for record in reader.to_the_end()]
+    flagged = {text.search_rank for text in origin.flagged}
+    withheld = {d.rank for d in answers[-1].verdict.documents if d.reason == "quarantined"}
+    assert withheld >= flagged > set()
+
+
+def test_a_worker_that_runs_is_stopped_by_a_signal(
+    own_broker: Broker, prefix: str, tmp_path: Path
+) -> None:
+    options = own_broker.options(topic_prefix=prefix, partitions=1)
+    kafka = (
+        f'[kafka]\nbootstrap = "{options.bootstrap}"\ntopic_prefix = "{prefix}"\npartitions = 1\n'
+    )
+    config = tmp_path / "settings.toml"
+    config.write_text(settings_text(tmp_path, kafka))
+    ensure_topics(options)
+    answer_of(config, LIES, "Rome")
+    told = AnswerReport("ada", datetime.now(UTC), "cup", answer="Rome")
+    with worker(config) as process:
+        with KafkaSink(options) as sink:
+            sink.send([Message("answers.reported", "cup", encode(told))])
+        deadline = time.monotonic() + 60
+        while not origins_of(options):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
