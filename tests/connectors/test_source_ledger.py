@@ -60,7 +60,9 @@ def read(engine: Engine, domain: str = "lies.example") -> Standing:
 def weights(engine: Engine) -> list[tuple[str, float]]:
     with engine.connect() as connection:
         table = SOURCE_EVENTS.c
-        rows = connection.execute(select(table.kind, table.weight).order_by(table.at_ms, table.domain))
+        rows = connection.execute(
+            select(table.kind, table.weight).order_by(table.at_ms, table.domain)
+        )
         return [(kind, weight) for kind, weight in rows]
 
 
@@ -155,6 +157,17 @@ def test_a_retraction_takes_back_exactly_what_counted(engine: Engine):
     assert read(engine).counts.dishonest == pytest.approx(1.0)
     assert write(engine, LIE) == 1  # somebody thought better of it
     assert read(engine).counts.dishonest == pytest.approx(1.5)
+
+
+def test_a_retraction_takes_back_no_more_than_a_weight_or_what_a_cap_left_of_it(engine: Engine):
+    detected = replace(LIE, event="detected", kind=EventKind.DETECTED)
+    write(engine, LIE, detected)
+    third = replace(LIE, event="third", at_ms=NOON + 1)
+    write(engine, third)  # of which the day's cap leaves 0.75
+    for event, left in [("detected", 1.75), ("third", 1.0), (LIE.event, 0.0)]:
+        with engine.begin() as connection:
+            retract(connection, [event], RULES)
+        assert read(engine).counts.dishonest == pytest.approx(left)
 
 
 def test_agreement_counts_once_a_call_and_domain_up_to_the_cap_of_a_day(engine: Engine):

@@ -155,7 +155,7 @@ def test_the_command_writes_tables_and_results(tmp_path: Path):
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "out" / "results.json").read_text())
     assert written["record"]["campaign"]["attack"] == "pia"
-    assert len(written["results"]["attacks"]) == 3 * 6
+    assert len(written["results"]["attacks"]) == 3 * 9
     tables = (tmp_path / "out" / "tables.md").read_text()
     assert tables.count("| defence |") == 3
     assert "k=2, one honest answer: attack success" in result.stdout

@@ -208,6 +208,11 @@ def servable(
     named_ones = {spec for spec in split_specs(insisted) if spec != ALL}
     kept, notes = [], []
     for contender in contenders:
+        if Signal.SOURCE_HONESTY in needs_of(contender):
+            raise ConfigurationError(
+                f"{contender.name} with a source_prior needs a ledger of sources, which is empty "
+                "here: evaluate-sources measures what one is worth"
+            )
         try:
             check_needs(built(contender), models)
         except ConfigurationError as error:

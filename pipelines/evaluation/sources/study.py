@@ -74,12 +74,18 @@ class Results:
 
 
 def contenders(priors: Sequence[float]) -> list[Contender]:
-    """No defence, RADAR, and RADAR with a ledger of every weight; the last one learns as well."""
-    listening = [Contender(f"ledger, prior {p:g}", source_prior=p) for p in priors]
-    learning = Contender(
-        f"ledger, prior {priors[-1]:g}, learning", source_prior=priors[-1], learn=True
-    )
-    return [Contender("vanilla", "vanilla"), Contender("radar"), *listening, learning]
+    """No defence, RADAR without a ledger and with one of every weight, RADAR+ likewise with the
+    last weight, which also learns.
+    """
+    last = priors[-1]
+    return [
+        Contender("vanilla", "vanilla"),
+        Contender("radar"),
+        *(Contender(f"radar, prior {p:g}", source_prior=p) for p in priors),
+        Contender(f"radar, prior {last:g}, learning", source_prior=last, learn=True),
+        Contender("radar_plus", "radar_plus"),
+        Contender(f"radar_plus, prior {last:g}", "radar_plus", last),
+    ]
 
 
 def study(
