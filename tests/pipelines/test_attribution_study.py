@@ -110,7 +110,9 @@ def test_what_the_clean_corpus_answers_is_not_the_attackers_doing(bench):
     study = bench.run("injection", NOBODY, dataset=data)
     assert events_of(study, "injection")["q-0"].outcome is Outcome.OWN_ERROR
     (summary,) = scored(study).scenarios
-    assert summary.events == 2 and summary.attacked.value == 1.0
+    assert summary.events == 2 and summary.attacked.value == summary.asr_contains.value == 1.0
+    assert summary.exposure.poison_hit == 1.0
+    assert summary.exposure.poison_recall == pytest.approx(0.4)
 
 
 def test_refusals_count_as_what_jamming_wants(bench):
