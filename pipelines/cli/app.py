@@ -22,6 +22,7 @@ from pipelines.cli.evaluate_sources import evaluate_sources
 from pipelines.cli.ingest import ingest
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
+from pipelines.cli.report_attributions import report_attributions
 from pipelines.cli.report_wrong import report_wrong
 from pipelines.cli.reports import app as reports
 from pipelines.cli.reports import quarantine_app as quarantine
@@ -60,6 +61,7 @@ app.command()(alert)
 app.command()(watch)
 app.command()(backfill)
 app.command("report-wrong")(report_wrong)
+app.command("report-attributions")(report_attributions)
 app.command()(attribute)
 app.add_typer(sources, name="sources")
 app.add_typer(state, name="state")

@@ -1,4 +1,4 @@
-"""`radarstream report`: render the report of a finished replay or experiment again."""
+"""`radarstream report`: render the report of a replay, an experiment or a study again."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,15 @@ import typer
 from pipelines.cli.evaluation_tables import print_headline
 from pipelines.cli.run_files import read_results, write_report
 from pipelines.cli.terminal import print_path
+from pipelines.evaluation.attribution.records import (
+    StudyRecord,
+    read_events,
+)
+from pipelines.evaluation.attribution.records import read_record as read_study
+from pipelines.evaluation.attribution.records import read_rows as read_study_rows
+from pipelines.evaluation.attribution.results import results_of
+from pipelines.evaluation.attribution_report.page import write_study_page
+from pipelines.evaluation.attribution_report.study_view import study_view
 from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
 from pipelines.evaluation.experiment.row_files import (
     read_evidence,
@@ -20,9 +29,16 @@ from pipelines.evaluation.experiment_report import build_view, write_experiment_
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="The --out directory of a replay or evaluate.")],
+    directory: Annotated[
+        Path,
+        typer.Argument(help="What --out named."),
+    ],
 ) -> None:
-    """Render the HTML report of a finished replay or experiment again."""
+    """Render the HTML report of a replay, an experiment or a study of attributors again."""
+    study = read_study(directory)
+    if study is not None:
+        print_path("report", write_study_report(directory, study))
+        return
     record = read_record(directory)
     if record is None:
         print_path("report", write_report(directory, read_results(directory)))
@@ -33,6 +49,16 @@ def report(
     view = build_view(record, rows, evidence, board)
     print_headline(view.headline)
     print_path("report", write_experiment_report(directory, view))
+
+
+def write_study_report(directory: Path, record: StudyRecord) -> Path:
+    """Render what a study found of the questions that were asked last."""
+    asked = set(record.asked)
+    events = [e for e in read_events(directory).values() if not asked or e.query_id in asked]
+    rows = [r for r in read_study_rows(directory).values() if not asked or r.query_id in asked]
+    names = [spec.name for spec in record.attributors]
+    results = results_of(events, rows, names, record.scenarios, seed=record.seed)
+    return write_study_page(directory, study_view(record, events, rows, results))
 
 
 def counts(line: Row | EvidenceRow, record: ExperimentRecord) -> bool:

@@ -1,0 +1,107 @@
+"""`radarstream report-attributions`: pages on wrong answers and on sources, from the database."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import Engine
+
+from connectors.state_table.origin_listing import lives_of
+from connectors.state_table.origins import list_origins
+from connectors.state_table.quarantine import list_quarantine
+from connectors.state_table.reports import StoredReport, find_reports
+from connectors.state_table.source_listing import count_sources, history, latest_ms, summaries
+from pipelines.build import shared_engine
+from pipelines.cli.terminal import make_directory, print_path
+from pipelines.evaluation.attribution_report.page import write_stream_pages
+from pipelines.evaluation.attribution_report.sources_view import Known, SourcesView, sources_view
+from pipelines.evaluation.attribution_report.stream_view import (
+    HeldText,
+    Incident,
+    incidents_of,
+    stream_view,
+)
+from pipelines.settings import Settings, load_settings
+from schemas.reports import ReportState
+
+PAST = 200  # rows of a source's past, newest first
+PER_ANSWER = 20  # reports and texts looked up for each wrong answer that is shown
+
+
+def report_attributions(
+    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    database: Annotated[
+        str | None, typer.Option(help="URL of the database; default: that of the settings.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="Only this query's wrong answers.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most wrong answers, and most sources.")] = 200,
+    out: Annotated[Path, typer.Option(help="Directory for the pages.")] = Path(
+        "build/attributions"
+    ),
+) -> None:
+    """Write who taught wrong answers, and which sources lie since when, as HTML.
+
+    OUT receives attributions.html (each wrong answer with its ranked texts, the split, what is
+    answered without them, and what was decided) and sources.html (the ledger over time).
+    """
+    settings = load_settings(config, database=database)
+    engine = shared_engine(settings)
+    found = incidents(engine, query, limit + 1)
+    incident_view = stream_view(found[:limit])
+    anchors = {
+        (one.event.query_id, one.event.step): shown.anchor
+        for one, shown in zip(
+            (one for one in found[:limit] if one.event), incident_view.events, strict=True
+        )
+        if one.event
+    }
+    make_directory(out)
+    paths = write_stream_pages(
+        out,
+        incident_view,
+        ledger(engine, settings, limit, anchors),
+        heads=[("query", query)] if query else [],
+        most=limit,
+        more=len(found) > limit,
+    )
+    for label, path in zip(("wrong answers", "sources"), paths, strict=True):
+        print_path(label, path)
+
+
+def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
+    """The newest wrong answers with all that is stored of each, attributed ones first."""
+    events = list_origins(engine, query, limit)
+    rows = find_reports(engine, limit=limit * PER_ANSWER)
+    reports = [stored(row) for row in rows if query in (None, row["query_id"])]
+    held: defaultdict[str, list[HeldText]] = defaultdict(list)
+    texts = list_quarantine(engine, query, active_only=False, limit=limit * PER_ANSWER)
+    for row in texts:
+        switches = {name: row[name] for name in ("active", "everywhere", "released")}
+        held[row["misgeneration"]].append(HeldText(row["url"], row["title"], **switches))
+    lives = lives_of(engine, [event.misgeneration for event in events])
+    return incidents_of(events, lives, reports, held)
+
+
+def stored(row: dict[str, Any]) -> StoredReport:
+    """A report from a row that has more than it."""
+    values = {name: row[name] for name in StoredReport.__dataclass_fields__}
+    return StoredReport(**(values | {"state": ReportState(values["state"])}))
+
+
+def ledger(
+    engine: Engine, settings: Settings, limit: int, anchors: dict[tuple[str, int], str]
+) -> SourcesView:
+    """The ledger as of its latest event."""
+    with engine.connect() as connection:
+        known = [
+            Known(summary, tuple(history(connection, summary.standing.domain, PAST)))
+            for summary in summaries(connection, limit)
+        ]
+        return sources_view(
+            known,
+            total=count_sources(connection),
+            as_of_ms=latest_ms(connection),
+            half_life_days=settings.sources.half_life_days,
+            anchors=anchors,
+        )

@@ -1,0 +1,1 @@
+"""Pages on who taught wrong answers and which sources lie, of the stream and of studies."""

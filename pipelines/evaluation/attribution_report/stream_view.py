@@ -1,0 +1,255 @@
+"""Wrong answers of the stream: what was found out, what was decided, and the reports behind it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from connectors.state_table.origin_listing import OriginLife
+from connectors.state_table.reports import StoredReport
+from pipelines.evaluation.attribution_report.event_view import (
+    FINDINGS,
+    EventView,
+    Fact,
+    Measured,
+    Moment,
+    Tag,
+    plot_of,
+    text_views,
+)
+from pipelines.evaluation.attribution_report.times import minute
+from pipelines.evaluation.report.page import decimal
+from pipelines.evaluation.report.safe_text import shorten
+from schemas.reports import PIPELINE, Decision, OriginEvent, ReportState
+
+SHORT_ID = 8
+DECISIONS = {
+    Decision.UNVERIFIED: ("nobody can tell that it was answered", "none"),
+    Decision.NOTHING_FLAGGED: ("no text to blame", "none"),
+    Decision.RESTORED: ("answered all the same without them: texts stay", "none"),
+    Decision.HUMAN_REVIEW: ("a person must look", "other"),
+    Decision.PROPOSED: ("removal proposed", "other"),
+    Decision.QUARANTINED: ("texts in quarantine", "bad"),
+    Decision.APPROVED: ("removal approved", "bad"),
+    Decision.DISMISSED: ("dismissed: the answer is right", "good"),
+}
+WAITING = {
+    ReportState.OPEN: ("waits for its attribution", "other"),
+    ReportState.JUDGED: ("looked at", "none"),
+    ReportState.UNUSABLE: ("could not be looked into", "none"),
+}
+OPEN_TO_A_WORD = frozenset({Decision.HUMAN_REVIEW, Decision.PROPOSED})
+
+
+@dataclass(frozen=True, slots=True)
+class HeldText:
+    """A text that a wrong answer is blamed on, and whether it is left out now."""
+
+    url: str
+    title: str
+    active: bool
+    everywhere: bool
+    released: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """All that is stored of one wrong answer; `event` is None before the attribution."""
+
+    misgeneration: str
+    event: OriginEvent | None
+    life: OriginLife | None
+    reports: tuple[StoredReport, ...]
+    held: tuple[HeldText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A report without an attribution."""
+
+    report_id: str
+    when: str
+    where: str
+    answer: str
+    reporter: str
+    words: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """The whole page. `decisions` counts attributed answers."""
+
+    events: tuple[EventView, ...]
+    waiting: tuple[Line, ...]
+    decisions: tuple[tuple[str, str, int], ...]
+    left_out: int
+    reporters: int
+
+
+def stream_view(incidents: Sequence[Incident]) -> StreamView:
+    """Arrange what is stored, attributed answers first in the order given."""
+    attributed = [one for one in incidents if one.event is not None]
+    counted = Counter(one.event.decision for one in attributed if one.event)
+    people = {r.reporter for one in incidents for r in one.reports} - {PIPELINE}
+    return StreamView(
+        events=tuple(
+            _event(number, one, one.event)
+            for number, one in enumerate(attributed, start=1)
+            if one.event is not None
+        ),
+        waiting=tuple(
+            _waiting(report) for one in incidents if one.event is None for report in one.reports
+        ),
+        decisions=tuple((*DECISIONS[d], counted[d]) for d in Decision if counted[d]),
+        left_out=len({(h.url, h.title) for one in incidents for h in one.held if h.active}),
+        reporters=len(people),
+    )
+
+
+def incidents_of(
+    events: Sequence[OriginEvent],
+    lives: Mapping[str, OriginLife],
+    reports: Sequence[StoredReport],
+    held: Mapping[str, Sequence[HeldText]],
+) -> list[Incident]:
+    """Everything by the wrong answer it is about: attributed ones as given, then those waiting."""
+    told: defaultdict[str, list[StoredReport]] = defaultdict(list)
+    for report in sorted(reports, key=lambda report: report.received_ms):
+        told[report.misgeneration].append(report)
+    known = {event.misgeneration: event for event in events}
+    return [
+        Incident(
+            misgeneration=name,
+            event=known.get(name),
+            life=lives.get(name),
+            reports=tuple(told[name]),
+            held=tuple(held.get(name, ())),
+        )
+        for name in dict.fromkeys((*known, *told))
+    ]
+
+
+def _event(number: int, incident: Incident, event: OriginEvent) -> EventView:
+    texts = [
+        Measured(
+            rank=text.rank,
+            url=text.url,
+            title=text.title,
+            text=text.excerpt,
+            flagged=text.flagged,
+            score=text.score,
+            similarity=text.similarity,
+            semantic=text.semantic,
+            generation=text.generation,
+            found_at="" if text.search_rank is None else str(text.search_rank),
+        )
+        for text in event.texts
+    ]
+    words, tone = DECISIONS[event.decision]
+    return EventView(
+        anchor=f"event-{number}",
+        question=event.question,
+        where=f"{event.query_id}, step {event.step}, {event.observed_at:%Y-%m-%d %H:%M}",
+        answer=event.answer,
+        tags=(Tag(words, tone), *([Tag("noticed by the pipeline")] if event.self_detected else [])),
+        facts=tuple(_facts(event)),
+        plot=plot_of(texts),
+        texts=text_views(texts),
+        scored_by=event.attributor,
+        life=tuple(_life(incident, event)),
+        advice=tuple(_advice(incident, event)),
+    )
+
+
+def _facts(event: OriginEvent) -> list[Fact]:
+    facts = [Fact("wrong answer", event.answer or "(none)", "bad", _reproduced(event))]
+    if event.flagged:
+        same = event.persists
+        tone = {True: "bad", False: "good", None: ""}[same]
+        remark = {True: "still the same", False: "no longer the same", None: ""}[same]
+        facts.append(Fact("without flagged", event.answer_without or "no answer", tone, remark))
+    if event.defended_answer != event.answer:
+        facts.append(Fact("defended", event.defended_answer or "no answer"))
+    if event.undefended_answer is not None and event.undefended_answer != event.answer:
+        facts.append(Fact("undefended", event.undefended_answer or "no answer"))
+    found = FINDINGS[event.finding] if event.finding else "nothing was looked for"
+    facts.append(Fact("finding", f"{found}, by {event.attributor}"))
+    if event.gap is not None:
+        facts.append(Fact("separation", decimal(event.gap), "", _gap_words(event)))
+    facts.append(Fact("decision", DECISIONS[event.decision][0], "", event.detail))
+    return facts
+
+
+def _gap_words(event: OriginEvent) -> str:
+    words = "between the mean scores of flagged and other texts"
+    if event.generation_gap is None:
+        return words
+    gap = decimal(event.generation_gap, signed=True)
+    return f"{words}; {gap} in the influence on the answer"
+
+
+def _reproduced(event: OriginEvent) -> str:
+    if event.reproduced is None:
+        return ""
+    return "on record or given again" if event.reproduced else "nobody saw the pipeline give it"
+
+
+def _life(incident: Incident, event: OriginEvent) -> list[Moment]:
+    told = [
+        (
+            report.received_ms,
+            Moment(
+                minute(report.received_ms),
+                "noticed by the pipeline itself"
+                if report.reporter == PIPELINE
+                else f"reported by {shorten(report.reporter, 80)}",
+                report.comment,
+            ),
+        )
+        for report in incident.reports
+    ]
+    life = incident.life
+    if life and life.attributed_ms is not None:
+        calls = "1 model call" if life.model_calls == 1 else f"{life.model_calls} model calls"
+        found = Moment(minute(life.attributed_ms), f"attributed in {calls}")
+        told.append((life.attributed_ms, found))
+    if life and life.word is not None and life.word_ms is not None:
+        scope = ", for all queries" if life.everywhere else ""
+        told.append((life.word_ms, Moment(minute(life.word_ms), f"{life.word} by a person{scope}")))
+    moments = [moment for _, moment in sorted(told, key=lambda item: item[0])]
+    return [*moments, Moment("", f"now: {DECISIONS[event.decision][0]}"), *_held(incident.held)]
+
+
+def _held(held: Sequence[HeldText]) -> list[Moment]:
+    states = Counter(
+        "left out of all queries"
+        if text.active and text.everywhere
+        else "left out of this query"
+        if text.active
+        else "let back in by a person"
+        if text.released
+        else "named, not left out"
+        for text in held
+    )
+    return [Moment("", f"{count} of {len(held)} texts {state}") for state, count in states.items()]
+
+
+def _advice(incident: Incident, event: OriginEvent) -> list[str]:
+    """Commands that decide about it, where a person should."""
+    if event.decision not in OPEN_TO_A_WORD or not incident.reports:
+        return []
+    short = incident.reports[0].report_id[:SHORT_ID]
+    return [f"radarstream reports approve {short}", f"radarstream reports dismiss {short}"]
+
+
+def _waiting(report: StoredReport) -> Line:
+    words, tone = WAITING[report.state]
+    return Line(
+        report.report_id[:SHORT_ID],
+        minute(report.received_ms),
+        f"{report.query_id}, step {report.step}",
+        report.answer,
+        report.reporter,
+        f"{words}: {report.detail}" if report.detail else words,
+        tone,
+    )
