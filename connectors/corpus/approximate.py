@@ -14,7 +14,7 @@ from schemas.errors import ConfigurationError
 from schemas.evidence import FloatArray
 
 CONNECTIVITY: Final = 16
-WIDTH_ADD: Final = 128
+WIDTH_ADD: Final = 64
 WIDTH_SEARCH: Final = 256
 CANDIDATES_PER_RESULT: Final = 4
 
@@ -33,7 +33,7 @@ class Graph:
         self._index: Any = Index(
             ndim=dimensions,
             metric="ip",
-            dtype="f16",  # half the memory: what is found is ranked by the full vectors
+            dtype="i8",  # small and quick: what is found is ranked by the full vectors
             connectivity=CONNECTIVITY,
             expansion_add=WIDTH_ADD,
             expansion_search=WIDTH_SEARCH,

@@ -13,14 +13,19 @@ from schemas.errors import ModelError
 from schemas.evidence import FloatArray
 
 NOTHING: Final = Counters(0, 0, None)
+SEARCHES_BEFORE_GRAPH: Final = 100  # building takes as long as hundreds of exact searches
 ROWS_PER_EXACT_RESULT: Final = 40  # a graph that must find more than one row in so many is slower
 
 
 class VectorSearch:
-    """Follows the stored vectors; exact up to `approximate_above` of them."""
+    """Follows the stored vectors.
+
+    Exact up to `approximate_above` of them, and for the first searches: a graph over more must pay.
+    """
 
     def __init__(self, approximate_above: int) -> None:
         self._approximate_above = approximate_above
+        self._searches = 0
         self._known = NOTHING
         self._vectors: Vectors | None = None
         self._graph: Graph | None = None
@@ -43,6 +48,9 @@ class VectorSearch:
             return []
         if question.shape != (vectors.dimensions,):
             raise ModelError(f"a question of {question.size} dimensions, not {vectors.dimensions}")
+        self._searches += 1
+        if len(vectors) > self._approximate_above and self._searches > SEARCHES_BEFORE_GRAPH:
+            self._graph = self._graph or _graph_over(vectors)
         if self._graph is None or m * ROWS_PER_EXACT_RESULT > len(vectors):
             return vectors.nearest(question, m, excluded)
         barred = set(vectors.seqs_of(excluded))
@@ -75,9 +83,12 @@ class VectorSearch:
         vectors.add(seqs, [vector.text_id for vector in new], rows)
         if self._graph is not None:
             self._graph.add(seqs, rows)
-        elif len(vectors) > self._approximate_above:
-            self._graph = Graph(vectors.dimensions)
-            self._graph.add(vectors.seqs, vectors.rows)
+
+
+def _graph_over(vectors: Vectors) -> Graph:
+    graph = Graph(vectors.dimensions)
+    graph.add(vectors.seqs, vectors.rows)
+    return graph
 
 
 def _rows(vectors: Sequence[StoredVector], dimensions: int) -> Float32Array:

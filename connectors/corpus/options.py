@@ -21,5 +21,9 @@ class CorpusOptions(Section):
     ] = 365
     approximate_above: Annotated[
         int,
-        Field(ge=1_000, description="texts from which on search is approximate (extra `corpus`)"),
+        Field(
+            ge=1_000,
+            description="above so many texts, a process that searches often does so "
+            "approximately (extra `corpus`)",
+        ),
     ] = 200_000

@@ -1,14 +1,15 @@
 """What searching a corpus costs: milliseconds a question by size, exact and through a graph."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from connectors.corpus.nearest import ROWS_PER_EXACT_RESULT
+from connectors.corpus import nearest
 from connectors.corpus.options import CorpusOptions
 from connectors.corpus.store import Corpus
 from connectors.corpus.vectors import Vectors
@@ -75,19 +76,31 @@ def test_exact_search(
     numbers = cycle(range(QUESTIONS))
     found = benchmark(lambda: corpus.search(f"question {next(numbers)}", RESULTS, embedder))
     figures.add(f"corpus of {size:,}: first search", first, "s")
+    cpu = process_time()
+    for _ in range(QUESTIONS):
+        corpus.search(f"question {next(numbers)}", RESULTS, embedder)
+    figures.add(f"corpus of {size:,}: search", (process_time() - cpu) / QUESTIONS * 1e3, "CPU ms")
     milliseconds = benchmark.stats["median"] * 1e3
     figures.add(f"corpus of {size:,}: search", milliseconds, "ms", ("<", TARGET_MS))
     assert len(found) == RESULTS
 
 
-def test_approximate_search(benchmark: BenchmarkFixture, figures: Figures, tmp_path: Path) -> None:
+def test_approximate_search(
+    benchmark: BenchmarkFixture,
+    figures: Figures,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     size = 200_000
     rows = topical_rows(size, 2)
     corpus = filled(tmp_path, rows, CorpusOptions(approximate_above=size - 1))
     embedder = TopicalEmbedder()
-    start = perf_counter()
     corpus.search("question 0", RESULTS, embedder)
-    figures.add(f"graph of {size:,}: first search", perf_counter() - start, "s")
+    monkeypatch.setattr(nearest, "SEARCHES_BEFORE_GRAPH", 0)
+    start, cpu = perf_counter(), process_time()
+    corpus.search("question 0", RESULTS, embedder)
+    figures.add(f"graph of {size:,}: built", perf_counter() - start, "s")
+    figures.add(f"graph of {size:,}: built", process_time() - cpu, "CPU s")
     exact = Vectors(DIMENSIONS)
     exact.add(list(range(size)), [Document(1, f"text {i}").content_id for i in range(size)], rows)
     right = 0
@@ -105,4 +118,4 @@ def test_approximate_search(benchmark: BenchmarkFixture, figures: Figures, tmp_p
     for question in embedder.questions:
         exact.nearest(question, RESULTS)
     figures.add(f"all of {size:,}: exact", (perf_counter() - start) / QUESTIONS * 1e3, "ms")
-    assert size > RESULTS * ROWS_PER_EXACT_RESULT
+    assert size > RESULTS * nearest.ROWS_PER_EXACT_RESULT

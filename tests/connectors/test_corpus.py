@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 
+from connectors.corpus import nearest
 from connectors.corpus.options import CorpusOptions
 from connectors.corpus.store import Corpus
 from connectors.models.scripted import ScriptedEmbedder
@@ -320,11 +321,16 @@ def test_a_limited_search_embeds_the_rest_later(engine: Engine) -> None:
 # --- the graph --------------------------------------------------------------------------------
 
 
-def test_a_large_corpus_is_searched_through_a_graph_that_follows(tmp_path: Path) -> None:
+def test_a_large_corpus_is_searched_through_a_graph_that_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "SEARCHES_BEFORE_GRAPH", 1)
     engine = open_engine(f"sqlite:///{tmp_path / 's.db'}")
     corpus = Corpus(engine, CorpusOptions(approximate_above=1_000))
     texts = [f"text {i}" for i in range(1_300)]
     corpus.add([Document(1, text) for text in texts], 1)
+    assert found(corpus, "q 0", 10) == naive(texts, "q 0", 10)
+    assert corpus._vectors._graph is None  # a single search does not pay for a graph
     agreed = [found(corpus, f"q {i}", 10) == naive(texts, f"q {i}", 10) for i in range(5)]
     assert sum(agreed) >= 4
     assert corpus._vectors._graph is not None
