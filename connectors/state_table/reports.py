@@ -4,9 +4,9 @@ Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing he
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, or_, select, update
 
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.quarantine import holding
@@ -14,6 +14,7 @@ from connectors.state_table.tables import CASES, ORIGINS, QUARANTINE, REPORTS, d
 from schemas.reports import PIPELINE, Decision, ReportState
 
 _R, _O = REPORTS.c, ORIGINS.c
+Which = Literal["any", "vouched", "attributed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,14 @@ def count_open(connection: Connection) -> int:
     return _count(connection, _R.state == ReportState.OPEN, _R.reporter != PIPELINE)
 
 
-def next_open(engine: Engine, *, attributed: bool = False) -> StoredReport | None:
+def next_open(engine: Engine, which: Which = "any") -> StoredReport | None:
     """Return the report to look at next; None when none waits.
 
     What a person has approved first, then people before the pipeline, reporters who were confirmed
     before others, the answer that is still the latest of its query (it is the one consumers have)
-    before older ones, and then in the order of arrival. With `attributed`, only reports about what
-    was attributed before, which cost no model call.
+    before older ones, and then in the order of arrival. "vouched": only what was approved, or comes
+    from a confirmed reporter. "attributed": only what was attributed before, which costs no model
+    call.
     """
     latest = select(func.max(CASES.c.step)).where(CASES.c.query_id == _R.query_id).scalar_subquery()
     statement = (
@@ -89,8 +91,11 @@ def next_open(engine: Engine, *, attributed: bool = False) -> StoredReport | Non
         )
         .limit(1)
     )
-    if attributed:
-        statement = statement.where(_O.finding.is_not(None))
+    known = _O.finding.is_not(None)
+    if which == "attributed":
+        statement = statement.where(known)
+    elif which == "vouched":
+        statement = statement.where(or_(known, _O.word == Decision.APPROVED, _trusted()))
     with engine.connect() as connection:
         row = connection.execute(statement).mappings().first()
     return _report(row) if row else None

@@ -37,6 +37,7 @@ from schemas.reports import (
     ReportState,
 )
 
+STRANGERS_SHARE = 0.5  # of the budget
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 log = structlog.get_logger("radarstream")
@@ -75,7 +76,7 @@ class Attributing:
 
         Raises ModelOutageError when a model's service is away: the report waits.
         """
-        report = reports.next_open(self.engine, attributed=not self.affordable())
+        report = self.next_report()
         if report is None:
             return False
         origin = origins.look(self.engine, report.misgeneration)
@@ -88,18 +89,21 @@ class Attributing:
             self.attribute(report, insist=word is Decision.APPROVED)
         return True
 
-    def pending(self) -> bool:
-        """Whether a report waits that can be looked at now."""
-        return reports.next_open(self.engine, attributed=not self.affordable()) is not None
+    def next_report(self) -> StoredReport | None:
+        """The report to look at now, if the budget allows any.
 
-    def affordable(self) -> bool:
-        """Whether the budget allows another attribution now."""
+        Strangers and the pipeline have half of the budget between them, so that no flood of theirs
+        keeps those waiting whom people have confirmed.
+        """
         now = self.clock.now()
         events, calls = origins.spent(
             self.engine, milliseconds(now - HOUR), milliseconds(now - DAY)
         )
         limits = self.settings
-        return events < limits.attributions_per_hour and calls < limits.model_calls_per_day
+        used = max(events / limits.attributions_per_hour, calls / limits.model_calls_per_day)
+        if used >= 1.0:
+            return reports.next_open(self.engine, "attributed")
+        return reports.next_open(self.engine, "vouched" if used >= STRANGERS_SHARE else "any")
 
     def attribute(self, report: StoredReport, *, insist: bool) -> None:
         """Ask the models about one wrong answer and settle what they say."""

@@ -112,7 +112,7 @@ class Worker:
         """Store what the topic holds, then commit; return how many records were read."""
         if self.log is None:
             return 0
-        waiting = 0.0 if self.attributing.pending() else self.settings.attribution.poll_s
+        waiting = 0.0 if self.attributing.next_report() else self.settings.attribution.poll_s
         records = self.log.poll(timeout_s=waiting)
         offsets = {}
         for record in records:

@@ -78,7 +78,7 @@ def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -
 
 
 def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
-    """The kept case that a report is about, and the wrong answer.
+    """The kept case that a report is about, and the wrong answer, spelt as it is on record.
 
     Without a step: the latest case in which this answer was given, or else the latest of all.
     """
@@ -94,10 +94,8 @@ def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
     answer = report.answer.strip() if report.answer else cases[0].answer
     if not answer:
         raise RefusedReportError(f"query {query_id!r} has no answer that could be wrong")
-    return next((case for case in cases if said(case, answer)), cases[0]), answer
-
-
-def said(case: Case, answer: str) -> bool:
-    """Whether an answer is on a case's record, in these words."""
-    recorded = {a.casefold() for a in (case.answer, case.undefended) if a}
-    return answer.casefold() in recorded
+    for case in cases:
+        for recorded in (case.answer, case.undefended):
+            if recorded and recorded.casefold() == answer.casefold():
+                return case, recorded
+    return cases[0], answer

@@ -295,14 +295,31 @@ def test_the_budget_of_attributions(engine: Engine) -> None:
     for number in range(4):
         keep(engine, LIED, answer="Rome", query_id=f"q{number}")
         report(engine, "eve", query_id=f"q{number}")
-    worker = worker_on(engine, attributions_per_hour=2)
+    worker = worker_on(engine, attributions_per_hour=4)
     done = run_out(worker)
-    assert len(done) == 2
+    assert len(done) == 2, "strangers have half of it"
     report(engine, "ada", query_id=done[0].query_id)  # about what was attributed: costs nothing
     assert len(run_out(worker)) == 3
     worker.clock.time += timedelta(minutes=61)
     assert len(run_out(worker)) == 5
     assert set(states(engine).values()) == {"judged"}
+
+
+def test_a_flood_of_strangers_leaves_half_of_the_budget_to_others(engine: Engine) -> None:
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    worker = worker_on(engine, attributions_per_hour=4)
+    worker.clock.time += timedelta(hours=2)
+    for number in range(5):
+        keep(engine, LIED, answer="Rome", query_id=f"q{number}")
+        report(engine, "eve", query_id=f"q{number}")
+    assert len(run_out(worker)) == 2
+    for number in range(2):
+        keep(engine, LIED, answer="Rome", query_id=f"ada{number}")
+        report(engine, "ada", query_id=f"ada{number}")
+    done = [event.query_id for event in run_out(worker)]
+    assert sorted(done[2:]) == ["ada0", "ada1"]
+    assert not worker.step()
 
 
 def test_the_budget_of_model_calls(engine: Engine) -> None:
@@ -311,7 +328,7 @@ def test_the_budget_of_model_calls(engine: Engine) -> None:
     with engine.begin() as connection:
         origins.hold(connection, "spent", "other", 0)
         origins.note_attribution(connection, "spent", at_ms=NOW_MS - 1, model_calls=50)
-    worker = worker_on(engine, model_calls_per_day=50)
+    worker = worker_on(engine, model_calls_per_day=100)
     assert not worker.step()
     worker.clock.time += timedelta(days=1)
     assert worker.step()
