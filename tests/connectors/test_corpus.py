@@ -80,6 +80,16 @@ def test_what_is_nearest_comes_first_with_its_cosine(engine: Engine) -> None:
     assert Corpus(engine).search("text 3", 1, EMBEDDER) == [best]
 
 
+def test_what_another_process_deleted_takes_nobodys_place(engine: Engine) -> None:
+    here, other = Corpus(engine), Corpus(engine)
+    here.add([Document(1, f"text {i}") for i in range(6)], 1)
+    first, *rest = found(here, "text 3")
+    other.remove([id_of(first)])
+    assert found(here, "text 3", 5) == rest
+    other.add([Document(1, first)], 2)
+    assert found(here, "text 3", 5) == [first, *rest[:4]]
+
+
 def test_nothing_is_found_in_nothing(engine: Engine) -> None:
     corpus = Corpus(engine)
     assert found(corpus, "anything") == []
@@ -254,6 +264,16 @@ def test_another_embedder_is_refused_until_the_vectors_are_made_anew(engine: Eng
     with pytest.raises(ConfigurationError, match="embedded by other/1"):
         found(watching, "one")
     assert watching.search("one", 1, other) == corpus.search("one", 1, other)
+
+
+def test_vectors_made_anew_by_the_first_embedder_count_once(engine: Engine) -> None:
+    watching, other = Corpus(engine), ScriptedEmbedder(dimensions=8, model_id="other/1")
+    watching.add([Document(1, "one"), Document(1, "two")], 1)
+    before = found(watching, "one")
+    for embedder in (other, EMBEDDER):
+        Corpus(engine).rebuild(embedder)
+        Corpus(engine).embed(embedder)
+    assert found(watching, "one", 2) == before
 
 
 class Choosy(ScriptedEmbedder):
