@@ -1,0 +1,176 @@
+"""The loop around attribution: intake, commits, publication, outages, metrics."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prometheus_client import generate_latest
+from sqlalchemy import Engine
+
+from connectors.kafka.topic_reader import TopicRecord
+from connectors.state_table.engine import open_engine
+from connectors.state_table.outbox import pending
+from connectors.state_table.quarantine import count_active
+from connectors.state_table.reports import counts, find_reports
+from pipelines.job.attributing import Attributing
+from pipelines.job.attributing_metrics import AttributingMetrics
+from pipelines.job.attribution_worker import Worker
+from pipelines.job.health import Health
+from pipelines.job.stopping import Stop
+from pipelines.settings import load_settings
+from pipelines.signals.ports import Models
+from schemas.codec import encode
+from schemas.errors import BrokerError, ModelOutageError
+from schemas.records import OutboxRecord
+from schemas.reports import AnswerReport
+from tests.pipelines.attributing_rig import NOW, keep, worker_on
+
+LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+@dataclass
+class Log:
+    """A topic of reports. `down` calls of `poll` fail first."""
+
+    values: list[bytes | None]
+    down: int = 0
+    committed: list[dict[int, int]] = field(default_factory=list)
+    read: int = 0
+
+    def poll(self, *, timeout_s: float) -> list[TopicRecord]:
+        if self.down:
+            self.down -= 1
+            raise BrokerError("away")
+        fresh, start = self.values[self.read :], self.read
+        self.read = len(self.values)
+        time = datetime(2025, 6, 1, tzinfo=UTC)
+        return [
+            TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, value)
+            for n, value in enumerate(fresh)
+        ]
+
+    def commit(self, next_offsets: dict[int, int]) -> None:
+        self.committed.append(next_offsets)
+
+    def at_end(self) -> bool:
+        return self.read == len(self.values)
+
+
+@dataclass
+class Published:
+    records: list[OutboxRecord] = field(default_factory=list)
+
+    def publish(self, records) -> None:
+        self.records += records
+
+
+def told(reporter: str, answer: str = "Rome", query: str = "cup") -> bytes:
+    return encode(AnswerReport(reporter, NOW, query, answer=answer))
+
+
+def built(attributing: Attributing, log: Log | None) -> Worker:
+    engine = attributing.engine
+    metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
+    attributing.observer = metrics
+    settings = load_settings(profile="scripted")
+    health = Health(60.0, 60.0)
+    return Worker(
+        attributing, settings, metrics, health, Stop(), attributing.clock, log, Published()
+    )
+
+
+def test_from_the_topic_to_the_topic(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    values = [told("eve"), b"{}", None, told("eve"), told("eve", query="nobody"), told("pipeline")]
+    log = Log(values)
+    worker = built(worker_on(engine), log)
+    worker.run(drain=True)
+    assert log.committed == [{0: 6}]
+    assert [row["state"] for row in find_reports(engine)] == ["judged"]
+    assert [record.topic for record in worker.sink.records] == ["events.attribution"]
+    assert pending(engine) == []
+    exposed = generate_latest(worker.metrics.registry).decode()
+    for line in (
+        'radarstream_reports_total{outcome="taken_in"} 2.0',
+        'radarstream_reports_total{outcome="refused"} 2.0',
+        'radarstream_reports_total{outcome="unreadable"} 2.0',
+        'radarstream_attributions_total{finding="texts_flagged"} 1.0',
+        'radarstream_attributions_total{finding="unverified"} 0.0',
+        'radarstream_attribution_decisions_total{decision="proposed"} 1.0',
+        'radarstream_reports_stored{state="judged"} 1.0',
+        'radarstream_origins_stored{decision="proposed"} 1.0',
+        "radarstream_quarantined_texts 0.0",
+        "radarstream_attribution_duration_seconds_count 1.0",
+    ):
+        assert line in exposed
+
+
+def test_a_report_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    log = Log([told("eve")])
+    worker = built(worker_on(engine), log)
+    log.commit = lambda _: pytest.fail("killed")  # type: ignore[method-assign]
+    with pytest.raises(pytest.fail.Exception):
+        worker.take_in()
+    assert len(find_reports(engine)) == 1
+    again = built(worker_on(engine), Log([told("eve")]))
+    again.run(drain=True)
+    assert len(find_reports(engine)) == 1
+
+
+def test_outages_are_waited_for(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    log = Log([told("eve", "Bern")], down=2)
+    attributing = worker_on(engine)
+    sound = attributing.models
+
+    class Away:
+        model_id = "away"
+        failures = 2
+
+        def complete(self, prompts):
+            if self.failures:
+                self.failures -= 1
+                raise ModelOutageError("away")
+            return sound.generator.complete(prompts)
+
+    attributing.models = Models(Away(), sound.relations, sound.embedder)
+    worker = built(attributing, log)
+    turns = iter(range(20))
+    worker.stop = lambda: next(turns) >= 10  # type: ignore[assignment]
+    worker.run(drain=False)
+    assert [row["decision"] for row in find_reports(engine)] == ["unverified_report"]
+    assert [row["attempts"] for row in find_reports(engine)] == [0]
+
+
+def test_draining_does_not_wait_for_what_is_away(engine: Engine) -> None:
+    worker = built(worker_on(engine), Log([], down=1))
+    with pytest.raises(BrokerError):
+        worker.run(drain=True)
+
+
+def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    def away():
+        raise OperationalError("select", {}, Exception("away"))
+
+    exposed = generate_latest(AttributingMetrics(away).registry).decode()
+    assert "radarstream_reports_total" in exposed
+    assert "radarstream_reports_stored{" not in exposed
+
+
+def test_without_a_broker_events_wait(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    worker = replace(built(worker_on(engine), Log([told("eve")])), sink=None)
+    worker.run(drain=True)
+    assert len(pending(engine)) == 1
