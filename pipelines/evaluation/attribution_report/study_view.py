@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pipelines.evaluation.attribution.records import StudyRecord
 from pipelines.evaluation.attribution.results import Cell, Results, correct
 from pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Outcome, Role
-from pipelines.evaluation.attribution.scenarios import Family
+from pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from pipelines.evaluation.attribution.scoring import confusion
 from pipelines.evaluation.attribution.tables import REFERENCE, tables_of
 from pipelines.evaluation.attribution_report.event_view import (
@@ -99,6 +99,15 @@ def _sentences(results: Results, names: Sequence[str]) -> Iterator[str]:
             f"missed){rival}. Once what it flags is gone, {_percent(own.attacked_after)} of the "
             "answers are still the attacker's."
         )
+
+
+    for cell in results.by_scenario:
+        if cell.attributor == names[0] and parse_scenario(cell.group).clean and cell.events:
+            yield (
+                f"{cell.group}, {counted_noun(cell.events, 'event')} without an attacker: "
+                f"{names[0]} flags something in {_percent(cell.flagged)}, and would be acted on "
+                f"without a person in {_percent(cell.acted)}."
+            )
 
 
 def _right(cell: Cell) -> float:
@@ -215,11 +224,11 @@ def _facts(event: EventRow) -> Iterator[Fact]:
     yield Fact("reported", event.reported or "(none)", "bad", remark[event.reproduced])
     if event.answer is not None and event.answer != event.reported:
         yield Fact("answered", event.answer)
-    if event.target is not None:
+    if event.planted and event.target is not None:
         yield Fact("attacker's aim", event.target)
     if event.answers:
         yield Fact("right", ", ".join(event.answers[:ANSWERS]), "good")
-    if event.clean_answer is not None:
+    if event.planted and event.clean_answer is not None:
         tone = "good" if correct(event, event.clean_answer) else ""
         yield Fact("without attack", event.clean_answer or "no answer", tone)
     if event.planted:
@@ -234,6 +243,9 @@ def _judge(event: EventRow, row: AttributionRow) -> JudgeView:
         return JudgeView(row.attributor, f"failed: {row.error or ''}", "", "", "", "")
     counts = confusion(event, row)
     planted, benign = counts.tp + counts.fn, counts.fp + counts.tn
+    flagged = f"{counts.fp} of {benign} benign"
+    if event.planted:
+        flagged = f"{counts.tp} of {planted} planted, {flagged}"
     detail = f" ({row.attribution.detail})" if row.attribution.detail else ""
     after = row.after
     tone = "" if after is None else "bad" if after.attacked else "good" if after.correct else ""
@@ -241,7 +253,7 @@ def _judge(event: EventRow, row: AttributionRow) -> JudgeView:
     return JudgeView(
         name=row.attributor,
         finding=shorten(f"{FINDINGS[row.attribution.finding]}{detail}", 200),
-        counts=f"{counts.tp} of {planted} planted, {counts.fp} of {benign} benign",
+        counts=flagged,
         without="" if after is None else after.answer or "no answer",
         tone=tone,
         remark=words.get(tone, ""),
