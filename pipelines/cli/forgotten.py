@@ -11,7 +11,9 @@ QUESTION_UNKNOWN = "the question is not on the watchlist; give it with --questio
 def anything(forgotten: Forgotten) -> bool:
     """Whether something about the query was there: embeddings go with any question."""
     certain = (forgotten.memory, forgotten.unsent_events, forgotten.watchlist, forgotten.reports)
-    return any((*certain, forgotten.source_events, forgotten.cached_answers))
+    return any(
+        (*certain, forgotten.source_events, forgotten.corpus_texts, forgotten.cached_answers)
+    )
 
 
 def remainder(forgotten: Forgotten, *, compacted: bool, retracted: bool) -> list[str]:
