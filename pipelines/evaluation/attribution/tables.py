@@ -153,7 +153,7 @@ def missed(cell: Cell) -> TableCell:
     score = cell.scores.get("fnr_corpus")
     if score is None:
         return TableCell(NOTHING)
-    return TableCell(f"{100 * score.micro:.1f}", f"; exact {percent(cell.exact)}", score.micro)
+    return TableCell(f"{100 * score.micro:.1f}", f"(exact {percent(cell.exact)})", score.micro)
 
 
 def removal(cell: Cell) -> TableCell:
