@@ -30,7 +30,6 @@ from schemas.sources import (
 KEYS_PER_SELECT: Final = 500
 LEDGER, EVENTS = SOURCE_LEDGER.c, SOURCE_EVENTS.c
 DISHONEST: Final = (EventKind.CONFIRMED, EventKind.DETECTED)
-KEPT_DAYS: Final = 32  # of agreement: as long as the cap of a day needs to know what it let pass
 DEFAULT: Final = LedgerRules()
 
 
@@ -82,18 +81,6 @@ def retract(connection: Connection, events: Sequence[str], rules: LedgerRules = 
             for digest in digests:
                 retracted += _take_back(entry, digest, rules)
     return retracted
-
-
-def agree(
-    connection: Connection, domains: Sequence[str], at_ms: int, rules: LedgerRules = DEFAULT
-) -> None:
-    """Count, once for each domain, that it supported an answer which was borne out at `at_ms`.
-
-    Nothing tells a repetition: call it in a transaction that happens once, such as a fold's.
-    """
-    for domain in sorted({*domains} - {""}):
-        with _holding(connection, domain) as entry:
-            _support(entry, at_ms, rules)
 
 
 def standings(connection: Connection, domains: Sequence[str]) -> dict[str, Standing]:
@@ -186,30 +173,6 @@ def _take_back(entry: Entry, digest: str, rules: LedgerRules) -> int:
     entry.counts = entry.counts.plus(before.at_ms, rules.half_life_days, dishonest=-before.weight)
     _rewrite(entry, digest, kind=EventKind.RETRACTED, weight=0.0)
     return 1
-
-
-def _support(entry: Entry, at_ms: int, rules: LedgerRules) -> None:
-    day = at_ms // DAY_MS
-    name = f"day {day}"
-    before = _event(entry, name)
-    allowed = min(rules.agreement, rules.honest_per_day - (before.weight if before else 0.0))
-    if allowed <= 0.0:
-        return
-    entry.counts = entry.counts.plus(at_ms, rules.half_life_days, honest=allowed)
-    if before is not None:
-        _rewrite(entry, name, weight=before.weight + allowed)
-        return
-    row = {"domain": entry.domain, "event": name, "kind": EventKind.AGREEMENT}
-    entry.connection.execute(
-        SOURCE_EVENTS.insert().values(**row, weight=allowed, at_ms=day * DAY_MS)
-    )
-    entry.connection.execute(
-        SOURCE_EVENTS.delete().where(
-            EVENTS.domain == entry.domain,
-            EVENTS.kind == EventKind.AGREEMENT,
-            EVENTS.at_ms < (day - KEPT_DAYS) * DAY_MS,
-        )
-    )
 
 
 def _left(entry: Entry, at_ms: int, cap: float, kinds: Sequence[EventKind]) -> float:

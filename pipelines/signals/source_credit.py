@@ -5,7 +5,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from connectors.state_table.sources import agree
+from connectors.state_table.source_agreement import agree
 from pipelines.settings import SourceSettings
 from schemas.events import AnswerEvent
 from schemas.sites import Granularity, key_of

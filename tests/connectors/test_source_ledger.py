@@ -12,6 +12,7 @@ from sqlalchemy import Engine, select
 
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.forgetting import forget
+from connectors.state_table.source_agreement import KEPT_DAYS, agree
 from connectors.state_table.source_listing import (
     count_sources,
     history,
@@ -19,8 +20,6 @@ from connectors.state_table.source_listing import (
     summary_of,
 )
 from connectors.state_table.sources import (
-    KEPT_DAYS,
-    agree,
     judge,
     record,
     retract,
@@ -190,6 +189,27 @@ def test_agreement_leaves_a_bounded_trail(engine: Engine):
     assert len(weights(engine)) == KEPT_DAYS + 1
     steady = sum(0.05 * 2 ** (-day / 10) for day in range(3 * KEPT_DAYS))
     assert read(engine, "a.example").counts.honest == pytest.approx(steady)
+
+
+def test_agreement_and_lies_of_one_source_wait_for_each_other(engine: Engine):
+    """Two kinds of writers on the same domains: neither loses what the other counted."""
+    domains = ["a.example", "b.example", "c.example"]
+
+    def work(number: int) -> None:
+        def once() -> None:
+            with engine.begin() as connection:
+                if number % 2:
+                    agree(connection, domains[:: 1 if number % 4 == 1 else -1], NOON, RULES)
+                else:
+                    record(connection, [replace(LIE, event=f"{number}", domain=d) for d in domains])
+
+        retry_contended(once)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    for domain in domains:
+        counts = read(engine, domain).counts
+        assert (counts.honest, counts.dishonest) == (pytest.approx(0.1), pytest.approx(2.0))
 
 
 def test_a_persons_word_overrides_and_stays(engine: Engine):

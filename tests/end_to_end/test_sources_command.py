@@ -9,7 +9,8 @@ from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
 
 from connectors.state_table.engine import open_engine
-from connectors.state_table.sources import agree, record, standings
+from connectors.state_table.source_agreement import agree
+from connectors.state_table.sources import record, standings
 from pipelines import build
 from pipelines.cli.app import app, main
 from pipelines.cli.sources import UnknownSourceError

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, select
@@ -12,6 +13,7 @@ from connectors.models.scripted import ScriptedGenerator
 from connectors.state_table.engine import open_engine
 from connectors.state_table.memory import load
 from connectors.state_table.outbox import pending
+from connectors.state_table.source_agreement import agree
 from connectors.state_table.source_reader import SourceReader
 from connectors.state_table.sources import judge, record, standings
 from connectors.state_table.tables import SOURCE_EVENTS
@@ -244,11 +246,12 @@ class TestCredit:
         story = self.story(2)
         fold(engine, story[:1], learn=True)
 
-        def full(*_: object) -> None:
+        def full(*arguments: Any, **options: Any) -> None:
+            agree(*arguments, **options)
             raise OSError("disk full")
 
         with monkeypatch.context() as failing:
-            failing.setattr("connectors.state_table.sources._support", full)
+            failing.setattr("pipelines.signals.source_credit.agree", full)
             with pytest.raises(OSError, match="disk full"):
                 fold(engine, story, learn=True)
         assert load(engine, ["cup"])["cup"].step == 1

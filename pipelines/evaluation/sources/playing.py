@@ -11,8 +11,9 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from connectors.state_table.engine import open_engine
+from connectors.state_table.source_agreement import agree
 from connectors.state_table.source_reader import SourceReader
-from connectors.state_table.sources import agree, record, standings
+from connectors.state_table.sources import record, standings
 from defenses.registry import build_defense
 from pipelines.evaluation.datasets import History
 from pipelines.evaluation.metrics import is_attacked, is_correct

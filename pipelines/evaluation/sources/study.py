@@ -9,7 +9,7 @@ import numpy as np
 
 from defenses.kernels.honesty import distrust
 from pipelines.evaluation.datasets import History
-from pipelines.evaluation.metrics import Rate
+from pipelines.evaluation.metrics import Rate, is_correct
 from pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
 from pipelines.evaluation.sources.worlds import (
     START,
@@ -20,6 +20,7 @@ from pipelines.evaluation.sources.worlds import (
 )
 from pipelines.signals.ports import Models
 from schemas.sites import key_of
+from schemas.snapshot import Labels
 from schemas.sources import DAY_MS, NEUTRAL, EventKind, LedgerRules, SourceEvent, Standing
 
 EVENTS_TO_NEUTRALISE: Final = 2
@@ -53,8 +54,8 @@ class AttackResult:
 
 @dataclass(frozen=True, slots=True)
 class FlagResult:
-    """What false flags cost the site that answers most: its honesty and weight right after them,
-    and the accuracy over all steps of a world without a liar.
+    """What false flags cost the site that is right most often: its honesty and weight right after
+    them, and the accuracy over all steps of a world without a liar.
     """
 
     world: str
@@ -161,9 +162,9 @@ def weight(standing: Standing, as_of_ms: int, rules: LedgerRules) -> float:
 
 
 def flagged(stage: Stage, world: World, prior: float, rules: LedgerRules) -> list[FlagResult]:
-    """False flags, one a day before the first step, on the site that supports most answers."""
+    """False flags, one a day before the first step, on the site that is right most often."""
     contender = Contender("ledger", source_prior=prior)
-    site = busiest_site(stage)
+    site = best_site(stage)
     found = []
     for honest_days in (0, HONEST_DAYS):
         credit = [(site, _START_MS - day * DAY_MS) for day in range(1, honest_days + 1)]
@@ -187,14 +188,14 @@ def flagged(stage: Stage, world: World, prior: float, rules: LedgerRules) -> lis
     return found
 
 
-def busiest_site(stage: Stage) -> str:
-    """The site whose pages answer most often."""
-    counts = Counter(
-        key_of(evidence.documents[index])
-        for wave in stage.evidence
-        for evidence in wave
-        for index in evidence.informative
-    )
+def best_site(stage: Stage) -> str:
+    """The site whose pages give the right answer most often."""
+    counts: Counter[str] = Counter()
+    for step, wave in enumerate(stage.evidence):
+        for history, evidence in zip(stage.histories, wave, strict=True):
+            labels = history[step].labels or Labels()
+            for document, answer in zip(evidence.documents, evidence.answers or (), strict=True):
+                counts[key_of(document)] += not answer.abstained and is_correct(answer.text, labels)
     return max(counts, key=lambda site: (counts[site], site))
 
 

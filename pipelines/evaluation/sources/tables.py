@@ -30,7 +30,7 @@ ATTACK_NOTES: Final = (
     "largest. An oracle that is mistaken blames every honest page of a hit by lot.",
 )
 FLAG_NOTES: Final = (
-    "False flags, each confirmed, one a day, on the site whose pages answer most often; no liar. "
+    "False flags, each confirmed, one a day, on the site that is right most often; no liar. "
     "Weight is 1 minus distrust right after the last flag; accuracy (acc_contains) in percent of "
     "all answers with the ledger.",
     f"With a past: {HONEST_DAYS} days of agreement before, at the cap of a day.",
