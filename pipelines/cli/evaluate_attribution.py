@@ -32,6 +32,8 @@ from pipelines.evaluation.attribution.results import Results, results_of
 from pipelines.evaluation.attribution.scenarios import parse_scenarios
 from pipelines.evaluation.attribution.study import Request, Study
 from pipelines.evaluation.attribution.tables import as_markdown, tables_of
+from pipelines.evaluation.attribution_report.page import STUDY, write_study_page
+from pipelines.evaluation.attribution_report.study_view import study_view
 from pipelines.evaluation.datasets import load_dataset
 from pipelines.evaluation.experiment.row_files import write_json
 from pipelines.settings import Profile, load_settings
@@ -69,10 +71,10 @@ def evaluate_attribution(
 ) -> None:
     """Compare attributors on wrong answers that attacks on a corpus cause, and on false reports.
 
-    OUT receives tables.md, results.json, events.jsonl (one question under one scenario a line),
-    rows.jsonl (one attribution a line), study.json (provenance) and state.sqlite (answers of the
-    models). The same command goes on where it was interrupted; more attributors or scenarios may
-    be added later.
+    OUT receives report.html, tables.md, results.json, events.jsonl (one question under one
+    scenario a line), rows.jsonl (one attribution a line), study.json (provenance) and state.sqlite
+    (answers of the models). The same command goes on where it was interrupted; more attributors or
+    scenarios may be added later.
     """
     settings = load_settings(config, profile="scripted" if dry_run else profile)
     if "database" not in settings.model_fields_set:
@@ -125,6 +127,7 @@ def concluded(study: Study) -> Results:
     results = results_of(events, rows, names, record.scenarios, seed=record.seed)
     write_json(study.out / RESULTS, asdict(results))
     (study.out / TABLES).write_text(as_markdown(results, names), encoding="utf-8")
+    write_study_page(study.out, study_view(record, events, rows, results))
     return results
 
 
@@ -136,6 +139,7 @@ def print_study(study: Study, results: Results) -> None:
             for note in table.notes:
                 stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
     print_path("tables", study.out / TABLES)
+    print_path("report", study.out / STUDY)
 
 
 def check_rows(study: Study) -> None:

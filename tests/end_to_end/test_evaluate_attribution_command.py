@@ -44,7 +44,8 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
     first = run(*words)
     assert first.exit_code == 0, (first.output, first.exception)
     assert "Scenarios" in first.output and "tables: out/tables.md" in first.output
-    names = {"tables.md", "results.json", "events.jsonl", "rows.jsonl", "study.json"}
+    assert "report: out/report.html" in first.output
+    names = {"report.html", "tables.md", "results.json", "events.jsonl", "rows.jsonl", "study.json"}
     assert names <= {path.name for path in Path("out").iterdir()}
     rows = Path("out/rows.jsonl").read_bytes()
     assert rows

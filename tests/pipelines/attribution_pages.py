@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
 
-from connectors.state_table import origins, quarantine, reports, sources
+from connectors.state_table import origins, quarantine, reports, source_agreement, sources
 from connectors.state_table.reports import StoredReport
 from schemas.attribution import Finding
 from schemas.reports import (
@@ -179,7 +179,7 @@ def fill(engine: Engine) -> None:
         reports.insert(connection, replace(waiting, state=ReportState.OPEN))
         for number in range(0, 60, 2):
             at = milliseconds(START + timedelta(days=number))
-            sources.agree(connection, HONEST[:2], at)
+            source_agreement.agree(connection, HONEST[:2], at)
         sources.judge(connection, LIARS[0], SourceVerdict.BLOCKED, "a farm of answers")
         sources.judge(connection, HONEST[1], SourceVerdict.PARDONED, None)
 

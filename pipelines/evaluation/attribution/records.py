@@ -202,5 +202,5 @@ def read_rows(directory: Path) -> dict[RowKey, AttributionRow]:
 
 def start_over(directory: Path) -> None:
     """Forget earlier results, but not what models answered."""
-    for name in (ROWS, EVENTS, RECORD, RESULTS, TABLES):
+    for name in (ROWS, EVENTS, RECORD, RESULTS, TABLES, "report.html"):
         (directory / name).unlink(missing_ok=True)
