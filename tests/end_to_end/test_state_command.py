@@ -210,6 +210,9 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "cached_answers": 1,
         "cached_unmarked": 0,
         "cached_embeddings": 0,
+        "source_events": 0,
+        "corpus_texts": 0,
+        "reports": 0,
     }
     assert any("--retract" in sentence for sentence in result["kept"])
     assert b"Canaryville" not in b"".join(f.read_bytes() for f in tmp_path.glob("state.db*"))
