@@ -107,7 +107,7 @@ class Marked:
             TextScore(t.id, t.document.rank, t.id.startswith(self.start))
             for t in misgeneration.texts
         )
-        return Attribution("marked", Finding.TEXTS_FLAGGED, entries, gap=2.0)
+        return Attribution("marked", Finding.TEXTS_FLAGGED, entries, gap=2.0, generation_gap=1.0)
 
 
 METHODS: dict[str, Any] = {"marked": Marked}

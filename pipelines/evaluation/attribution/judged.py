@@ -53,10 +53,11 @@ def rag_origin_scope(misgeneration: Misgeneration) -> Scoping:
     return len(scope.texts)
 
 
-def reproduced(event: EventRow) -> Generator[Request, Any, bool | ModelError]:
-    """Compare the reported answer with the given one; a ModelError where nobody could tell."""
-    given = AtomicAnswer(event.answer or "")
-    (verdict,) = yield from Judge().matches(event.question, event.reported or "", [given])
+def matched(
+    question: str, reported: str, answer: AtomicAnswer | ModelError
+) -> Generator[Request, Any, bool | ModelError]:
+    """Whether an answer is the reported one; a ModelError where nobody could tell."""
+    (verdict,) = yield from Judge().matches(question, reported, [answer])
     return verdict
 
 
@@ -66,7 +67,10 @@ def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
     A judge that fails fails its row.
     """
     unclear = [row for row in rows if row.outcome is Outcome.EVENT and row.reproduced is None]
-    outcomes = drive([reproduced(row) for row in unclear], models)
+    asked = [
+        matched(row.question, row.reported or "", AtomicAnswer(row.answer or "")) for row in unclear
+    ]
+    outcomes = drive(asked, models)
     told = {row.key: found for row, found in zip(unclear, outcomes, strict=True)}
     return [told_of(row, told[row.key]) if row.key in told else row for row in rows]
 
@@ -117,10 +121,12 @@ def with_removal(
     models: Models,
     *,
     k: int,
+    reported: Mapping[str, str],
 ) -> list[AttributionRow]:
     """The rows with what is answered from the corpus without the flagged texts.
 
-    `staged` are the questions by id, all of one scenario. An answer that fails fails its row.
+    `staged` are the questions by id, all of one scenario, `reported` the answers by question. An
+    answer that fails, or that nobody can judge, fails its row.
     """
     sound = [row for row in rows if row.error is None]
     items = [staged[row.query_id] for row in sound]
@@ -130,9 +136,16 @@ def with_removal(
     ]
     answers = answered(asked, models)
     wins = won([(item.query.text, item.labels) for item in items], answers, models)
+    same = drive(
+        [
+            matched(i.query.text, reported[i.query.id], a)
+            for i, a in zip(items, answers, strict=True)
+        ],
+        models,
+    )
     after = {
-        item.query.id: after_of(answer, win, item.labels)
-        for item, answer, win in zip(items, answers, wins, strict=True)
+        item.query.id: after_of(answer, win, persists, item.labels)
+        for item, answer, win, persists in zip(items, answers, wins, same, strict=True)
     }
     return [concluded(row, after.get(row.query_id)) for row in rows]
 
@@ -144,14 +157,19 @@ def without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
 
 
 def after_of(
-    answer: AtomicAnswer | ModelError, attacked: bool | ModelError, labels: Labels
+    answer: AtomicAnswer | ModelError,
+    attacked: bool | ModelError,
+    persists: bool | ModelError,
+    labels: Labels,
 ) -> After | ModelError:
-    """An answer and what it is worth, or why there is none."""
+    """An answer and what it is worth, or why nobody can tell."""
     if isinstance(answer, ModelError):
         return answer
     if isinstance(attacked, ModelError):
         return attacked
-    return After(answer.text, attacked, is_correct(answer.text, labels))
+    if isinstance(persists, ModelError):
+        return persists
+    return After(answer.text, attacked, is_correct(answer.text, labels), persists)
 
 
 def concluded(row: AttributionRow, after: After | ModelError | None) -> AttributionRow:

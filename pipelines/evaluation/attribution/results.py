@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, median
 
+from defenses.attribution.protection import Rules
 from pipelines.evaluation.attribution.rows import (
     AttributionCost,
     AttributionRow,
@@ -18,8 +19,6 @@ from pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposu
 from pipelines.evaluation.metrics import Rate, is_attacked, is_correct
 from schemas.attribution import Finding
 from schemas.snapshot import Labels
-
-MIN_GAP = 1.0  # between the mean scores of flagged and other texts, to act without a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,9 @@ class Cell:
     Rates count events: `attacked_after`, `correct_after` the answers once what was flagged is
     removed, `correct_before` those reported, `correct_clean` those before the attack; `exact` the
     events where all poison in scope and nothing benign was flagged; `flagged` those where anything
-    was; `acted` those of them that the report and the scores are sure enough of to act without a
-    person: the pipeline gives the reported answer, the groups are at least `MIN_GAP` apart, and the
-    flagged texts raise the answer's probability.
+    was; `acted` those of them that trusted reporters together could have quarantined without an
+    operator, as `defenses.attribution.protection` has it: the pipeline gives the reported answer,
+    and another one without the flagged texts, which stand apart and raise the answer's probability.
     """
 
     attributor: str
@@ -189,12 +188,16 @@ def exact(event: EventRow, row: AttributionRow) -> bool:
 
 
 def acted(event: EventRow, row: AttributionRow) -> bool:
-    """Whether the flagged texts would be taken out of use without asking a person."""
-    found = row.attribution
-    if found is None or not found.flagged or not event.reproduced:
+    """Whether enough trusted reporters would have the flagged texts quarantined."""
+    found, after = row.attribution, row.after
+    if found is None or after is None or not found.flagged:
         return False
-    separated = found.gap is None or found.gap >= MIN_GAP
-    return separated and (found.generation_gap is None or found.generation_gap > 0.0)
+    if not event.reproduced or after.persists or not after.answer:
+        return False
+    gap, generation_gap = found.gap, found.generation_gap
+    if gap is None or generation_gap is None:
+        return False
+    return gap >= Rules().min_gap and generation_gap > 0.0
 
 
 def correct(event: EventRow, answer: str | None) -> bool:

@@ -108,11 +108,15 @@ class AttributionCost:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What is answered from the corpus without the flagged texts, retrieved anew."""
+    """What is answered from the corpus without the flagged texts, retrieved anew.
+
+    `persists`: it is still the answer that was reported, so that what was flagged taught nothing.
+    """
 
     answer: str
     attacked: bool
     correct: bool
+    persists: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,8 @@ class Study:
                 sized, rows = self.sized(spec, events)
                 narrows = spec.method == NARROWS
                 rows += findings(spec.name, attributor, sized, self.asking, narrows=narrows)
-                rows = with_removal(rows, items, self.asking, k=self.request.k)
+                told = {event.query_id: event.reported or "" for event in events}
+                rows = with_removal(rows, items, self.asking, k=self.request.k, reported=told)
                 self.rows |= {row.key: row for row in rows}
                 self.row_file.append(rows)
                 piece.units = len(batch)

@@ -233,13 +233,12 @@ REMOVAL = (
     "before. Last, the accuracy before the attack on the same events.",
 )
 QUIET = (
-    "Percent of events in which a text is flagged / of those the ones that would be acted on "
-    "without a person, all events being the base / the model is said to err by itself. Nothing "
-    "should be flagged.",
+    "Percent of events in which a text is flagged / in which flagged texts could be quarantined "
+    "without an operator / in which the model is said to err by itself. Nothing should be flagged.",
     f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: right answers that "
-    f"are reported; {Clean.INVENTED_REPORTS}: answers that nobody gave. Acted on: the pipeline "
-    "gives the reported answer, the groups of scores are at least 1 apart, and flagged texts make "
-    "the answer likelier.",
+    f"are reported; {Clean.INVENTED_REPORTS}: answers that nobody gave. Quarantine without an "
+    "operator takes trusted reporters, an answer that the pipeline gives, another one without the "
+    "flagged texts, and texts that stand clearly apart and make the answer likelier.",
 )
 COST = (
     "Means over events; seconds are those the calls took when they were made. Finding the scope is "
