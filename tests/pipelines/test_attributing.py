@@ -461,6 +461,7 @@ def test_a_reporter_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> Non
             take_in(engine, told, policy.protection, now)
 
     flood(limit)
+    flood(limit)  # redelivered: the same reports
     with pytest.raises(RefusedReportError, match="in a day"):
         flood(1, NOW + timedelta(hours=23))
     flood(1, NOW + timedelta(hours=25))
