@@ -12,14 +12,13 @@ from connectors.files.directory_lock import hold_directory
 from pipelines.build import build_models, shared_engine
 from pipelines.cli.evaluate import INTERRUPTED, STATE, ContenderFailedError
 from pipelines.cli.evaluation_progress import shown
-from pipelines.cli.evaluation_tables import drawn
+from pipelines.cli.evaluation_tables import print_table
 from pipelines.cli.terminal import (
     make_directory,
     print_json,
     print_path,
     printable,
     stderr,
-    stdout,
 )
 from pipelines.evaluation.attribution.records import (
     RESULTS,
@@ -135,9 +134,7 @@ def print_study(study: Study, results: Results) -> None:
     """Print what a person wants to see first."""
     for table in tables_of(results, [spec.name for spec in study.record.attributors]):
         if table.key in SHOWN:
-            stdout.print(drawn(table))
-            for note in table.notes:
-                stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
+            print_table(table)
     print_path("tables", study.out / TABLES)
     print_path("report", study.out / STUDY)
 

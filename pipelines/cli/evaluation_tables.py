@@ -41,12 +41,17 @@ def print_experiment(
         return
     for table in tables_of(board):
         if table.key in SHOWN:
-            for part in parts(brief(table), stdout.width):
-                stdout.print(drawn(part))
-            for note in table.notes:
-                stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
+            print_table(brief(table))
     print_headline(headline)
     print_path("report", experiment.out / "report.html")
+
+
+def print_table(table: Table) -> None:
+    """Print a table in as many parts as the terminal needs, then its notes."""
+    for part in parts(table, stdout.width):
+        stdout.print(drawn(part))
+    for note in table.notes:
+        stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
 
 
 def print_headline(headline: Headline) -> None:

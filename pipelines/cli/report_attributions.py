@@ -35,7 +35,7 @@ def report_attributions(
         str | None, typer.Option(help="URL of the database; default: that of the settings.")
     ] = None,
     query: Annotated[str | None, typer.Option(help="Only this query's wrong answers.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most wrong answers, and most sources.")] = 200,
+    limit: Annotated[int, typer.Option(min=1, help="Most wrong answers, and most sources.")] = 100,
     out: Annotated[Path, typer.Option(help="Directory for the pages.")] = Path(
         "build/attributions"
     ),
