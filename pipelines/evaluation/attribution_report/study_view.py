@@ -105,8 +105,8 @@ def _sentences(results: Results, names: Sequence[str]) -> Iterator[str]:
         if cell.attributor == names[0] and parse_scenario(cell.group).clean and cell.events:
             yield (
                 f"{cell.group}, {counted_noun(cell.events, 'event')} without an attacker: "
-                f"{names[0]} flags something in {_percent(cell.flagged)}; the flagged texts could be "
-                f"quarantined without an operator in {_percent(cell.acted)}."
+                f"{names[0]} flags something in {_percent(cell.flagged)}; the flagged texts could "
+                f"be quarantined without an operator in {_percent(cell.acted)}."
             )
 
 
