@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -173,6 +173,7 @@ def test_honesty_goes_with_its_document_when_others_say_nothing():
     assert added == pytest.approx([1 / 2, 2 / 3])
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["A", "B", None]), min_size=1, max_size=7),
     st.lists(st.floats(0.01, 0.99), min_size=7, max_size=7),

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
@@ -23,6 +23,7 @@ def test_an_honest_past_outweighs_as_many_lies_as_it_grew():
     assert distrust(np.array([Counts(16.0, 9.0).honesty]), NEUTRAL) == pytest.approx(0.5)
 
 
+@settings(deadline=None)
 @given(inner, inner)
 def test_never_certain_and_never_a_bonus(honesty: float, neutral: float):
     (term,) = distrust(np.array([honesty]), neutral)
@@ -30,6 +31,7 @@ def test_never_certain_and_never_a_bonus(honesty: float, neutral: float):
     assert (term == 0.0) == (honesty >= neutral) or abs(honesty - neutral) < 1e-9
 
 
+@settings(deadline=None)
 @given(counts, counts, st.floats(0.0, 10.0))
 def test_more_lies_never_cost_less(honest: float, dishonest: float, more: float):
     terms = distrust(
@@ -38,6 +40,7 @@ def test_more_lies_never_cost_less(honest: float, dishonest: float, more: float)
     assert terms[0] <= terms[1] + 1e-12
 
 
+@settings(deadline=None)
 @given(st.floats(1.0, 1e5), st.floats(1.0, 1e5), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
 def test_the_interval_has_its_mass(honest: float, dishonest: float, mass: float):
     found = beta.cdf(credible_interval(honest, dishonest, mass), honest, dishonest)

@@ -33,7 +33,7 @@ from schemas.events import AnswerEvent
 from schemas.records import RawRecord
 from schemas.snapshot import SearchSnapshot
 from schemas.sources import EventKind, SourceEvent, SourceVerdict
-from schemas.verdict import MemoryDecision, MemoryVerdict, Reason
+from schemas.verdict import Abstention, MemoryDecision, MemoryVerdict, Reason
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 
@@ -144,6 +144,10 @@ class TestAsked:
             for step in (0, 30, 3_000)
         ]
         assert known == pytest.approx([4 / 6, 4 / 5.5, 0.8])
+
+    def test_a_snapshot_without_documents_asks_about_nobody(self, engine: Engine):
+        (answer,) = fold(engine, [ready(snapshot_at(0, []))])
+        assert answer.abstention is Abstention.NO_DOCUMENTS
 
     def test_a_prior_without_a_ledger_is_refused_at_once(self):
         with pytest.raises(ConfigurationError, match="needs a ledger of sources"):

@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import EvidenceError
@@ -50,6 +50,7 @@ class TestKeys:
         assert host_of(f"https://{'a' * 80}.example/") == f"{'a' * 80}.example"
         assert site_of("https://a..example/") != ""
 
+    @settings(deadline=None)
     @given(st.text(max_size=60), st.sampled_from(["site", "host", "section"]))
     def test_any_text_has_a_bounded_key(self, tail: str, granularity: str):
         for url in (tail, f"https://{tail}", f"https://a.example/{tail}"):
@@ -76,6 +77,7 @@ class TestCounts:
         assert start.at(17 * DAY_MS, 10.0) == Counts(2.0, 1.0, 17 * DAY_MS)
         assert start.at(0, 10.0) is start
 
+    @settings(deadline=None)
     @given(
         st.lists(st.tuples(moments, amounts, amounts), min_size=1, max_size=4),
         st.floats(1.0, 1000.0),
@@ -96,6 +98,7 @@ class TestCounts:
         spread = [max(values) - min(values) for values in zip(*found, strict=True)]
         assert max(spread) <= 1e-8
 
+    @settings(deadline=None)
     @given(moments, moments, amounts)
     def test_what_is_taken_back_is_gone(self, first: int, second: int, amount: float):
         with_it = Counts().plus(first, 30.0, dishonest=1.0).plus(second, 30.0, dishonest=amount)
