@@ -19,6 +19,7 @@ from connectors.state_table import cases, origins, reports
 from connectors.state_table.cases import Case
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protocol import Attributor
+from pipelines.job.failures import kind_of
 from pipelines.job.ports import Clock
 from pipelines.job.reporting import milliseconds
 from pipelines.job.settling import Finding, Policy, excerpt, settle
@@ -119,11 +120,11 @@ class Attributing:
             found = self.investigated(report, case, insist=insist)
         except ModelOutageError:
             raise
-        except (ModelError, EvidenceError) as error:
-            log.warning("attribution failed", query_id=report.query_id, error=error)
-            self.observer.failed(type(error).__name__)
-            detail = f"the attribution failed: {type(error).__name__}"
-            reports.note_failure(self.engine, report, detail, attempts=self.settings.attempts)
+        except Exception as error:
+            own = isinstance(error, ModelError | EvidenceError)
+            if not own and kind_of(error) != "defect":
+                raise
+            self.failed(report, error, self.calls - before)
             return
         finding = Finding(
             event=event_of(report, case, found),
@@ -132,6 +133,19 @@ class Attributing:
             model_calls=self.calls - before,
         )
         self.settle(report, finding, perf_counter() - started)
+
+    def failed(self, report: StoredReport, error: Exception, calls: int) -> None:
+        """Count a failure, which costs like a success; a report that always fails is given up."""
+        log.warning("attribution failed", query_id=report.query_id, error=error)
+        self.observer.failed(type(error).__name__)
+        with self.engine.begin() as connection:
+            origins.hold(connection, report.misgeneration, report.query_id, report.step)
+            at_ms = milliseconds(self.clock.now())
+            origins.note_attribution(
+                connection, report.misgeneration, at_ms=at_ms, model_calls=calls
+            )
+        detail = f"the attribution failed: {type(error).__name__}"
+        reports.note_failure(self.engine, report, detail, attempts=self.settings.attempts)
 
     def harmless(self, report: StoredReport, case: Case) -> bool:
         """Whether what the pipeline suspects means the same as what took its place."""

@@ -346,6 +346,24 @@ def test_a_failing_model_ends_a_report_after_some_tries(engine: Engine) -> None:
     assert worker.observer.failures == ["ModelError", "ModelError"]
 
 
+def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> None:
+    class Broken(Naming):
+        def attribute(self, misgeneration):
+            if misgeneration.query.id == "bad":
+                raise KeyError(misgeneration.texts[0].document.text)
+            return (yield from super().attribute(misgeneration))
+
+    for query in ("bad", "cup"):
+        keep(engine, LIED, answer="Rome", query_id=query)
+        report(engine, "eve", query_id=query)
+    worker = worker_on(engine, attributor=Broken(), attempts=2)
+    assert [event.query_id for event in run_out(worker)] == ["cup"]
+    assert worker.observer.failures == ["KeyError", "KeyError"]
+    found = {row["query_id"]: (row["state"], row["detail"]) for row in reports.find_reports(engine)}
+    assert found["bad"] == ("unusable", "the attribution failed: KeyError")
+    assert origins.spent(engine, 0, 0)[0] == 2, "what fails counts in the budget"
+
+
 def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
     class Away:
         model_id = "away"
