@@ -10,7 +10,7 @@ from connectors.models.scripted import ScriptedGenerator
 from defenses.attribution import registry
 from pipelines.evaluation.attribution import records, staging
 from pipelines.evaluation.attribution.events import won
-from pipelines.evaluation.attribution.results import results_of
+from pipelines.evaluation.attribution.results import acted, results_of
 from pipelines.evaluation.attribution.rows import Outcome, Role
 from pipelines.evaluation.attribution.scenarios import parse_scenario
 from pipelines.evaluation.attribution.staging import Questions
@@ -77,6 +77,23 @@ def test_removing_what_was_planted_ends_the_attack_and_removing_nothing_does_not
     assert (idle.attacked_after.value, idle.scores["fnr"].micro) == (1.0, 1.0)
     assert (eager.scores["fpr"].micro, eager.scores["fnr"].micro) == (1.0, 0.0)
     assert found.cell(NOBODY, "plain").events == 3
+
+
+def test_an_answer_that_outlives_the_removal_is_nobodys_doing(bench):
+    study = bench.run("injection", f"{oracle('injection')},{NOBODY}")
+    persists = {(r.attributor, r.after.persists) for r in study.rows.values()}
+    assert persists == {(oracle("injection"), False), (NOBODY, True)}
+    event, row = (
+        study.events["injection", "q-0"],
+        study.rows[oracle("injection"), "injection", "q-0"],
+    )
+    assert acted(event, row)
+    lasting = replace(row, after=replace(row.after, persists=True))
+    close = replace(row, attribution=replace(row.attribution, gap=0.9))
+    unlikely = replace(row, attribution=replace(row.attribution, generation_gap=0.0))
+    untold = replace(row, attribution=replace(row.attribution, generation_gap=None))
+    assert not any(acted(event, other) for other in (lasting, close, unlikely, untold))
+    assert not acted(replace(event, reproduced=False), row)
 
 
 def test_all_are_judged_on_the_scope_of_rag_origin(bench):
