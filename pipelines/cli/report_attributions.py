@@ -1,6 +1,7 @@
 """`radarstream report-attributions`: pages on wrong answers and on sources, from the database."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,16 +15,20 @@ from connectors.state_table.reports import StoredReport, find_reports
 from connectors.state_table.source_listing import count_sources, history, latest_ms, summaries
 from pipelines.build import shared_engine
 from pipelines.cli.terminal import make_directory, print_path
-from pipelines.evaluation.attribution_report.page import write_stream_pages
+from pipelines.evaluation.attribution_report.event_view import Standing
+from pipelines.evaluation.attribution_report.page import SOURCES, write_stream_pages
 from pipelines.evaluation.attribution_report.sources_view import Known, SourcesView, sources_view
 from pipelines.evaluation.attribution_report.stream_view import (
     HeldText,
     Incident,
+    anchor_of,
     incidents_of,
     stream_view,
 )
 from pipelines.settings import Settings, load_settings
 from schemas.reports import ReportState
+from schemas.sites import key_of
+from schemas.snapshot import Document
 
 PAST = 200  # rows of a source's past, newest first
 PER_ANSWER = 20  # reports and texts looked up for each wrong answer that is shown
@@ -48,19 +53,17 @@ def report_attributions(
     settings = load_settings(config, database=database)
     engine = shared_engine(settings)
     found = incidents(engine, query, limit + 1)
-    incident_view = stream_view(found[:limit])
+    attributed = [one.event for one in found[:limit] if one.event]
     anchors = {
-        (one.event.query_id, one.event.step): shown.anchor
-        for one, shown in zip(
-            (one for one in found[:limit] if one.event), incident_view.events, strict=True
-        )
-        if one.event
+        (event.query_id, event.step): anchor_of(number)
+        for number, event in enumerate(attributed, start=1)
     }
+    sources = ledger(engine, settings, limit, anchors)
     make_directory(out)
     paths = write_stream_pages(
         out,
-        incident_view,
-        ledger(engine, settings, limit, anchors),
+        stream_view(found[:limit], standings(sources, settings)),
+        sources,
         heads=[("query", query)] if query else [],
         most=limit,
         more=len(found) > limit,
@@ -87,6 +90,21 @@ def stored(row: dict[str, Any]) -> StoredReport:
     """A report from a row that has more than it."""
     values = {name: row[name] for name in StoredReport.__dataclass_fields__}
     return StoredReport(**(values | {"state": ReportState(values["state"])}))
+
+
+def standings(view: SourcesView, settings: Settings) -> Callable[[str], Standing | None]:
+    """What the page of sources says of whose page an address is."""
+    known = {source.domain: source for source in view.sources}
+
+    def standing_of(url: str) -> Standing | None:
+        source = known.get(key_of(Document(1, "", url=url), settings.sources.granularity))
+        if source is None:
+            return None
+        words = source.verdict or f"honesty {source.honesty:.2f}"
+        tone = {"blocked": "bad", "pardoned": "good"}.get(source.verdict, "")
+        return Standing(f"{SOURCES}#{source.anchor}", words, tone)
+
+    return standing_of
 
 
 def ledger(

@@ -22,7 +22,7 @@ from schemas.sources import EventKind, SourceEvent, SourceVerdict
 from tests.pipelines.report_run import HOSTILE_URLS, IMAGE, SCRIPT
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
-HONEST = ("news.example.org", "encyclopedia.example", "gazette.example.co.uk")
+HONEST = ("town-news.example", "encyclopedia.example", "gazette.example.co.uk")
 LIARS = ("quick-answers.example", "fact-hub.example")
 MAYOR = ("q-mayor", "Who is the mayor of Larkhaven?", "Peter Lang", "Ingrid Solberg")
 CUP = ("q-cup", "Who holds the Greyfield cup?", "Ana Ruiz", "Hana Petrova")

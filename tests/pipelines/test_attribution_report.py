@@ -129,6 +129,8 @@ def test_sources_are_listed_with_verdicts_intervals_claims_and_links(pages) -> N
     assert links
     anchors = set(re.findall(r'id="(event-\d+)"', pages[0]))
     assert {link.split("#")[1] for link in links} <= anchors
+    back = set(re.findall(r'href="sources\.html#(source-\d+)">(?:honesty [.\d]+|\w+)<', pages[0]))
+    assert back == {"source-1", "source-2", "source-3", "source-4"}
 
 
 def test_one_query_can_be_asked_for(tmp_path: Path) -> None:

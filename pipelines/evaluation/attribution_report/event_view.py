@@ -39,6 +39,15 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What the ledger says of a text's source, and the place of the page of sources that tells."""
+
+    address: str
+    words: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TextView:
     """One ranked text. `flags` has one entry per attributor, None where it did not judge the text.
 
@@ -57,6 +66,7 @@ class TextView:
     score: float | None
     parts: tuple["Part", ...]
     flags: tuple[bool | None, ...] = ()
+    standing: Standing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +134,7 @@ class Measured:
     found_at: str = ""
     role: str = ""
     flags: tuple[bool | None, ...] = ()
+    standing: Standing | None = None
 
     @property
     def values(self) -> tuple[float | None, float | None, float | None]:
@@ -151,6 +162,7 @@ def text_views(texts: Sequence[Measured]) -> tuple[TextView, ...]:
                 for value, bounds in zip(text.values, ranges, strict=True)
             ),
             flags=text.flags,
+            standing=text.standing,
         )
         for text in sorted(texts, key=lambda text: text.rank)
     )

@@ -1,7 +1,7 @@
 """Wrong answers of the stream: what was found out, what was decided, and the reports behind it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.state_table.origin_listing import OriginLife
@@ -12,6 +12,7 @@ from pipelines.evaluation.attribution_report.event_view import (
     Fact,
     Measured,
     Moment,
+    Standing,
     Tag,
     plot_of,
     text_views,
@@ -86,14 +87,24 @@ class StreamView:
     reporters: int
 
 
-def stream_view(incidents: Sequence[Incident]) -> StreamView:
-    """Arrange what is stored, attributed answers first in the order given."""
+def anchor_of(number: int) -> str:
+    """The place on the page of the attributed answer with this number, from 1 on."""
+    return f"event-{number}"
+
+
+def stream_view(
+    incidents: Sequence[Incident], standing_of: Callable[[str], Standing | None] = lambda _: None
+) -> StreamView:
+    """Arrange what is stored, attributed answers first in the order given.
+
+    `standing_of` tells what the ledger has of the source of an address.
+    """
     attributed = [one for one in incidents if one.event is not None]
     counted = Counter(one.event.decision for one in attributed if one.event)
     people = {r.reporter for one in incidents for r in one.reports} - {PIPELINE}
     return StreamView(
         events=tuple(
-            _event(number, one, one.event)
+            _event(number, one, one.event, standing_of)
             for number, one in enumerate(attributed, start=1)
             if one.event is not None
         ),
@@ -129,7 +140,12 @@ def incidents_of(
     ]
 
 
-def _event(number: int, incident: Incident, event: OriginEvent) -> EventView:
+def _event(
+    number: int,
+    incident: Incident,
+    event: OriginEvent,
+    standing_of: Callable[[str], Standing | None],
+) -> EventView:
     texts = [
         Measured(
             rank=text.rank,
@@ -141,13 +157,14 @@ def _event(number: int, incident: Incident, event: OriginEvent) -> EventView:
             similarity=text.similarity,
             semantic=text.semantic,
             generation=text.generation,
+            standing=standing_of(text.url),
             found_at="" if text.search_rank is None else str(text.search_rank),
         )
         for text in event.texts
     ]
     words, tone = DECISIONS[event.decision]
     return EventView(
-        anchor=f"event-{number}",
+        anchor=anchor_of(number),
         question=event.question,
         where=f"{event.query_id}, step {event.step}, {event.observed_at:%Y-%m-%d %H:%M}",
         answer=event.answer,

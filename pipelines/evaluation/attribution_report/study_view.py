@@ -100,7 +100,6 @@ def _sentences(results: Results, names: Sequence[str]) -> Iterator[str]:
             "answers are still the attacker's."
         )
 
-
     for cell in results.by_scenario:
         if cell.attributor == names[0] and parse_scenario(cell.group).clean and cell.events:
             yield (
