@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from sqlalchemy import Engine
 
@@ -28,9 +29,9 @@ from pipelines.settings import Settings, SourceSettings, load_settings
 from schemas.codec import clean
 from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, RadarstreamError
-from schemas.sites import key_of
+from schemas.sites import KEY_CHARACTERS, key_of
 from schemas.snapshot import Document
-from schemas.sources import NEUTRAL, SourceVerdict
+from schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
 
 NOTE_CHARACTERS = 300
 Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
@@ -61,20 +62,26 @@ def list_(
     if as_json:
         print_json({"sources": total, "as_of": moment(as_of_ms), "rows": rows})
         return
-    table = Table("domain", "honesty", "95 %", "lies", "first", "last", "verdict", "about")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("domain", overflow="fold")  # never cut: it is what `block` takes
+    for name in ("honesty", "lies", "between", "verdict"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("about", overflow="fold")
     for row in rows:
+        domain = row["domain"]
         table.add_row(
-            cell(row["domain"], style="red" if row["verdict"] == "blocked" else "", limit=40),
-            f"{row['honesty']:.2f}",
-            f"{row['low']:.2f}–{row['high']:.2f}",
+            cell(domain, "red" if row["verdict"] == "blocked" else "", limit=KEY_CHARACTERS),
+            f"{row['honesty']:.2f}\n{row['low']:.2f}–{row['high']:.2f}",
             str(row["events"]),
-            day(row["first"]),
-            day(row["last"]),
+            "\n".join(dict.fromkeys(filter(None, (day(row["first"]), day(row["last"]))))),
             row["verdict"] or "",
             cell("; ".join(row["claims"])),
         )
     stdout.print(table)
-    stdout.print(f"{len(rows)} of {total} domains, as of {day(moment(as_of_ms)) or 'no event'}")
+    stdout.print(
+        f"{len(rows)} of {total} domains, as of {day(moment(as_of_ms)) or 'no event'}; "
+        "honesty with its 95 % interval"
+    )
 
 
 @app.command()
@@ -196,13 +203,18 @@ def print_source(row: dict[str, Any], events: list[dict[str, Any]]) -> None:
     ]
     for line in [*lines, *([f"note: {row['note']}"] if row["note"] else [])]:
         stdout.print(printable(line, 1_000), markup=False, highlight=False, soft_wrap=True)
-    table = Table("when", "what", "counted", "query", "step", "claim", "text")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in ("when", "what", "counted"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("query", overflow="fold")  # `state show` takes it
+    for name in ("step", "claim", "text"):
+        table.add_column(name, overflow="fold")
     for event in events:
         table.add_row(
             day(event["at"]),
             event["kind"],
             f"{event['weight']:g}",
-            cell(event["query_id"] or "", limit=24),
+            cell(event["query_id"] or "", limit=NAME_CHARACTERS),
             "" if event["step"] is None else str(event["step"]),
             cell(event["claim"] or ""),
             cell(event["text_id"] or "", limit=14),

@@ -12,6 +12,7 @@ from connectors.state_table.engine import open_engine
 from connectors.state_table.source_agreement import agree
 from connectors.state_table.sources import record, standings
 from pipelines import build
+from pipelines.cli import terminal
 from pipelines.cli.app import app, main
 from pipelines.cli.sources import UnknownSourceError
 from schemas.errors import ConfigurationError
@@ -82,6 +83,21 @@ def test_what_pages_say_cannot_harm_a_terminal(engine: Engine, command: list[str
     assert "\x1b" not in shown
     assert "[red]Lovelace" in shown  # shown, not interpreted
     assert "x" * 200 not in shown
+
+
+def test_a_narrow_terminal_cuts_neither_domains_nor_dates(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(terminal.stdout, "_width", 80)
+    name = "a-very-long-name-that-an-attacker-registered-to-be-cut.example"
+    call("block", name)
+    shown = call("list").stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    folded = [line[: shown.index("honesty") % 81].strip() for line in shown.splitlines()]
+    assert name in "".join(folded)
+    for date in ("2024-10-04", "2024-10-05", "blocked"):
+        assert date in shown
 
 
 def test_show_tells_every_event(engine: Engine):
