@@ -92,8 +92,9 @@ class AttributionCost:
 
     `calls` are distinct prompts that were completed, `forwards` distinct prompts whose
     continuation was scored, with `continuation_tokens` in all, `pairs` answers compared with each
-    other, `embeddings` texts embedded or measured. Seconds are those the calls took
-    when they were made, on one machine; a batch's time is shared out evenly.
+    other, `embeddings` texts embedded or measured. Seconds are wall clock, a batch's shared out
+    evenly; completions found in a cache count with what they once took, the others with the time
+    it takes to find them.
     """
 
     calls: int = 0
