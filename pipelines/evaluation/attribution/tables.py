@@ -241,7 +241,7 @@ QUIET = (
     "flagged texts, and texts that stand clearly apart and make the answer likelier.",
 )
 COST = (
-    "Means over events. Seconds are wall clock, on whatever else the machine was doing: completions "
+    "Means over events. Seconds are wall clock, whatever else the machine was doing: completions "
     "found in the cache count with what they once took, but comparisons, embeddings and scored "
     "prompts found there take next to nothing, so that only a first run tells the seconds.",
     "Finding the scope is counted for methods that do it themselves, and not for the others, which "
