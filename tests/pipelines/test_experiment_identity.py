@@ -23,7 +23,7 @@ from pipelines.evaluation.experiment.row_files import (
 )
 from schemas.errors import ConfigurationError
 from schemas.prompt import Task
-from tests.pipelines.experiments import Bench, static_dataset
+from tests.pipelines.experiments import Bench, make_dataset, make_history, static_dataset
 
 
 @pytest.fixture
@@ -127,6 +127,20 @@ def test_the_record_tells_where_results_come_from(bench: Bench) -> None:
     assert record["revision"]
     assert record["statistics"]["questions"] == 2
     assert len(record["dataset_digest"]) == 64
+
+
+def test_what_was_noted_of_other_questions_is_forgotten(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "notes")
+    data = make_dataset(make_history(0, ["Rome", "Bern"]), make_history(1, ["Oslo"] * 3))
+    whole = bench.run(data, "vanilla", ["benign", "stale@1"])
+    noted = [note for note in whole.record.notes if "without 1 of the questions" in note]
+    assert len(noted) == 1
+    assert whole.record.owed == {"benign": 5, "stale@1": 2}
+    part = bench.run(data, "vanilla", ["benign"], limit=1)
+    assert not set(noted) & set(part.record.notes)
+    assert part.record.owed == {"benign": 2}
+    again = bench.run(data, "vanilla", ["stale@1"])
+    assert set(noted) <= set(again.record.notes)
 
 
 def test_a_torn_last_line_is_removed_and_a_damaged_one_named(bench: Bench) -> None:

@@ -21,6 +21,7 @@ from pipelines.evaluation.attribution_report.times import day
 from schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, SourceVerdict
 
 SAMPLES = 24  # of the curve, beside its events
+MOST_POINTS = 48  # each takes an integral
 EARLIER = 30 * DAY_MS  # shown before the first event
 KINDS_AGAINST = (EventKind.CONFIRMED, EventKind.DETECTED)
 
@@ -134,11 +135,22 @@ def trace(
     )
     step = max(1, (as_of_ms - start_ms) // SAMPLES)
     moments = {*range(start_ms, as_of_ms, step), as_of_ms}
-    moments |= {at for r in records for at in (r.at_ms - 1, r.at_ms) if at <= as_of_ms}
+    moments |= {at for r in against for at in (r.at_ms - 1, r.at_ms) if at <= as_of_ms}
+    moments |= {since - 1, since} if agreement else set()
     return [
         _point(at, against, agreement, older if at >= since else 0.0, as_of_ms, half_life_days)
-        for at in sorted(moments)
+        for at in thinned(sorted(moments))
     ]
+
+
+def thinned(moments: Sequence[int]) -> Sequence[int]:
+    """About `MOST_POINTS` of them at most, evenly, with the first and the last.
+
+    >>> len(thinned(range(1_000))), thinned(range(1_000))[-1]
+    (49, 999)
+    """
+    every = -(-len(moments) // MOST_POINTS)
+    return [*moments[:-1:every], moments[-1]]
 
 
 def _point(
