@@ -3,6 +3,7 @@
 Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -118,9 +119,10 @@ def find_reports(
         return [dict(row) for row in connection.execute(statement).mappings()]
 
 
-def about(connection: Connection, misgeneration: str) -> list[StoredReport]:
-    """Return the reports of one wrong answer, oldest first."""
-    statement = select(REPORTS).where(_R.misgeneration == misgeneration).order_by(_R.received_ms)
+def waiting(connection: Connection, misgeneration: str) -> list[StoredReport]:
+    """Return the open reports of one wrong answer, oldest first."""
+    mine = (_R.misgeneration == misgeneration, _R.state == ReportState.OPEN)
+    statement = select(REPORTS).where(*mine).order_by(_R.received_ms)
     return [_report(row) for row in connection.execute(statement).mappings()]
 
 
@@ -143,13 +145,20 @@ def standing(connection: Connection, reporter: str) -> Standing:
     return Standing(counts.get(Decision.APPROVED, 0), counts.get(Decision.DISMISSED, 0))
 
 
-def close(connection: Connection, misgeneration: str, state: ReportState, detail: str = "") -> None:
-    """End the wait of the open reports of one wrong answer."""
-    connection.execute(
-        update(REPORTS)
-        .where(_R.misgeneration == misgeneration, _R.state == ReportState.OPEN)
-        .values(state=state, detail=detail)
+def close(
+    connection: Connection,
+    misgeneration: str,
+    state: ReportState,
+    detail: str = "",
+    seen: Sequence[StoredReport] | None = None,
+) -> None:
+    """End the wait of the open reports of one wrong answer; with `seen`, of these alone."""
+    statement = update(REPORTS).where(
+        _R.misgeneration == misgeneration, _R.state == ReportState.OPEN
     )
+    if seen is not None:
+        statement = statement.where(_R.report_id.in_([report.report_id for report in seen]))
+    connection.execute(statement.values(state=state, detail=detail))
 
 
 def reopen(connection: Connection, misgeneration: str) -> None:

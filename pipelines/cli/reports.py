@@ -243,7 +243,8 @@ def print_origin(event: OriginEvent) -> None:
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in ("", "rank", "score", "similar", "semantic", "influence", "address", "text begins"):
         table.add_column(name, overflow="fold")
-    for text in event.texts:
+    shown = [text for text in event.texts if text.flagged or text.search_rank]
+    for text in shown:
         numbers = (text.score, text.similarity, text.semantic, text.generation)
         table.add_row(
             cell("taught" if text.flagged else "", "red"),
@@ -253,3 +254,6 @@ def print_origin(event: OriginEvent) -> None:
             cell(text.excerpt, limit=80),
         )
     stdout.print(table)
+    if len(shown) < len(event.texts):
+        others = len(event.texts) - len(shown)
+        stdout.print(f"and {others} texts of the corpus that taught nothing", highlight=False)

@@ -122,6 +122,8 @@ class Settlement:
         event = self.on_record(finding)
         if event is None:
             return None
+        # Read first: a report that comes in meanwhile may not be counted here, so it stays open.
+        seen = reports.waiting(self.connection, event.misgeneration)
         reporters = reports.reporters_of(self.connection, self.report.query_id, self.report.answer)
         trusts = {name: Trust(s.confirmed, s.dismissed) for name, s in reporters.items()}
         decision, detail = decide(event, trusts, self.origin.word, self.policy.protection)
@@ -137,7 +139,7 @@ class Settlement:
             origins.write_event(self.connection, settled)
             insert_records(self.connection, [outbox_record(settled, lane=LANE)])
         self.carry_out(settled)
-        reports.close(self.connection, settled.misgeneration, ReportState.JUDGED)
+        reports.close(self.connection, settled.misgeneration, ReportState.JUDGED, seen=seen)
         return settled
 
     def on_record(self, finding: Finding | None) -> OriginEvent | None:

@@ -138,7 +138,9 @@ def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
     assert reports.find_reports(other) == reports.find_reports(engine)
     assert origins.list_origins(other) == origins.list_origins(engine)
     row = reports.find_reports(other)[0]
-    stored = next(r for r in about(other, row["misgeneration"]))
+    with other.begin() as connection:
+        reports.reopen(connection, row["misgeneration"])
+        (stored,) = reports.waiting(connection, row["misgeneration"])
     event = settle(other, stored, Policy(), now_ms=NOW_MS)
     assert event is not None
     assert event.decision is Decision.APPROVED
@@ -149,6 +151,25 @@ def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
             import_file(engine, file)
 
 
-def about(engine: Engine, misgeneration: str) -> list[reports.StoredReport]:
-    with engine.connect() as connection:
-        return reports.about(connection, misgeneration)
+def test_a_report_that_comes_in_while_another_is_settled_stays_open(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On PostgreSQL another connection may commit between two statements of ours."""
+    if engine.dialect.name == "sqlite":
+        pytest.skip("a writer keeps all others out")
+    keep(engine, LIED, answer="Rome")
+    report(engine, "eve")
+    seen = reports.reporters_of
+
+    def and_then_another(*given: Any) -> Any:
+        found = seen(*given)
+        monkeypatch.setattr(reports, "reporters_of", seen)
+        report(engine, "bob")
+        return found
+
+    monkeypatch.setattr(reports, "reporters_of", and_then_another)
+    worker = worker_on(engine)
+    assert worker.step()
+    states = {row["reporter"]: row["state"] for row in reports.find_reports(engine)}
+    assert states == {"eve": "judged", "bob": "open"}
+    assert [event.reporters for event in run_out(worker)] == [1, 2]
