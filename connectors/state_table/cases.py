@@ -9,7 +9,7 @@ from connectors.state_table.tables import CASES, REPORTS, dialect_insert
 from schemas.codec import clean, decode_snapshot, encode
 from schemas.events import AnswerEvent
 from schemas.records import Limits
-from schemas.reports import ReportState
+from schemas.reports import PIPELINE, ReportState
 from schemas.snapshot import SearchSnapshot
 
 # What was decoded once under the job's limits is decoded again whatever they are now.
@@ -40,7 +40,7 @@ class Case:
 def keep_case(connection: Connection, case: Case, *, steps: int) -> None:
     """Keep a case in the caller's transaction and drop the query's older ones.
 
-    The last `steps` stay, and those with an open report.
+    The last `steps` stay, and those with an open report of a person.
     """
     row = {
         "query_id": case.query_id,
@@ -89,7 +89,7 @@ def queries_asking(engine: Engine, question: str) -> list[str]:
 
 
 def prune_cases(engine: Engine, *, days: float) -> int:
-    """Drop cases observed so long before the newest one, but none with an open report."""
+    """Drop cases observed so long before the newest, but none with an open report of a person."""
     newest = select(func.max(CASES.c.observed_ms)).scalar_subquery()
     with engine.begin() as connection:
         limit = connection.execute(select(newest)).scalar_one()
@@ -104,6 +104,7 @@ def _reported() -> ColumnElement[bool]:
         REPORTS.c.query_id == CASES.c.query_id,
         REPORTS.c.step == CASES.c.step,
         REPORTS.c.state == ReportState.OPEN,
+        REPORTS.c.reporter != PIPELINE,
     )
 
 

@@ -15,6 +15,7 @@ from connectors.state_table.tables import CASES, ORIGINS, QUARANTINE, REPORTS, d
 from schemas.reports import PIPELINE, Decision, ReportState
 
 _R, _O = REPORTS.c, ORIGINS.c
+OWN_AT_ONCE = 100_000  # reports of the pipeline that are pruned at once
 Which = Literal["any", "vouched", "attributed"]
 
 
@@ -186,17 +187,23 @@ def note_failure(engine: Engine, report: StoredReport, detail: str, *, attempts:
     retry_contended(work)
 
 
-def prune_reports(engine: Engine, before_ms: int) -> int:
+def prune_reports(engine: Engine, before_ms: int, *, own_open: int) -> int:
     """Delete reports that were attributed, or else received, before then, and their origins.
 
-    What is open, or holds a text in quarantine, stays.
+    What is open, or holds a text in quarantine, stays. Of the pipeline's own open reports only the
+    newest `own_open` do: it may suspect more than anybody can attribute.
     """
     attributed = select(_O.attributed_ms).where(_O.misgeneration == _R.misgeneration)
     since = func.coalesce(attributed.scalar_subquery(), _R.received_ms)
     old = (since < before_ms, _R.state != ReportState.OPEN, ~holding(_R.misgeneration))
+    own = (_R.reporter == PIPELINE, _R.state == ReportState.OPEN)
+    newest = select(_R.report_id).where(*own).order_by(_R.received_ms.desc(), _R.report_id)
+    too_many = newest.offset(own_open).limit(OWN_AT_ONCE).subquery()
     orphans = _O.misgeneration.not_in(select(_R.misgeneration))
     with engine.begin() as connection:
         deleted = connection.execute(delete(REPORTS).where(*old)).rowcount
+        surplus = delete(REPORTS).where(_R.report_id.in_(select(too_many.c.report_id)))
+        deleted += connection.execute(surplus).rowcount
         connection.execute(delete(ORIGINS).where(orphans, ~holding(_O.misgeneration)))
         gone = QUARANTINE.c.misgeneration.not_in(select(_O.misgeneration))
         connection.execute(delete(QUARANTINE).where(gone, ~QUARANTINE.c.active))

@@ -213,7 +213,8 @@ class Attributing:
         """Delete what was kept for long enough."""
         cases.prune_cases(self.engine, days=self.settings.case_days)
         kept = timedelta(days=self.settings.retention_days)
-        reports.prune_reports(self.engine, milliseconds(self.clock.now() - kept))
+        before_ms = milliseconds(self.clock.now() - kept)
+        reports.prune_reports(self.engine, before_ms, own_open=self.settings.open_reports)
 
     @property
     def calls(self) -> int:

@@ -513,6 +513,18 @@ def test_pruning(engine: Engine) -> None:
     assert [event.query_id for event in origins.list_origins(engine)] == ["held"]
 
 
+def test_what_the_pipeline_suspects_is_bounded(engine: Engine) -> None:
+    for step in range(4):
+        keep(engine, LIED, answer="Rome", step=step)
+        insert_own(engine, "cup", f"answer {step}")
+    assert [case.step for case in cases_of(engine, "cup")] == [3, 2]
+    report(engine, "eve")
+    worker = worker_on(engine, open_reports=2)
+    worker.prune()
+    reporters = [row["reporter"] for row in reports.find_reports(engine)]
+    assert sorted(reporters) == ["eve", PIPELINE, PIPELINE]
+
+
 def test_a_released_text_stays_released(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")
