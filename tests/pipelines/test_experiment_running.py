@@ -147,6 +147,10 @@ def test_what_is_asked_twice_counts_once() -> None:
     asking = Tally()
     asking.charge(NextTokens((request,)), ledger)
     assert asking.cost().tokens == (None, 1)
+    both = Tally()
+    both.charge_prompt(prompt, ledger, final=True)
+    both.charge(NextTokens((replace(request, passages=("Page: Oslo.",)),)), ledger)
+    assert both.cost().tokens == (None, 3)
 
 
 def test_only_signals_that_are_read_are_gathered_and_charged(bench: Bench) -> None:
@@ -317,10 +321,12 @@ def test_a_failed_call_is_an_error_row_and_is_tried_again(bench: Bench) -> None:
     assert all("ModelError: scripted failure" in (row.error or "") for row in failed)
     assert experiment.failed_contenders() == []
     assert experiment.results().cell("vanilla", "benign").errors == 1
+    assert (experiment.progress.answered, experiment.progress.wanted) == (6, 6)
     bench.generator.fail_on_text = None
     mended = bench.run(static_dataset(3), "radar,vanilla", ["benign"])
     assert answers(mended, "radar", "benign") == ["Rome", "Bern", "Oslo"]
     assert [row.error for row in mended.rows] == [None] * 6
+    assert (mended.progress.answered, mended.progress.wanted) == (6, 6)  # mended, not more
     assert len((bench.out / ROWS).read_bytes().splitlines()) == 8  # the last of a key counts
     assert read_evidence(bench.out)["benign", "cup-1", 0].answers == ("Bern",) * 3
 
