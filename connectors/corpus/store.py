@@ -69,6 +69,8 @@ class Corpus:
         """
         seen_ms = snapshot.observed_at_ms
         added = texts.add_found(connection, snapshot.documents, snapshot.query.id, seen_ms)
+        if not added.new and not added.known:
+            return added  # the corpus is not locked; who locks it after `_archiving` may hang
         with self._archiving:
             self._room -= added.new
             if self._room < 0 or seen_ms - self._pruned_ms >= DAY_MS:

@@ -48,6 +48,11 @@ def archive(engine: Engine, corpus: Corpus, taken: SearchSnapshot) -> writing.Ad
         return corpus.archive(connection, taken)
 
 
+def archive_unwritten(engine: Engine, corpus: Corpus, taken: SearchSnapshot) -> writing.Added:
+    with engine.connect() as connection:
+        return corpus.archive(connection, taken)
+
+
 def id_of(text: str) -> str:
     return Document(1, text).content_id
 
@@ -195,6 +200,17 @@ def test_archived_twice_is_archived_once(engine: Engine) -> None:
     assert (two.first_seen_ms, two.last_seen_ms) == (start_ms, start_ms + 3 * DAY_MS)
     assert two.queries == ("a", "b")
     assert [text.document.text for text in newest(engine, 5, query_id="b")] == ["two"]
+
+
+def test_a_snapshot_without_documents_waits_for_no_other(state_url: str, engine: Engine) -> None:
+    """Else it would wait for the database behind a lock of the process, unseen by the database."""
+    corpus = Corpus(engine)
+    other = open_engine(state_url, busy_timeout_s=10.0)
+    with other.begin() as holding, ThreadPoolExecutor(1) as pool:
+        corpus_vectors.locked(holding, new=1)
+        empty = pool.submit(archive_unwritten, engine, corpus, snapshot("q", []))
+        assert empty.result(timeout=5.0) == (0, 0)
+    other.dispose()
 
 
 def test_a_text_names_the_queries_that_found_it_last(engine: Engine) -> None:
