@@ -6,6 +6,7 @@ from itertools import islice
 
 from sqlalchemy import Connection, Engine, delete, func, select, update
 
+from connectors.state_table.engine import retry_contended
 from connectors.state_table.outbox import insert_records
 from connectors.state_table.tables import CASES, MEMORY, OUTBOX, dialect_insert
 from schemas.errors import StateConflictError
@@ -91,7 +92,8 @@ def commit_fold(
 ) -> MemoryRow:
     """Replace `previous`, as it was loaded, by `new` and queue the events, all or nothing.
 
-    `beside` write other rows that the fold led to, in order, in the same transaction.
+    `beside` write other rows that the fold led to, in order, in the same transaction, which is
+    tried again when it lost against other writers.
     Returns the row as stored (see `advance`). `new` may be several steps ahead. Of several
     writers that loaded the same row one wins and the others get StateConflictError, with nothing
     written. ValueError when `new` does not lie ahead of `previous`.
@@ -102,19 +104,24 @@ def commit_fold(
         or new.as_of_ms < previous.as_of_ms
     ):
         raise ValueError(f"row of {new.query_id!r} would move back from step {previous.step}")
-    new = advance(previous, new)
-    with engine.begin() as connection:
-        # The row before the events: its lock gives one query's events ascending numbers.
-        if previous is None:
-            written = _insert(connection, new)
-        else:
-            written = _replace(connection, previous, new)
-        if written != 1:
-            raise StateConflictError(f"another writer moved query {new.query_id!r} first")
-        insert_records(connection, outbox)
-        for write in beside:
-            write(connection)
-    return new
+    written_row = advance(previous, new)
+
+    def work() -> None:
+        with engine.begin() as connection:
+            # The row before the events: its lock gives one query's events ascending numbers.
+            if previous is None:
+                written = _insert(connection, written_row)
+            else:
+                written = _replace(connection, previous, written_row)
+            if written != 1:
+                raise StateConflictError(f"another writer moved query {new.query_id!r} first")
+            insert_records(connection, outbox)
+            for write in beside:
+                write(connection)
+
+    # Folds of several steps take the rows of sources in turn, and may wait for each other.
+    retry_contended(work)
+    return written_row
 
 
 def _insert(connection: Connection, new: MemoryRow) -> int:

@@ -9,12 +9,14 @@ import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, BrokenBarrierError
 
 import pytest
-from sqlalchemy import Engine, event, select
+from sqlalchemy import Connection, Engine, event, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from connectors.state_table.engine import Durability, open_engine, retry_contended
@@ -25,8 +27,11 @@ from connectors.state_table.memory import (
     commit_fold,
     load,
     row_bytes,
+    unlearn,
 )
 from connectors.state_table.outbox import append, depth, mark_sent, pending, publish_outbox
+from connectors.state_table.source_agreement import agree
+from connectors.state_table.sources import standings
 from connectors.state_table.tables import RESPONSE_CACHE
 from schemas.codec.state import encode_state
 from schemas.errors import ConfigurationError, DatabaseUnavailableError, StateConflictError
@@ -69,6 +74,27 @@ class ListSink:
 # --- rows and events -------------------------------------------------------------------------
 
 
+def test_folds_that_credit_sources_crosswise_both_come_through(engine: Engine) -> None:
+    """Each holds a row that the other waits for, so that PostgreSQL ends one of them."""
+    both = Barrier(2, timeout=0.5)
+
+    def meet(_: Connection) -> None:
+        with suppress(BrokenBarrierError):  # on SQLite they write one after the other
+            both.wait()
+
+    def fold(query_id: str, *sources: str) -> None:
+        learnt = [partial(agree, domains=[source], at_ms=0) for source in sources]
+        commit_fold(engine, None, make_row(query_id), (), [learnt[0], meet, learnt[1]])
+
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(fold, "q-1", "a.example", "b.example")
+        pool.submit(fold, "q-2", "b.example", "a.example")
+    assert load(engine, ["q-1", "q-2"]).keys() == {"q-1", "q-2"}
+    with engine.connect() as connection:
+        found = standings(connection, ["a.example", "b.example"])
+    assert [standing.counts.honest for standing in found.values()] == [0.1, 0.1]
+
+
 def test_a_committed_row_is_read_back_and_unknown_queries_have_none(engine: Engine) -> None:
     row = replace(make_row(), query_id="Ünïcode 北京", state=bytes(range(256)))
     commit_fold(engine, None, row)
@@ -98,6 +124,20 @@ def test_a_failing_event_leaves_the_row_alone(engine: Engine) -> None:
     with pytest.raises(Exception, match="(?i)not.null"):
         commit_fold(engine, None, make_row(), [make_event("q-1/0"), broken])
     assert load(engine, ["q-1"]) == {}
+    assert pending(engine) == []
+
+
+def test_a_wrong_answer_is_unlearned_and_a_fold_under_way_is_done_again(engine: Engine) -> None:
+    believing = make_row(state=encode_state(Belief("Bob Ray", 0.9, 0.1)))
+    commit_fold(engine, None, believing)
+    with engine.begin() as connection:
+        assert not unlearn(connection, "q-1", "Ann Lee")
+        assert not unlearn(connection, "q-2", "bob ray.")
+        assert unlearn(connection, "q-1", "bob ray.")
+        assert not unlearn(connection, "q-1", "bob ray.")
+    assert load(engine, ["q-1"]) == {"q-1": replace(believing, state=encode_state(None))}
+    with pytest.raises(StateConflictError):
+        commit_fold(engine, believing, make_row(step=2), [make_event("q-1/2")])
     assert pending(engine) == []
 
 
