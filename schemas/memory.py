@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Generic, TypeVar
 
 from pydantic import ConfigDict, Field
 
+from schemas.answer_text import contains
 from schemas.snapshot import STRICT
 
 StateT = TypeVar("StateT")
@@ -45,3 +46,23 @@ class Memory(Generic[StateT]):
 
     step: int
     state: StateT
+
+
+def without_answer(state: Belief | LastAnswer | None, wrong: str) -> Belief | LastAnswer | None:
+    """The state without what it remembers of an answer that turned out wrong.
+
+    One answer names the other when either contains the other as whole words. Everything else
+    stays: a query that has moved on keeps what it believes now.
+    """
+    match state:
+        case LastAnswer(answer, inner):
+            kept = None if answer is None or _names(answer, wrong) else answer
+            believed = without_answer(inner, wrong)
+            return LastAnswer(kept, believed if isinstance(believed, Belief) else None)
+        case Belief(answer) if _names(answer, wrong):
+            return None
+    return state
+
+
+def _names(one: str, other: str) -> bool:
+    return contains(one, other, strict=True) or contains(other, one, strict=True)

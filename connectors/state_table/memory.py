@@ -9,7 +9,9 @@ from sqlalchemy import Connection, Engine, delete, func, select, update
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.outbox import insert_records
 from connectors.state_table.tables import CASES, MEMORY, OUTBOX, dialect_insert
-from schemas.errors import StateConflictError
+from schemas.codec import decode_state, encode_state
+from schemas.errors import InputError, StateConflictError
+from schemas.memory import without_answer
 from schemas.records import OutboxRecord
 
 KEYS_PER_SELECT = 500
@@ -23,7 +25,7 @@ class MemoryRow:
     of the record folded last, `log_epoch` and `log_partition` the log it came from (a Kafka
     cluster id, a file's digest). `log_high_offset` is the highest offset folded from that log,
     which `advance` carries along; it is never below `log_offset`. `state` is the defence's
-    encoded state, opaque here.
+    encoded state, read here only to `unlearn`.
     """
 
     query_id: str
@@ -124,6 +126,25 @@ def commit_fold(
     return written_row
 
 
+def unlearn(connection: Connection, query_id: str, wrong: str) -> bool:
+    """Take a wrong answer out of what a query remembers; False when it is not there.
+
+    A fold that loaded the row before loses against this: it is done again without the answer.
+    """
+    held = select(MEMORY.c.state).where(MEMORY.c.query_id == query_id).with_for_update()
+    stored = connection.execute(held).scalar_one_or_none()
+    if stored is None:
+        return False
+    try:
+        kept = encode_state(without_answer(decode_state(stored), wrong))
+    except InputError:  # a damaged row is the next fold's to tell
+        return False
+    if kept == stored:
+        return False
+    connection.execute(update(MEMORY).where(MEMORY.c.query_id == query_id).values(state=kept))
+    return True
+
+
 def _insert(connection: Connection, new: MemoryRow) -> int:
     statement = dialect_insert(connection, MEMORY).on_conflict_do_nothing()
     # Without the option SQLAlchemy reports -1 for an INSERT on PostgreSQL.
@@ -134,7 +155,9 @@ def _insert(connection: Connection, new: MemoryRow) -> int:
 def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int:
     # A plain UPDATE, not an upsert: a row that `clear_run` deleted meanwhile must stay deleted.
     statement = update(MEMORY).where(
-        MEMORY.c.query_id == previous.query_id, MEMORY.c.step == previous.step
+        MEMORY.c.query_id == previous.query_id,
+        MEMORY.c.step == previous.step,
+        MEMORY.c.state == previous.state,  # `unlearn` moves no step
     )
     return connection.execute(statement, asdict(new)).rowcount
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from connectors.state_table import origins, quarantine, reports, sources
+from connectors.state_table import memory, origins, quarantine, reports, sources
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.outbox import insert_records
 from defenses.attribution.protection import Rules, Trust, decide
@@ -170,7 +170,8 @@ class Settlement:
         }
 
     def carry_out(self, event: OriginEvent) -> None:
-        """Begin or end the quarantine, and tell the ledger of sources."""
+        """Begin or end the quarantine, unlearn the answer once, and tell the ledger of sources."""
+        before = self.origin.event.decision if self.origin.event else None
         quarantine.switch(
             self.connection,
             event.misgeneration,
@@ -178,15 +179,17 @@ class Settlement:
             everywhere=event.decision is Decision.APPROVED and self.origin.everywhere,
             now_ms=self.now_ms,
         )
-        self.tell_ledger(event)
+        if event.decision in REMOVING and before not in REMOVING:
+            # A memory that believes the answer would repeat it with none of its texts left.
+            memory.unlearn(self.connection, event.query_id, event.answer)
+        self.tell_ledger(event, before)
 
-    def tell_ledger(self, event: OriginEvent) -> None:
+    def tell_ledger(self, event: OriginEvent, before: Decision | None) -> None:
         """Count the flagged texts against their sources, or take that back.
 
         What people merely propose counts nothing: strangers could speak against any source.
         """
         ledger = self.policy.ledger
-        before = self.origin.event.decision if self.origin.event else None
         if event.decision in REMOVING:
             sources.record(self.connection, self.evidence(event, EventKind.CONFIRMED), ledger)
         elif event.decision in (Decision.DISMISSED, Decision.RESTORED) or before in REMOVING:

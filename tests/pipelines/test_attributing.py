@@ -13,6 +13,7 @@ from sqlalchemy import Engine, func, select
 from connectors.state_table import origins, reports
 from connectors.state_table.cases import cases_of, find_case
 from connectors.state_table.engine import open_engine
+from connectors.state_table.memory import MemoryRow, commit_fold, load
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import list_quarantine, release, withheld_keys
 from connectors.state_table.sources import standings
@@ -22,8 +23,9 @@ from pipelines.job.reporting import RefusedReportError, take_in
 from pipelines.job.settling import LANE, Policy, give_word, settle
 from pipelines.signals.ports import Models
 from schemas.attribution import RankedText
-from schemas.codec import decode_origin
+from schemas.codec import decode_origin, encode_state
 from schemas.errors import ModelOutageError
+from schemas.memory import Belief
 from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportState, text_key
 from schemas.snapshot import Document
 from tests.pipelines.attributing_rig import (
@@ -86,6 +88,21 @@ def test_two_trusted_reporters_have_the_texts_quarantined(engine: Engine) -> Non
     assert withheld_keys(engine, ["cup", "other"]) == {"cup": frozenset(keys)}
     with engine.connect() as connection:
         assert standings(connection, ["example.org"])["example.org"].counts.dishonest > 0
+
+
+def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    row = MemoryRow("cup", "radar", 1, 0, "log", 0, 0, encode_state(Belief("Rome", 0.9, 0.1)))
+    commit_fold(engine, None, row)
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    assert load(engine, ["cup"]) == {"cup": row}, "a proposal touches nothing"
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    assert load(engine, ["cup"])["cup"].state == encode_state(None)
+    learned = replace(row, step=2, state=encode_state(Belief("Rome", 0.9, 0.1)))
+    commit_fold(engine, load(engine, ["cup"])["cup"], learned)
+    settle(engine, stored, Policy(), now_ms=NOW_MS + 2)
+    assert load(engine, ["cup"]) == {"cup": learned}, "only when the removal begins"
 
 
 def test_the_same_lie_at_two_steps_has_two_reporters(engine: Engine) -> None:
