@@ -21,6 +21,8 @@ from pipelines import build
 from pipelines.cli.app import app
 from pipelines.cli.report_attributions import incidents
 from pipelines.evaluation.attribution.records import RECORD
+from pipelines.evaluation.attribution_report.event_view import FINDINGS
+from pipelines.evaluation.attribution_report.honesty_svg import WORDS
 from pipelines.evaluation.attribution_report.page import write_stream_pages
 from pipelines.evaluation.attribution_report.sources_view import (
     Known,
@@ -29,6 +31,8 @@ from pipelines.evaluation.attribution_report.sources_view import (
     trace,
 )
 from pipelines.evaluation.attribution_report.stream_view import (
+    DECISIONS,
+    WAITING,
     HeldText,
     StreamView,
     incidents_of,
@@ -36,7 +40,8 @@ from pipelines.evaluation.attribution_report.stream_view import (
 )
 from pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
 from pipelines.evaluation.report.safe_text import HIDDEN
-from schemas.reports import Decision
+from schemas.attribution import Finding
+from schemas.reports import Decision, ReportState
 from schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
 from tests.pipelines.attribution_pages import (
     HONEST,
@@ -326,3 +331,10 @@ def test_what_is_stored_is_read_back(tmp_path: Path) -> None:
     assert approved.life.word is Decision.APPROVED
     assert len(approved.held) == 3
     assert all(text.active for text in approved.held)
+
+
+def test_every_decision_state_finding_and_kind_of_event_has_words() -> None:
+    assert set(DECISIONS) == set(Decision)
+    assert set(WAITING) == set(ReportState)
+    assert set(FINDINGS) == set(Finding)
+    assert set(WORDS) == set(EventKind)
