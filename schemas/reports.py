@@ -68,10 +68,11 @@ class AnswerReport:
     def id(self) -> str:
         """Deterministic identity: 32 hexadecimal digits over query, step, answer and reporter.
 
-        A report that leaves the answer open is told from a later one by its time.
+        A report that leaves step or answer open is told from a later one by its time: a lie that
+        comes back is reported anew.
         """
         told: tuple[object, ...] = (self.query, self.step, self.answer, self.reporter)
-        if self.answer is None:
+        if self.answer is None or self.step is None:
             told = (*told, int(self.reported_at.timestamp() * 1_000))
         return sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -45,10 +45,13 @@ class Standing:
     dismissed: int = 0
 
 
-def known(connection: Connection, report_id: str) -> bool:
-    """Whether this report was taken in before."""
-    statement = select(_R.report_id).where(_R.report_id == report_id)
-    return connection.execute(statement).first() is not None
+def repeated(connection: Connection, report: StoredReport) -> StoredReport | None:
+    """The report that this one repeats, if any: its own, or its reporter's on the same answer."""
+    itself = _R.report_id == report.report_id
+    alike = (_R.misgeneration == report.misgeneration) & (_R.reporter == report.reporter)
+    statement = select(REPORTS).where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
+    row = connection.execute(statement.limit(1)).mappings().first()
+    return _report(row) if row else None
 
 
 def insert(connection: Connection, report: StoredReport) -> bool:

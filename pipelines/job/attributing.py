@@ -114,15 +114,16 @@ class Attributing:
             return
         started, before = perf_counter(), self.calls
         try:
-            if report.reporter == PIPELINE and self.harmless(report, case):
+            own = report.reporter == PIPELINE and not insist
+            if own and self.harmless(report, case):
                 self.close(report, ReportState.JUDGED, "means the same as the answer that was kept")
                 return
             found = self.investigated(report, case, insist=insist)
         except ModelOutageError:
             raise
         except Exception as error:
-            own = isinstance(error, ModelError | EvidenceError)
-            if not own and kind_of(error) != "defect":
+            told = isinstance(error, ModelError | EvidenceError)
+            if not told and kind_of(error) != "defect":
                 raise
             self.failed(report, error, self.calls - before)
             return

@@ -37,7 +37,7 @@ def milliseconds(moment: datetime) -> int:
 
 
 def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -> StoredReport:
-    """Store a report; one that was stored before is left as it is.
+    """Store a report; one that repeats an earlier one changes nothing, and that one is returned.
 
     Raises RefusedReportError when no kept answer is meant, or the reporter has sent enough.
     """
@@ -56,10 +56,10 @@ def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -
         comment=report.comment,
     )
 
-    def work() -> str:
+    def work() -> StoredReport | str:
         with engine.begin() as connection:
-            if reports.known(connection, stored.report_id):
-                return ""
+            if earlier := reports.repeated(connection, stored):
+                return earlier
             standing = reports.standing(connection, stored.reporter)
             since_ms = milliseconds(now - DAY)
             why = refusal(
@@ -68,13 +68,15 @@ def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -
                 in_a_day=reports.received_since(connection, stored.reporter, since_ms),
                 waiting=reports.count_open(connection),
             )
-            if not why:
-                reports.insert(connection, stored)
-            return why
+            if why:
+                return why
+            reports.insert(connection, stored)
+            return stored
 
-    if why := retry_contended(work):
-        raise RefusedReportError(why)
-    return stored
+    taken = retry_contended(work)
+    if isinstance(taken, str):
+        raise RefusedReportError(taken)
+    return taken
 
 
 def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:

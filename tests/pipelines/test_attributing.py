@@ -19,6 +19,7 @@ from connectors.state_table.quarantine import list_quarantine, release, withheld
 from connectors.state_table.sources import standings
 from connectors.state_table.tables import METADATA
 from defenses.attribution.registry import build_attributor
+from pipelines.job.attributing import Attributing
 from pipelines.job.reporting import RefusedReportError, take_in
 from pipelines.job.settling import LANE, Policy, give_word, settle
 from pipelines.signals.ports import Models
@@ -446,6 +447,33 @@ def test_rag_origin_itself(engine: Engine) -> None:
     assert event.texts
     assert all(text.generation is not None for text in event.texts)
     assert event.decision not in REMOVING
+
+
+def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Attributing, "harmless", lambda *_: True)
+    keep(engine, LIED, answer="It was Rome.", undefended="Rome")
+    insert_own(engine, "cup", "Rome")
+    run_out(worker_on(engine))
+    (row,) = reports.find_reports(engine)
+    assert (row["state"], row["decision"]) == ("judged", None)
+    stored = reports.StoredReport(**{n: row[n] for n in reports.StoredReport.__dataclass_fields__})
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    (event,) = run_out(worker_on(engine))
+    assert event.decision is Decision.APPROVED
+
+
+def test_a_lie_that_comes_back_is_reported_anew(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome", step=0)
+    first = report(engine, "eve", "Rome")
+    again = report(engine, "eve", "rome", now=NOW + timedelta(hours=1))
+    assert again == first
+    keep(engine, LIED, answer="Rome", step=1)
+    later = report(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
+    redelivered = report(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
+    assert (later.step, redelivered) == (1, later)
+    assert len(reports.find_reports(engine)) == 2
 
 
 # --- reports that are refused, or not what they seem
