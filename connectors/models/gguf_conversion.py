@@ -21,6 +21,7 @@ from schemas.errors import ModelError
 CONVERSION_VERSION: Final = "c1"
 ARCHITECTURE: Final = "gemma3"
 _SUMS: Final = "checksums.json"
+_WEIGHTS: Final = "model.safetensors"
 _ROWS: Final = 16_384  # de-quantised at once: 42 MB of the embedding table of 640 columns
 _TOP: Final = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -83,7 +84,8 @@ def _sound(directory: Path) -> bool:
     """Whether every file is there as it was written."""
     try:
         sums = json.loads((directory / _SUMS).read_bytes())
-        return all(file_sha256(directory / name) == value for name, value in sums.items())
+        whole = isinstance(sums, dict) and _WEIGHTS in sums
+        return whole and all(file_sha256(directory / n) == value for n, value in sums.items())
     except (OSError, ValueError):
         return False
 
@@ -122,7 +124,7 @@ def _convert(gguf: Path, directory: Path) -> None:
         reader = GGUFReader(str(gguf))
         _configuration(reader).save_pretrained(directory)
         weights = dict(_weights(reader))
-        save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
+        save_file(weights, directory / _WEIGHTS, metadata={"format": "pt"})
         del weights
         read = AutoTokenizer.from_pretrained(
             str(gguf.parent), gguf_file=gguf.name, local_files_only=True

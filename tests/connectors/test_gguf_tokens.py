@@ -129,6 +129,16 @@ def test_damage_is_repaired_and_nothing_is_left_beside(gguf: Path, cache: Path) 
     assert [p.name for p in directory.parent.glob("damaged*")] == [directory.name]
 
 
+@pytest.mark.parametrize("sums", ["{}", "[]", "nonsense"])
+def test_checksums_that_are_damaged_are_believed_in_nothing(gguf: Path, sums: str) -> None:
+    directory = converted(gguf, "unsure")
+    whole = (directory / "model.safetensors").read_bytes()
+    (directory / "checksums.json").write_text(sums)
+    (directory / "model.safetensors").write_bytes(b"nope")
+    assert converted(gguf, "unsure") == directory
+    assert (directory / "model.safetensors").read_bytes() == whole
+
+
 def test_an_interrupted_conversion_leaves_nothing(
     gguf: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
