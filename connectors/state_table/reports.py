@@ -131,22 +131,34 @@ def waiting(connection: Connection, misgeneration: str) -> list[StoredReport]:
 
 
 def reporters_of(connection: Connection, query_id: str, answer: str) -> dict[str, Standing]:
-    """Everybody who reported this answer of the query, at whichever step, with their standing."""
+    """Everybody who reported this answer of the query, at whichever step, with their standing.
+
+    Two statements, however many there are: a flood of invented names holds up no other writer.
+    """
     statement = select(_R.reporter).where(_R.query_id == query_id, _R.answer == answer).distinct()
-    return {r: standing(connection, r) for r in connection.execute(statement).scalars()}
+    known = _standings(connection, _R.reporter.in_(statement))
+    names = connection.execute(statement).scalars()
+    return {name: known.get(name, Standing()) for name in names}
 
 
 def standing(connection: Connection, reporter: str) -> Standing:
     """Count the wrong answers that a reporter told before a person judged them."""
-    judged = func.count(_R.misgeneration.distinct())
+    return _standings(connection, _R.reporter == reporter).get(reporter, Standing())
+
+
+def _standings(connection: Connection, whose: ColumnElement[bool]) -> dict[str, Standing]:
+    """Of those among whose reports a person has judged any."""
+
+    def told(word: Decision) -> ColumnElement[int]:
+        return func.count(case((_O.word == word, _R.misgeneration)).distinct())
+
     statement = (
-        select(_O.word, judged)
-        .join(REPORTS, _O.misgeneration == _R.misgeneration)
-        .where(_R.reporter == reporter, _R.received_ms <= _O.word_ms)
-        .group_by(_O.word)
+        select(_R.reporter, told(Decision.APPROVED), told(Decision.DISMISSED))
+        .join(ORIGINS, _O.misgeneration == _R.misgeneration)
+        .where(whose, _R.received_ms <= _O.word_ms)
+        .group_by(_R.reporter)
     )
-    counts = {row[0]: row[1] for row in connection.execute(statement)}
-    return Standing(counts.get(Decision.APPROVED, 0), counts.get(Decision.DISMISSED, 0))
+    return {row[0]: Standing(row[1], row[2]) for row in connection.execute(statement)}
 
 
 def close(

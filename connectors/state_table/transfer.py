@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_, select
+from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_, func, select
 
 from connectors.state_table.corpus_listing import document_of
 from connectors.state_table.corpus_vectors import locked
@@ -71,7 +71,7 @@ _AGES: Final = {
     "corpus_texts": ("last_seen_ms",),
     "corpus_queries": ("last_seen_ms",),
     "reports": ("received_ms",),
-    "origins": ("revision",),
+    "origins": ("revision", "word_ms"),
     "quarantine": ("updated_ms",),
 }
 _VERDICTS: Final = (None, *SourceVerdict)
@@ -244,7 +244,11 @@ def _check_text(row: dict[str, Any]) -> None:
 def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
     """Return an INSERT over the row of the same key that writes nothing if that one is newer."""
     insert = dialect_insert(connection, table)
-    ahead = [table.c[name] <= insert.excluded[name] for name in _AGES[table.name]]
+    never = -(2**62)  # what is null has not happened
+    ahead = [
+        func.coalesce(table.c[name], never) <= func.coalesce(insert.excluded[name], never)
+        for name in _AGES[table.name]
+    ]
     return insert.on_conflict_do_update(
         index_elements=list(table.primary_key),
         set_={c.name: insert.excluded[c.name] for c in table.columns if not c.primary_key},

@@ -5,7 +5,7 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, event, func, select
 
 from connectors.state_table import origins, reports
 from connectors.state_table.cases import Case, cases_of, keep_case, prune_cases, queries_asking
@@ -121,6 +121,41 @@ def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
         assert [tuple(row) for row in unsent] == [("other", 2)]
     assert "cup" not in withheld_keys(engine, ["cup"])
     assert forget(engine, "cup", None).reports == 0
+
+
+def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    trusted(engine, "ada")
+    statements: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *told: statements.append(told[2]))
+    counted = []
+    for names in (["ada"], [f"name {n}" for n in range(20)]):
+        for name in names:
+            report(engine, name)
+        statements.clear()
+        with engine.begin() as connection:
+            found = reports.reporters_of(connection, "cup", "Rome")
+        counted.append(len(statements))
+    assert counted[0] == counted[1]
+    assert len(found) == 21
+    assert found["ada"] == reports.Standing(confirmed=1)
+    assert found["name 7"] == reports.Standing()
+
+
+def test_an_older_export_takes_no_word_back(engine: Engine, tmp_path: Path) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    file = tmp_path / "state.jsonl"
+    worker = worker_on(engine)
+    with engine.begin() as connection:
+        origins.hold(connection, stored.misgeneration, "cup", 0)
+    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    give_word(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS)
+    with pytest.raises(StateConflictError):
+        import_file(engine, file)
+    assert run_out(worker) == []
+    import_file(engine, file, replace=True)
+    assert len(run_out(worker)) == 1
 
 
 def test_export_and_import(engine: Engine, tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ def test_a_query_never_moves_back_unless_told(engine: Engine, tmp_path: Path) ->
     fill(engine)
     file = export(engine, tmp_path / "state.jsonl")
     newer = replace(ROW, query_id="q-2", step=8, as_of_ms=ROW.as_of_ms + 1, state=BELIEF)
-    commit_fold(engine, replace(newer, step=7, as_of_ms=ROW.as_of_ms), newer)
+    before = replace(ROW, query_id="q-2", state=encode_state(None))
+    commit_fold(engine, before, newer)
     with engine.begin() as connection:
         connection.execute(MEMORY.delete().where(MEMORY.c.query_id == ROW.query_id))
     with pytest.raises(StateConflictError, match="'q-2' is newer.*nothing was imported"):
