@@ -96,6 +96,11 @@ def test_an_answer_that_outlives_the_removal_is_nobodys_doing(bench):
     assert not acted(replace(event, reproduced=False), row)
 
 
+def test_a_text_is_embedded_once_however_often_the_corpus_is_searched(bench):
+    bench.run("injection,hijack,clean", f"{EVERYBODY},{NOBODY}")
+    assert len(bench.embedder.asked) == len(set(bench.embedder.asked)) > 18
+
+
 def test_all_are_judged_on_the_scope_of_rag_origin(bench):
     study = bench.run("injection", f"rag_origin,{EVERYBODY}")
     rows = {(row.attributor, row.query_id): row for row in study.rows.values()}

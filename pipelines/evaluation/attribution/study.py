@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 
 from defenses.attribution.protocol import Attributor
+from pipelines.evaluation.attacks.corpus import RememberingEmbedder
 from pipelines.evaluation.attribution.calibration import (
     Calibrated,
     benign_sample,
@@ -91,7 +92,8 @@ class Study:
         self.record = continued(earlier, now) if earlier else now
         self.events, self.rows = read_events(self.out), read_rows(self.out)
         self.scopes: dict[EventKey, int] = {}
-        self.asking = noting_use(self.models, self.note_use)
+        embedder = RememberingEmbedder(self.models.embedder)
+        self.asking = replace(noting_use(self.models, self.note_use), embedder=embedder)
         self.expect()
 
     def described(self) -> StudyRecord:
