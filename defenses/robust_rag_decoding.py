@@ -61,9 +61,7 @@ class RobustRagDecoding:
     gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 24
 
-    needs: ClassVar[frozenset[Signal]] = frozenset(
-        {Signal.TOKEN_PROBABILITIES, Signal.NEXT_TOKENS}
-    )
+    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_PROBABILITIES, Signal.NEXT_TOKENS})
 
     def initial_state(self) -> None:
         """Nothing is remembered."""
