@@ -84,10 +84,11 @@ class Attributing:
         word = origin.word if origin else None
         event = origin.event if origin else None
         known = event is not None and (event.finding is not None or word is not Decision.APPROVED)
-        if known or word is Decision.DISMISSED:
+        suspected = report.reporter == PIPELINE and word is None
+        if (known and not suspected) or word is Decision.DISMISSED:
             self.settle(report, None)
         else:
-            self.attribute(report, insist=word is Decision.APPROVED)
+            self.attribute(report, insist=word is Decision.APPROVED, known=known)
         return True
 
     def next_report(self) -> StoredReport | None:
@@ -106,8 +107,8 @@ class Attributing:
             return reports.next_open(self.engine, "attributed")
         return reports.next_open(self.engine, "vouched" if used >= STRANGERS_SHARE else "any")
 
-    def attribute(self, report: StoredReport, *, insist: bool) -> None:
-        """Ask the models about one wrong answer and settle what they say."""
+    def attribute(self, report: StoredReport, *, insist: bool, known: bool = False) -> None:
+        """Ask the models about one wrong answer and settle what they say, or what is `known`."""
         case = cases.find_case(self.engine, report.query_id, report.step)
         if case is None:
             self.close(report, ReportState.UNUSABLE, "what the answer was made of is not kept")
@@ -116,7 +117,11 @@ class Attributing:
         try:
             own = report.reporter == PIPELINE and not insist
             if own and self.harmless(report, case):
-                self.close(report, ReportState.JUDGED, "means the same as the answer that was kept")
+                harmless = "means the same as the answer that was kept"
+                self.close(report, ReportState.JUDGED, harmless, alone=True)
+                return
+            if known:
+                self.settle(report, None)
                 return
             found = self.investigated(report, case, insist=insist)
         except ModelOutageError:
@@ -204,10 +209,13 @@ class Attributing:
             seconds=None if seconds is None else round(seconds, 3),
         )
 
-    def close(self, report: StoredReport, state: ReportState, detail: str) -> None:
-        """End the wait of a wrong answer's reports without an event."""
+    def close(
+        self, report: StoredReport, state: ReportState, detail: str, *, alone: bool = False
+    ) -> None:
+        """End the wait of a wrong answer's reports, or of this one `alone`, without an event."""
+        seen = [report] if alone else None
         with self.engine.begin() as connection:
-            reports.close(connection, report.misgeneration, state, detail)
+            reports.close(connection, report.misgeneration, state, detail, seen)
         log.info("report closed", query_id=report.query_id, state=state.value, detail=detail)
 
     def prune(self) -> None:

@@ -187,14 +187,15 @@ class Settlement:
     def tell_ledger(self, event: OriginEvent, before: Decision | None) -> None:
         """Count the flagged texts against their sources, or take that back.
 
-        What people merely propose counts nothing: strangers could speak against any source.
+        What people merely propose counts nothing, even where the pipeline had a suspicion that may
+        have proved harmless: strangers could speak against any source.
         """
         ledger = self.policy.ledger
         if event.decision in REMOVING:
             sources.record(self.connection, self.evidence(event, EventKind.CONFIRMED), ledger)
         elif event.decision in (Decision.DISMISSED, Decision.RESTORED) or before in REMOVING:
             sources.retract(self.connection, [event.misgeneration], ledger)
-        elif event.decision is Decision.PROPOSED and event.self_detected:
+        elif event.decision is Decision.PROPOSED and self.report.reporter == PIPELINE:
             sources.record(self.connection, self.evidence(event, EventKind.DETECTED), ledger)
 
     def evidence(self, event: OriginEvent, kind: EventKind) -> list[SourceEvent]:

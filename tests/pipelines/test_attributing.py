@@ -17,7 +17,7 @@ from connectors.state_table.memory import MemoryRow, commit_fold, load
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import list_quarantine, release, withheld_keys
 from connectors.state_table.sources import standings
-from connectors.state_table.tables import METADATA
+from connectors.state_table.tables import METADATA, SOURCE_EVENTS
 from defenses.attribution.registry import build_attributor
 from pipelines.job.attributing import Attributing
 from pipelines.job.reporting import RefusedReportError, take_in
@@ -462,6 +462,23 @@ def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
     give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     (event,) = run_out(worker_on(engine))
     assert event.decision is Decision.APPROVED
+
+
+@pytest.mark.parametrize("stranger_first", [True, False])
+def test_strangers_borrow_no_weight_from_a_harmless_suspicion(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, stranger_first: bool
+) -> None:
+    monkeypatch.setattr(Attributing, "harmless", lambda *_: True)
+    keep(engine, LIED, answer="It was Rome.", undefended="Rome")
+    insert_own(engine, "cup", "Rome")
+    if stranger_first:
+        report(engine, "eve", "Rome")
+    run_out(worker_on(engine))
+    report(engine, "bob", "Rome")
+    events = run_out(worker_on(engine))
+    assert events[-1].decision is Decision.PROPOSED
+    with engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(SOURCE_EVENTS)).scalar() == 0
 
 
 def test_a_lie_that_comes_back_is_reported_anew(engine: Engine) -> None:
