@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pipelines.build import build_models, shared_engine
-from pipelines.cli.evaluation_tables import drawn
+from pipelines.cli.evaluation_tables import drawn, parts
 from pipelines.cli.terminal import (
     make_directory,
     print_json,
@@ -26,6 +26,7 @@ from pipelines.evaluation.sources.worlds import WORLDS, Campaign
 from pipelines.settings import Profile, load_settings
 from schemas.errors import ConfigurationError
 
+COLUMN_CHARACTERS = 8
 RESULTS, TABLES, STATE = "results.json", "tables.md", "state.sqlite"
 
 
@@ -77,7 +78,8 @@ def evaluate_sources(
         print_json(found)
         return
     for table in tables_of(results):
-        stdout.print(drawn(table))
+        for part in parts(table, stdout.width, COLUMN_CHARACTERS):
+            stdout.print(drawn(part))
     for note in dict.fromkeys(note for table in tables_of(results) for note in table.notes):
         stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
     print_path("tables", out / TABLES)

@@ -81,11 +81,15 @@ def brief(table: Table) -> Table:
     return replace(table, columns=columns, rows=tuple(rows))
 
 
-def parts(table: Table, width: int) -> Iterator[Table]:
-    """The table cut into tables of fewer columns, each fit for a terminal of that width."""
+def parts(table: Table, width: int, least: int | None = None) -> Iterator[Table]:
+    """The table cut into tables of fewer columns, each fit for a terminal of that width.
+
+    `least` is what a column needs in characters; default: what the tables of `evaluate` need.
+    """
     names = max((len(row.heading) for row in table.rows), default=0)
     room = width - min(names, NAME_CHARACTERS)
-    least = COST_CHARACTERS if table.key == "cost" else CELL_CHARACTERS
+    if least is None:
+        least = COST_CHARACTERS if table.key == "cost" else CELL_CHARACTERS
     most = max(1, room // (least + GAP))
     cuts = -(-len(table.columns) // most) or 1
     size = -(-len(table.columns) // cuts)

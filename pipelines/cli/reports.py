@@ -70,6 +70,8 @@ def list_reports(
             cell(row["decision"] or row["detail"], limit=60),
         )
     stdout.print(table)
+    if not found:
+        stdout.print("no reports here; `radarstream report-wrong` makes one", highlight=False)
 
 
 @app.command()
@@ -85,7 +87,9 @@ def show(report_id: ReportId, config: Config = None, as_json: AsJson = False) ->
     for name, value in told(row).items():
         stdout.print(cell(f"{name}: {'' if value is None else value}", limit=500), soft_wrap=True)
     if event is None:
-        stdout.print("not attributed yet: radarstream attribute")
+        stdout.print("not attributed yet: radarstream attribute", highlight=False)
+        if row["state"] == ReportState.OPEN:
+            stdout.print("it waits for its turn, for budget, or for a model", highlight=False)
     else:
         print_origin(event)
 
@@ -183,7 +187,8 @@ def judge(
     settings = load_settings(config)
     engine = shared_engine(settings)
     row = only_one(engine, report_id)
-    deed = f"{'approve' if word is Decision.APPROVED else 'dismiss'} {row['answer']!r} as wrong"
+    wrong = "wrong" if word is Decision.APPROVED else "not wrong"
+    deed = f"say that {printable(row['answer'], 80)!r} is {wrong}"
     agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
     report = StoredReport(**{name: row[name] for name in StoredReport.__dataclass_fields__})
     now_ms = milliseconds(datetime.now(UTC))
@@ -230,6 +235,7 @@ def moment(at_ms: int) -> str:
 def print_origin(event: OriginEvent) -> None:
     """Print what was found out and decided."""
     lines = {
+        "question": event.question,
         "decision": f"{event.decision}: {event.detail}",
         "finding": event.finding.replace("_", " ") if event.finding else "nothing was looked for",
         "wrong answer": event.answer,
