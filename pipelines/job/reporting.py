@@ -87,12 +87,18 @@ def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
     query_id = report.query_id
     if query_id is None:
         query_id = next(iter(queries_asking(engine, report.question or "")), report.query)
-    cases = cases_of(engine, query_id)
-    if report.step is not None:
-        cases = [case for case in cases if case.step == report.step]
+    kept = cases_of(engine, query_id)
+    if not kept:
+        raise RefusedReportError(
+            f"no answer of query {query_id!r} is kept: that takes attribution.enabled when it is "
+            "answered, and ends after attribution.case_steps or case_days"
+        )
+    cases = [case for case in kept if report.step in (None, case.step)]
     if not cases:
-        what = f" at step {report.step}" if report.step is not None else ""
-        raise RefusedReportError(f"no answer of query {query_id!r}{what} is kept")
+        steps = ", ".join(str(case.step) for case in kept)
+        raise RefusedReportError(
+            f"no answer of query {query_id!r} at step {report.step} is kept, but of steps {steps}"
+        )
     answer = report.answer.strip() if report.answer else cases[0].answer
     if not answer:
         raise RefusedReportError(f"query {query_id!r} has no answer that could be wrong")
