@@ -149,14 +149,15 @@ def misgeneration_id(query_id: str, step: int, answer: str) -> str:
 
 
 def text_key(document: Document) -> str:
-    """Name the words of a document, wherever they are published and however they are set.
+    """Name the words of a document, title and text as a model reads them, whoever publishes them.
 
-    A document without words of its own is named by all it has.
+    The title belongs to them: whoever copies an honest page under a title that lies must not have
+    the honest page withheld. A document without words of its own is named by all it has.
 
-    >>> text_key(Document(1, "It  is ROME.", url="a")) == text_key(Document(2, "it is Rome.", "b"))
+    >>> text_key(Document(1, "It  is ROME.", url="a")) == text_key(Document(2, "it is Rome.", url="b"))
     True
     """
-    words = " ".join(normalize("NFKC", document.text).casefold().split())
+    words = " ".join(normalize("NFKC", document.passage).casefold().split())
     if not words:
         return document.content_id
     return f"t-{sha256(words.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

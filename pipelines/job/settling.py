@@ -134,13 +134,20 @@ class Settlement:
             reporters=len(trusts.keys() - {PIPELINE}),
             self_detected=PIPELINE in trusts,
         )
-        if settled != self.origin.event:
+        if self.tells_more(settled):
             settled = replace(settled, revision=self.origin.revision + 1)
             origins.write_event(self.connection, settled)
             insert_records(self.connection, [outbox_record(settled, lane=LANE)])
         self.carry_out(settled)
         reports.close(self.connection, settled.misgeneration, ReportState.JUDGED, seen=seen)
         return settled
+
+    def tells_more(self, settled: OriginEvent) -> bool:
+        """Whether consumers must hear of it; one more stranger who changes nothing is no news."""
+        known = self.origin.event
+        if known is None or settled.decision is not known.decision:
+            return True
+        return settled != replace(known, reporters=settled.reporters, detail=settled.detail)
 
     def on_record(self, finding: Finding | None) -> OriginEvent | None:
         """What is known: the stored event, or the new finding where there is none worth keeping."""

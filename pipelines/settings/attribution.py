@@ -30,9 +30,7 @@ class AttributionSettings(Section):
     options: Annotated[dict[str, Any], Field(description="of the attributor, by name")] = {}
     corpus_texts: Annotated[
         int,
-        Field(
-            ge=0, description="with corpus.archive: archived texts looked at beside the results"
-        ),
+        Field(ge=0, description="with corpus.archive: archived texts looked at beside the results"),
     ] = 50
     case_steps: Annotated[
         int, Field(ge=1, description="last answers of a query that can be reported")

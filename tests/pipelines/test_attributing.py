@@ -106,6 +106,16 @@ def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) ->
     assert load(engine, ["cup"]) == {"cup": learned}, "only when the removal begins"
 
 
+def test_strangers_who_change_nothing_make_no_events(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    worker = worker_on(engine)
+    for number in range(5):
+        report(engine, f"stranger-{number}")
+        run_out(worker)
+    assert len(pending(engine)) == 1
+    assert set(states(engine).values()) == {"judged"}
+
+
 def test_the_same_lie_at_two_steps_has_two_reporters(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     worker = worker_on(engine)

@@ -136,12 +136,22 @@ def test_the_same_words_elsewhere_are_withheld_too(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, *others = snapshot_of("Rome", "Oslo", "Oslo").documents
-    hold(engine, replace(first, url="https://elsewhere.example", title="Other", rank=9))
+    hold(engine, replace(first, url="https://elsewhere.example", rank=9))
     loud = replace(first, text=f"  {first.text.upper()}\n")
     snapshot = replace(snapshot_of(), documents=(loud, *others))
     guard, settings = radar(), settings_with()
     queries = gathered(engine, settings, guard, monkeypatch, snapshot)
     assert [d.rank for d in queries["cup"][0].observed.withheld] == [1]
+
+
+def test_an_honest_text_quoted_under_a_lying_title_is_not_withheld(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = snapshot_of("Rome", "Oslo", "Oslo")
+    hold(engine, replace(snapshot.documents[1], title="It was Rome"))
+    guard, settings = radar(), settings_with()
+    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    assert queries["cup"][0].observed.withheld == ()
 
 
 def test_other_queries_only_after_approval(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
