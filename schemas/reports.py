@@ -154,7 +154,8 @@ def text_key(document: Document) -> str:
     The title belongs to them: whoever copies an honest page under a title that lies must not have
     the honest page withheld. A document without words of its own is named by all it has.
 
-    >>> text_key(Document(1, "It  is ROME.", url="a")) == text_key(Document(2, "it is Rome.", url="b"))
+    >>> one, other = Document(1, "It  is ROME.", url="a"), Document(2, "it is Rome.", url="b")
+    >>> text_key(one) == text_key(other)
     True
     """
     words = " ".join(normalize("NFKC", document.passage).casefold().split())

@@ -51,10 +51,16 @@ def switch(
     )
 
 
+def hold_all(connection: Connection, misgeneration: str) -> None:
+    """Take back what was released of a misgeneration; whether it is held, `switch` decides."""
+    held = update(QUARANTINE).where(_Q.misgeneration == misgeneration)
+    connection.execute(held.values(released=False))
+
+
 def release(engine: Engine, query_id: str, text_key: str | None, now_ms: int) -> int:
     """Let a text of a query, or all of them, back in for good; return how many were held.
 
-    A later misgeneration may hold the same text again.
+    A later misgeneration may hold the same text again, and so may a person's new approval.
     """
     where = [_Q.query_id == query_id, _Q.active]
     if text_key is not None:

@@ -67,7 +67,10 @@ def opened(listen: str, registry: CollectorRegistry, health: Health) -> "Endpoin
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return Endpoint(family, address, partial(Page, registry=registry, health=health))
     except OSError as error:
-        raise ConfigurationError(f"telemetry.listen {listen}: {error.strerror}") from None
+        raise ConfigurationError(
+            f"telemetry.listen {listen}: {error.strerror}; each process on a host needs a port of "
+            "its own, for example RADARSTREAM_TELEMETRY__LISTEN=127.0.0.1:9465, or none (empty)"
+        ) from None
 
 
 class Endpoint(ThreadingMixIn, TCPServer):

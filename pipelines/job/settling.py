@@ -98,6 +98,8 @@ def give_word(
             )
             settlement.origin = replace(settlement.origin, word=word, everywhere=everywhere)
             event = settlement.origin.event
+            if word is Decision.APPROVED:
+                quarantine.hold_all(connection, report.misgeneration)
             if word is Decision.APPROVED and (event is None or event.finding is None):
                 reports.reopen(connection, report.misgeneration)
                 return None

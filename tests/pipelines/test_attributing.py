@@ -597,7 +597,7 @@ def test_what_the_pipeline_suspects_is_bounded(engine: Engine) -> None:
     assert sorted(reporters) == ["eve", PIPELINE, PIPELINE]
 
 
-def test_a_released_text_stays_released(engine: Engine) -> None:
+def test_a_released_text_stays_released_until_a_person_approves_again(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")
     run_out(worker_on(engine))
@@ -609,6 +609,8 @@ def test_a_released_text_stays_released(engine: Engine) -> None:
     assert key not in withheld_keys(engine, ["cup"])["cup"]
     assert release(engine, "cup", None, NOW_MS) == 2
     assert withheld_keys(engine, ["cup"]) == {}
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    assert key in withheld_keys(engine, ["cup"])["cup"]
 
 
 # --- false flags
