@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from defenses.attribution.protocol import Attributing
 from defenses.attribution.scope import Scope, ScopeOptions, checked
+from defenses.kernels.log_odds import LEAST
 from defenses.kernels.responsibility import Split, split_in_two, standard_scores
 from defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
 from defenses.responses import embedding_rows, log_prob_rows
@@ -21,7 +22,6 @@ from schemas.snapshot import STRICT
 Score = Literal["similarity", "semantic", "generation"]
 
 METHOD: Final = "rag_origin"
-LEAST_LOG: Final = -100.0  # stands for the logarithm of any smaller probability, as of 0
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -35,9 +35,9 @@ class RagOrigin(ScopeOptions):
     Each becomes a z-score over the scope (population deviation); a text's responsibility is their
     mean (Eq. 8). Two-means in one dimension, exact here, flags the higher group.
 
-    Flags nothing when the model gives the answer unaided, when the scope is empty or one text, and
-    when all scores are equal; a `gap` below 1 should be looked at by a person, because two-means
-    always finds two groups.
+    Flags nothing when the model gives the answer unaided (see `check_unaided`), when the scope is
+    empty or one text, and when all scores are equal; a `gap` below 1 should be looked at by a
+    person, because two-means always finds two groups.
 
     Needs a model that tells token probabilities, unless `scores` is `similarity` alone.
 
@@ -65,17 +65,20 @@ class RagOrigin(ScopeOptions):
         event = checked(misgeneration)
         if not event.texts:
             return Attribution(METHOD, Finding.NO_DOCUMENTS)
-        notes = []
-        if self.check_unaided:
-            unaided = yield from self.unaided(event)
-            if unaided is True:
-                detail = "the model gives this answer without any text"
-                return Attribution(METHOD, Finding.INTRINSIC_ERROR, detail=detail)
-            if isinstance(unaided, ModelError):
-                notes.append("whether the model gives this answer without any text is unknown")
+        unaided = (yield from self.unaided(event)) if self.check_unaided else False
+        if unaided is True and self.check_unaided is True:
+            return Attribution(METHOD, Finding.INTRINSIC_ERROR, detail=_UNAIDED)
         scope = yield from self.narrowed(event)
+        detail = scope.detail
+        if unaided is True and not scope.contradicted:
+            detail = f"{_UNAIDED}, and nothing contradicts it in {detail}"
+            return Attribution(METHOD, Finding.INTRINSIC_ERROR, detail=detail)
+        if unaided is True:
+            detail += f"; {_UNAIDED}, but not with every segment"
+        elif isinstance(unaided, ModelError):
+            detail += "; whether the model gives this answer without any text is unknown"
         parts = yield from self.measured(event, scope)
-        return concluded(scope, parts, "; ".join([scope.detail, *notes]))
+        return concluded(scope, parts, detail)
 
     def measured(
         self, event: Misgeneration, scope: Scope
@@ -99,6 +102,7 @@ class RagOrigin(ScopeOptions):
 
 
 _PROBABILITIES: Final = frozenset({Signal.TOKEN_PROBABILITIES})
+_UNAIDED: Final = "the model gives this answer without any text"
 
 
 def similarities(question: str, texts: Sequence[RankedText]) -> Generator[Request, Any, FloatArray]:
@@ -131,7 +135,7 @@ def answer_after(texts: Sequence[RankedText], event: Misgeneration) -> LogProbs:
 
 def mean_log_probs(response: Any, count: int) -> FloatArray:
     """Mean logarithm per token of a continuation in each of `count` rows, (n,)."""
-    return np.asarray(log_prob_rows(response, count).clip(min=LEAST_LOG).mean(axis=1))
+    return np.asarray(log_prob_rows(response, count).clip(min=LEAST).mean(axis=1))
 
 
 def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attribution:

@@ -44,6 +44,15 @@ class Scope:
             words += f"; no model call succeeded for segment {numbers}, taken as no match"
         return words
 
+    @property
+    def contradicted(self) -> bool:
+        """Whether the model, asked with a segment, does not give the answer; failures say nothing.
+
+        >>> Scope((), (True, False)).contradicted, Scope((), (True, False), (2,)).contradicted
+        (True, False)
+        """
+        return self.matched.count(False) > len(self.unjudged)
+
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class ScopeOptions:
@@ -72,7 +81,8 @@ class ScopeOptions:
         From here on the relations scorer's word counts as agreement.
     check_unaided
         Whether the model is first asked without any text; if it gives the wrong answer by itself,
-        no text is to blame.
+        no text is to blame. With `uncontradicted`, only if no segment asked makes it answer
+        otherwise: a weak model guesses what an attacker would have it say, though texts contradict.
     """
 
     scope: Rule = "public_code"
@@ -80,7 +90,7 @@ class ScopeOptions:
     block: Annotated[int, Field(ge=1)] = 1
     judge: Asked = "relations"
     min_entailment: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
-    check_unaided: bool = True
+    check_unaided: bool | Literal["uncontradicted"] = True
 
     def unaided(self, misgeneration: Misgeneration) -> Generator[Request, Any, bool | ModelError]:
         """Whether the model gives the wrong answer without any text; a ModelError if unknown.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from defenses.attribution.scope import (
@@ -57,6 +57,11 @@ def segments_asked(script: Script) -> list[int]:
     return [int(r.passages[0].split()[-1]) for r in asked if isinstance(r, Complete)]
 
 
+def rounds(script: Script) -> int:
+    """How often segments were asked; the judge, whom equal words do not need, not counted."""
+    return sum(isinstance(a.requests[0], Complete) for a in script.asked(AttemptAll))
+
+
 @pytest.mark.parametrize(
     ("flags", "sizes"),
     [
@@ -102,6 +107,7 @@ def test_the_search_ends_with_the_texts_or_the_cap(
     assert max(segments_asked(script), default=0) <= size
 
 
+@example("010", "public_code", 2, 4, 1)
 @given(
     st.text("01", min_size=1, max_size=12),
     st.sampled_from(RULES),
@@ -117,7 +123,7 @@ def test_asking_ahead_changes_only_the_cost(
     assert ahead == one_by_one
     asked, asked_ahead = segments_asked(script), segments_asked(other)
     assert asked_ahead[: len(asked)] == asked
-    assert len(other.asked(AttemptAll)) <= len(script.asked(AttemptAll))
+    assert rounds(other) <= rounds(script)
 
 
 @given(st.text("01", min_size=1, max_size=12), st.sampled_from(RULES))

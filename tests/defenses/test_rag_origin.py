@@ -130,6 +130,38 @@ class TestNothingFlagged:
         unchecked = run(RagOrigin(check_unaided=False).attribute(event()), lying)
         assert unchecked.flagged == ("t1", "t2", "t3")
 
+    def test_an_error_of_the_model_itself_that_no_text_contradicts(self) -> None:
+        """A weak model may guess the lie by itself; then only other answers show who taught it."""
+        options = RagOrigin(check_unaided="uncontradicted")
+        believing = Measured(SEMANTIC, GENERATION, lambda _: AtomicAnswer("lie"))
+        found = run(options.attribute(event()), believing)
+        assert (found.finding, found.texts) == (Finding.INTRINSIC_ERROR, ())
+        assert "nothing contradicts it in 8 texts after 2 segments" in found.detail
+        assert believing.asked(LogProbsAll) == []
+
+        told = Measured(SEMANTIC, GENERATION, lambda r: AtomicAnswer("x" if r.passages else "lie"))
+        found = run(options.attribute(event()), told)
+        assert found.flagged == ("t1", "t2", "t3")
+        assert "without any text, but not with every segment" in found.detail
+
+    def test_a_segment_that_nobody_could_ask_contradicts_nothing(self) -> None:
+        def answer(request: Complete) -> AtomicAnswer:
+            if request.passages:
+                raise ModelError("failed")
+            return AtomicAnswer("lie")
+
+        script = Measured(SEMANTIC, GENERATION, answer)
+        found = run(RagOrigin(check_unaided="uncontradicted").attribute(event()), script)
+        assert found.finding is Finding.INTRINSIC_ERROR
+        assert "no model call succeeded for segment 2" in found.detail
+
+    @pytest.mark.parametrize("check", [False, "uncontradicted"])
+    def test_a_model_that_knows_the_truth_is_no_error_of_itself(self, check: object) -> None:
+        believing = Measured(
+            SEMANTIC, GENERATION, lambda r: AtomicAnswer("lie" if r.passages else "truth")
+        )
+        assert run(RagOrigin(check_unaided=check).attribute(event()), believing).flagged
+
     def test_an_empty_scope(self) -> None:
         script = Measured(SEMANTIC, GENERATION)
         found = run(RagOrigin(scope="algorithm_1").attribute(event()), script)
@@ -244,6 +276,7 @@ def test_what_could_not_be_asked_is_said() -> None:
         {"max_segments": 0},
         {"block": 0},
         {"judge": "human"},
+        {"check_unaided": "contradicted"},
         {"min_entailment": 0.0},
         {"min_entailment": 1.1},
     ],

@@ -289,6 +289,10 @@ def test_several_values_of_an_option():
     assert spec.build().scores == frozenset({"similarity", "semantic"})
     with pytest.raises(ConfigurationError):
         records.parse_attributors("rag_origin:scores=beauty")
+    for value in (True, False, "uncontradicted"):
+        told = str(value).lower()
+        (spec,) = records.parse_attributors(f"rag_origin:check_unaided={told}")
+        assert spec.build().check_unaided == value
     with pytest.raises(ConfigurationError, match="no attributor named"):
         records.parse_attributors("nobody")
 
