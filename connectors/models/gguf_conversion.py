@@ -9,11 +9,18 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
 
-from connectors.models.gguf_weights import cache_directories, file_sha256
+from connectors.models.gguf_weights import (
+    cache_directories,
+    check_cache,
+    file_sha256,
+    make_cache,
+)
 from connectors.models.local_weights import forbid_hub_access
 from schemas.errors import ModelError
 
@@ -22,6 +29,7 @@ CONVERSION_VERSION: Final = "c1"
 ARCHITECTURE: Final = "gemma3"
 _SUMS: Final = "checksums.json"
 _WEIGHTS: Final = "model.safetensors"
+_ABANDONED_S: Final = 86_400.0  # a conversion takes minutes
 _ROWS: Final = 16_384  # de-quantised at once: 42 MB of the embedding table of 640 columns
 _TOP: Final = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -54,9 +62,10 @@ def converted(gguf: Path, name: str) -> Path:
     """
     failures = []
     for target in _targets(gguf, name):
-        if _sound(target):
-            return target
         try:
+            make_cache(target.parent)
+            if _sound(target):
+                return target
             _convert_into(gguf, target)
         except OSError as error:
             failures.append(f"{target.parent}: {error}")
@@ -69,7 +78,15 @@ def converted(gguf: Path, name: str) -> Path:
 
 def is_converted(gguf: Path, name: str) -> bool:
     """Whether `converted` would find it done. Raises ModelError without a readable file."""
-    return any((target / _SUMS).is_file() for target in _targets(gguf, name))
+    return any(_is_there(target) for target in _targets(gguf, name))
+
+
+def _is_there(target: Path) -> bool:
+    try:
+        check_cache(target.parent)
+        return (target / _SUMS).is_file()
+    except OSError:
+        return False
 
 
 def _targets(gguf: Path, name: str) -> list[Path]:
@@ -90,10 +107,19 @@ def _sound(directory: Path) -> bool:
         return False
 
 
+def _remove_abandoned(target: Path, new: Path) -> None:
+    """Remove what conversions killed long before `new` left there, up to half a gigabyte each."""
+    now = new.stat().st_mtime  # by the clock of the file system
+    for left in target.parent.glob(f"{escape(target.name)}.*"):
+        with suppress(OSError):  # another process may be removing it
+            if now - left.stat().st_mtime > _ABANDONED_S:
+                rmtree(left, ignore_errors=True)
+
+
 def _convert_into(gguf: Path, target: Path) -> None:
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name}."))
     try:
+        _remove_abandoned(target, made)
         _convert(gguf, made)
         sums = {path.name: file_sha256(path) for path in made.iterdir()}
         (made / _SUMS).write_text(json.dumps(sums), encoding="utf-8")

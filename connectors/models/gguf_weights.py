@@ -8,6 +8,7 @@ from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
 from shutil import copyfileobj
+from stat import S_ISDIR
 from typing import Any, Final
 
 from schemas.errors import ModelError
@@ -32,6 +33,7 @@ def embedded_gguf() -> Path:
     for directory in cache_directories():
         target = directory / f"{EMBEDDED_NAME}.gguf"
         try:
+            make_cache(directory)
             if not (target.is_file() and file_sha256(target) == package.EXPECTED_SHA256):
                 _assemble(package.chunk_paths(), target)
             if file_sha256(target) == package.EXPECTED_SHA256:
@@ -66,8 +68,26 @@ def cache_directories() -> list[Path]:
     return [*directories, Path(tempfile.gettempdir()) / f"radarstream-{user}"]
 
 
+def make_cache(directory: Path) -> None:
+    """Make one of `cache_directories`, if need be. Raises OSError, also as `check_cache`."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_cache(directory)
+
+
+def check_cache(directory: Path) -> None:
+    """Refuse a directory in the shared temporary one that another user could have filled.
+
+    Raises PermissionError, or FileNotFoundError where there is none.
+    """
+    status = directory.lstat()  # a symbolic link could lead anywhere
+    if directory.parent != Path(tempfile.gettempdir()) or not hasattr(os, "geteuid"):
+        return
+    ours = S_ISDIR(status.st_mode) and status.st_uid in {os.geteuid(), 0}
+    if not ours or status.st_mode & 0o022:
+        raise PermissionError("not used: another user could write to it; remove it, or chmod 700")
+
+
 def _assemble(parts: list[Path], target: Path) -> None:
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as whole:

@@ -1,7 +1,12 @@
 """A GGUF file through transformers: the conversion's weights, its place on disk, its errors."""
 
+import os
+import stat
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import pytest
@@ -14,6 +19,7 @@ from gguf import GGUFWriter
 from connectors.models import gguf_conversion
 from connectors.models.gguf_conversion import converted, is_converted, weight_name
 from connectors.models.gguf_tokens import GgufTokens
+from connectors.models.gguf_weights import cache_directories
 from connectors.models.llama_cpp import LlamaCpp
 from connectors.models.rendering import completion_text
 from connectors.models.transformers_generator import prompt_tokens
@@ -150,6 +156,63 @@ def test_an_interrupted_conversion_leaves_nothing(
     with pytest.raises(ModelError, match="stopped"):
         converted(gguf, "interrupted")
     assert list((cache / "radarstream").glob("interrupted*")) == []
+
+
+def test_what_killed_conversions_left_is_removed_a_day_later(gguf: Path, cache: Path) -> None:
+    first = converted(gguf, "killed")
+    rmtree(first)
+    old, recent, other = (first.with_name(first.name + end) for end in (".o1d", ".new", "x.o1d"))
+    for place, age_s in ((old, 90_000), (recent, 3_600), (other, 90_000)):
+        place.mkdir()
+        (place / "model.safetensors").touch()
+        changed = time.time() - age_s  # noqa: TID251 - as the file system's clock
+        os.utime(place, (changed, changed))
+    assert converted(gguf, "killed") == first
+    assert [p.exists() for p in (old, recent, other)] == [False, True, True]
+
+
+class TestSharedTemporaryDirectory:
+    """Where the home directory cannot be written, as in some containers."""
+
+    @pytest.fixture
+    def place(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        return cache_directories()[-1]
+
+    def test_it_is_made_for_its_user_alone(self, gguf: Path, place: Path) -> None:
+        directory = converted(gguf, "shared")
+        assert directory.parent == place
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        assert is_converted(gguf, "shared")
+
+    @pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
+    def test_others_who_may_write_are_not_trusted(self, gguf: Path, place: Path, mode: int) -> None:
+        converted(gguf, "shared")
+        place.chmod(mode)
+        assert not is_converted(gguf, "shared")
+        with pytest.raises(ModelError, match="another user could write"):
+            converted(gguf, "shared")
+
+    def test_nor_is_another_owner(
+        self, gguf: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        converted(gguf, "shared")
+        if os.geteuid() == 0:
+            os.chown(place, 12_345, -1)
+        else:
+            stranger = os.geteuid() + 1
+            monkeypatch.setattr(os, "geteuid", lambda: stranger)
+        assert not is_converted(gguf, "shared")
+        with pytest.raises(ModelError, match="another user could write"):
+            converted(gguf, "shared")
+
+    def test_nor_a_link(self, gguf: Path, place: Path, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        place.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(ModelError, match="another user could write"):
+            converted(gguf, "shared")
 
 
 def test_another_file_is_another_model(gguf: Path, tmp_path: Path) -> None:
