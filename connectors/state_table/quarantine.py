@@ -5,7 +5,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
 
-from connectors.state_table.engine import retry_contended
 from connectors.state_table.tables import QUARANTINE, dialect_insert
 
 _Q = QUARANTINE.c
@@ -57,23 +56,35 @@ def hold_all(connection: Connection, misgeneration: str) -> None:
     connection.execute(held.values(released=False))
 
 
-def release(engine: Engine, query_id: str, text_key: str | None, now_ms: int) -> int:
-    """Let a text of a query, or all of them, back in for good; return how many were held.
+def holders_of(engine: Engine, query_id: str, text_keys: Sequence[str] | None) -> list[str]:
+    """Return the misgenerations of a query that hold any of these texts, or any text at all."""
+    where = [_Q.query_id == query_id, _Q.active]
+    if text_keys is not None:
+        where.append(_Q.text_key.in_(text_keys))
+    statement = select(_Q.misgeneration).where(*where).distinct().order_by(_Q.misgeneration)
+    with engine.connect() as connection:
+        return list(connection.execute(statement).scalars())
+
+
+def release(
+    connection: Connection, misgeneration: str, text_keys: Sequence[str] | None, now_ms: int
+) -> int:
+    """Let texts of a misgeneration, or all, back in for good; return how many were held.
 
     A later misgeneration may hold the same text again, and so may a person's new approval.
     """
-    where = [_Q.query_id == query_id, _Q.active]
-    if text_key is not None:
-        where.append(_Q.text_key == text_key)
-    statement = (
-        update(QUARANTINE).where(*where).values(active=False, released=True, updated_ms=now_ms)
-    )
+    where = [_Q.misgeneration == misgeneration, _Q.active]
+    if text_keys is not None:
+        where.append(_Q.text_key.in_(text_keys))
+    statement = update(QUARANTINE).where(*where)
+    freed = statement.values(active=False, released=True, updated_ms=now_ms)
+    return connection.execute(freed).rowcount
 
-    def work() -> int:
-        with engine.begin() as connection:
-            return connection.execute(statement).rowcount
 
-    return retry_contended(work)
+def texts_of(connection: Connection, misgeneration: str) -> list[dict[str, Any]]:
+    """Return the texts of a misgeneration, whether held, proposed or released."""
+    statement = select(QUARANTINE).where(_Q.misgeneration == misgeneration).order_by(_Q.text_key)
+    return [dict(row) for row in connection.execute(statement).mappings()]
 
 
 def list_quarantine(

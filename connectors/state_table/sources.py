@@ -5,7 +5,7 @@ domain's row first, domains in alphabetical order, so that writers wait for each
 in a circle.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -63,8 +63,14 @@ def record(
     return counted
 
 
-def retract(connection: Connection, events: Sequence[str], rules: LedgerRules = DEFAULT) -> int:
-    """Take events back, from all their domains; return how many rows.
+def retract(
+    connection: Connection,
+    events: Sequence[str],
+    rules: LedgerRules = DEFAULT,
+    *,
+    domains: Set[str] | None = None,
+) -> int:
+    """Take events back, from all their domains or from these alone; return how many rows.
 
     What a day's cap had kept others from counting is not counted after all.
     """
@@ -77,6 +83,8 @@ def retract(connection: Connection, events: Sequence[str], rules: LedgerRules = 
     )
     retracted = 0
     for domain in connection.execute(statement).scalars().all():
+        if domains is not None and domain not in domains:
+            continue
         with _holding(connection, domain) as entry:
             for digest in digests:
                 retracted += _take_back(entry, digest, rules)

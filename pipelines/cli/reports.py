@@ -12,15 +12,18 @@ from sqlalchemy import Engine
 
 from connectors.state_table import origins, quarantine, reports
 from connectors.state_table.reports import StoredReport
+from defenses.attribution.protection import decide
 from pipelines.build import shared_engine
-from pipelines.cli.terminal import agree, cell, print_json, printable, stdout
+from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
+from pipelines.evaluation.wording import counted_noun
+from pipelines.job import settling
 from pipelines.job.reporting import milliseconds
-from pipelines.job.settling import give_word, policy_of
+from pipelines.job.settling import Policy, give_word, policy_of
 from pipelines.settings import load_settings
 from schemas.codec import encode
 from schemas.codec.wire import wire_time
 from schemas.errors import RadarstreamError
-from schemas.reports import Decision, OriginEvent, ReportState
+from schemas.reports import REMOVING, Decision, OriginEvent, ReportState
 
 SHORT_ID = 8
 MINUTE = slice(0, len("2025-06-01T12:00"))
@@ -161,17 +164,23 @@ def release(
     config: Config = None,
     yes: Yes = False,
 ) -> None:
-    """Let texts back into the snapshots of a query."""
-    engine = shared_engine(load_settings(config))
+    """Let texts back into the snapshots of a query.
+
+    Their sources get back what was counted against them for the same wrong answer.
+    """
+    settings = load_settings(config)
+    engine = shared_engine(settings)
     held = quarantine.list_quarantine(engine, query)
     chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
     if not chosen or (text is not None and len(chosen) > 1):
-        raise UnknownReportError(f"{len(chosen)} texts of query {query!r} in quarantine match")
-    agree(f"Let {len(chosen)} texts of {query!r} back in?", "let them back in", yes=yes)
+        raise UnknownReportError(
+            f"{counted_noun(len(chosen), 'text')} of query {query!r} in quarantine match"
+        )
+    texts_told = counted_noun(len(chosen), "text")
+    agree(f"Let {texts_told} of {query!r} back in?", f"let {texts_told} back in", yes=yes)
     now_ms = milliseconds(datetime.now(UTC))
-    for key in sorted(chosen):
-        quarantine.release(engine, query, key, now_ms)
-    stdout.print(f"{len(chosen)} texts released", highlight=False)
+    settling.release(engine, query, sorted(chosen), policy_of(settings), now_ms=now_ms)
+    stdout.print(f"{texts_told} released", highlight=False)
 
 
 def judge(
@@ -189,10 +198,12 @@ def judge(
     row = only_one(engine, report_id)
     wrong = "wrong" if word is Decision.APPROVED else "not wrong"
     deed = f"say that {printable(row['answer'], 80)!r} is {wrong}"
+    policy = policy_of(settings)
+    if word is Decision.APPROVED and not yes:
+        print_removal(engine, row["misgeneration"], policy)
     agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
     report = StoredReport(**{name: row[name] for name in StoredReport.__dataclass_fields__})
     now_ms = milliseconds(datetime.now(UTC))
-    policy = policy_of(settings)
     event = give_word(engine, report, word, policy, now_ms=now_ms, everywhere=everywhere)
     if as_json:
         print_json({"report_id": report.report_id, "word": word, "origin": plain(event)})
@@ -201,6 +212,27 @@ def judge(
         stdout.print("noted; it counts once the answer is attributed" if waits else "dismissed")
     else:
         print_origin(event)
+
+
+def print_removal(engine: Engine, misgeneration: str, policy: Policy) -> None:
+    """Name the texts that an approval leaves out, before it is asked for."""
+    origin = origins.look(engine, misgeneration)
+    event = origin.event if origin else None
+    if event is None or event.finding is None:
+        stderr.print("its texts are not known yet: those found out later will be left out")
+        return
+    decision, detail = decide(event, {}, Decision.APPROVED, policy.protection)
+    if decision not in REMOVING:
+        stderr.print(cell(f"this leaves out no text: {detail}", limit=200), soft_wrap=True)
+        return
+    with engine.connect() as connection:
+        rows = quarantine.texts_of(connection, misgeneration)
+    stderr.print(f"this leaves out {counted_noun(len(rows), 'text')}:", highlight=False)
+    for row in rows:
+        where = row["url"] or row["title"]
+        begins = printable(row["excerpt"], 80)
+        told = f"  {row['text_key'][: SHORT_ID + 2]}  {printable(where, 120)}  {begins}"
+        stderr.print(cell(told, limit=250), soft_wrap=True)
 
 
 def only_one(engine: Engine, report_id: str) -> dict[str, Any]:

@@ -5,8 +5,9 @@ else reported it, a person gave their word. Killed before the commit, nothing ha
 after it, settling again finds nothing to change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -18,7 +19,15 @@ from defenses.attribution.protection import Rules, Trust, decide
 from pipelines.job.reporting import milliseconds, rules_of
 from pipelines.settings import Settings
 from schemas.codec import outbox_record
-from schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, ReportState, text_key
+from schemas.reports import (
+    PIPELINE,
+    REMOVING,
+    Decision,
+    OriginEvent,
+    OriginText,
+    ReportState,
+    text_key,
+)
 from schemas.sites import Granularity, key_of
 from schemas.snapshot import Document
 from schemas.sources import EventKind, LedgerRules, SourceEvent
@@ -108,6 +117,66 @@ def give_word(
             return settlement.settled(None)
 
     return retry_contended(work)
+
+
+def release(
+    engine: Engine, query_id: str, text_keys: Sequence[str] | None, policy: Policy, *, now_ms: int
+) -> int:
+    """Let texts of a query, or all it has in quarantine, back in; return how many were held.
+
+    Their sources get back what the ledger has against them for the same wrong answer, unless
+    another flagged text of theirs is not released. One transaction per wrong answer.
+    """
+
+    def work(misgeneration: str) -> int:
+        origin = origins.look(engine, misgeneration)
+        event = origin.event if origin else None
+        with engine.begin() as connection:
+            if event is not None:  # others who settle it wait
+                origins.hold(connection, misgeneration, event.query_id, event.step)
+            freed = quarantine.release(connection, misgeneration, text_keys, now_ms)
+            if event is not None:
+                flagged = sources_of(event.flagged, policy.granularity)
+                kept = sources_of(not_released(connection, event), policy.granularity)
+                gone = flagged - kept
+                sources.retract(connection, [misgeneration], policy.ledger, domains=gone)
+            return freed
+
+    return sum(
+        retry_contended(partial(work, misgeneration))
+        for misgeneration in quarantine.holders_of(engine, query_id, text_keys)
+    )
+
+
+def source_of(text: OriginText, granularity: Granularity) -> str:
+    """Whose page a text is; "" without an address."""
+    return key_of(Document(text.rank, "", url=text.url), granularity)
+
+
+def sources_of(texts: Iterable[OriginText], granularity: Granularity) -> frozenset[str]:
+    """Whose pages texts are."""
+    return frozenset(source_of(text, granularity) for text in texts)
+
+
+def not_released(connection: Connection, event: OriginEvent) -> list[OriginText]:
+    """The flagged texts that no person let back in.
+
+    Quarantine has one row for the same words at several addresses: a text without a row of its own
+    goes with those that begin like it.
+    """
+    released: dict[str, bool] = {}
+    alike: dict[tuple[str, str], bool] = {}
+    for row in quarantine.texts_of(connection, event.misgeneration):
+        begins = (row["title"].casefold(), row["excerpt"].casefold())
+        released[row["content_id"]] = row["released"]
+        alike[begins] = row["released"] and alike.get(begins, True)
+    return [
+        text
+        for text in event.flagged
+        if not released.get(
+            text.id, alike.get((text.title.casefold(), text.excerpt.casefold()), False)
+        )
+    ]
 
 
 class Settlement:
@@ -208,12 +277,12 @@ class Settlement:
             sources.record(self.connection, self.evidence(event, EventKind.DETECTED), ledger)
 
     def evidence(self, event: OriginEvent, kind: EventKind) -> list[SourceEvent]:
-        """What the flagged texts say about their sources."""
+        """What the flagged texts say about their sources, but for those that were released."""
         at_ms = milliseconds(event.observed_at)
         return [
             SourceEvent(
                 event=event.misgeneration,
-                domain=key_of(Document(text.rank, "", url=text.url), self.policy.granularity),
+                domain=source_of(text, self.policy.granularity),
                 kind=kind,
                 at_ms=at_ms,
                 query_id=event.query_id,
@@ -221,7 +290,7 @@ class Settlement:
                 text_id=text.id,
                 claim=event.answer,
             )
-            for text in event.flagged
+            for text in not_released(self.connection, event)
         ]
 
 

@@ -98,6 +98,10 @@ def test_without_a_broker(config: Path) -> None:
     assert "wrong answer: Rome" in command(config, "reports", "show", short).output
     assert "proposed" in command(config, "quarantine", "list", "--proposed").output
 
+    asked = command(config, "reports", "approve", short, code=1)  # nobody can be asked here
+    flagged = [text for text in origin["texts"] if text["flagged"]]
+    assert f"this leaves out {len(flagged)} texts:" in asked.output
+    assert all(text["url"] in asked.output for text in flagged)
     said = command(config, "reports", "approve", short, "--yes", "--json")
     assert json.loads(said.output)["origin"]["decision"] == Decision.APPROVED
     held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 
 from connectors.state_table import origins, reports
-from connectors.state_table.cases import cases_of, find_case
+from connectors.state_table.cases import Case, cases_of, find_case, keep_case
 from connectors.state_table.engine import open_engine
 from connectors.state_table.memory import MemoryRow, commit_fold, load
 from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import list_quarantine, release, withheld_keys
+from connectors.state_table.quarantine import list_quarantine, withheld_keys
 from connectors.state_table.sources import standings
 from connectors.state_table.tables import METADATA, SOURCE_EVENTS
 from defenses.attribution.registry import build_attributor
 from pipelines.job.attributing import Attributing
 from pipelines.job.reporting import RefusedReportError, take_in
-from pipelines.job.settling import LANE, Policy, give_word, settle
+from pipelines.job.settling import LANE, Policy, give_word, release, settle
 from pipelines.signals.ports import Models
 from schemas.attribution import RankedText
 from schemas.codec import decode_origin, encode_state
@@ -29,6 +29,7 @@ from schemas.errors import ModelOutageError
 from schemas.memory import Belief
 from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportState, text_key
 from schemas.snapshot import Document
+from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import (
     NOW,
     Naming,
@@ -603,14 +604,49 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     run_out(worker_on(engine))
     give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     key = text_key(snapshot.documents[0])
-    assert release(engine, "cup", key, NOW_MS) == 1
+    assert release(engine, "cup", [key], Policy(), now_ms=NOW_MS) == 1
     assert key not in withheld_keys(engine, ["cup"])["cup"]
     settle(engine, stored, Policy(), now_ms=NOW_MS)
     assert key not in withheld_keys(engine, ["cup"])["cup"]
-    assert release(engine, "cup", None, NOW_MS) == 2
+    assert release(engine, "cup", None, Policy(), now_ms=NOW_MS) == 2
     assert withheld_keys(engine, ["cup"]) == {}
     give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     assert key in withheld_keys(engine, ["cup"])["cup"]
+
+
+def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engine) -> None:
+    urls = ("https://one.test/a", "https://two.test/a", "https://two.test/b", "https://copy.test/a")
+    texts = (*claims("Rome", "Rome", "Rome"), claims("Rome")[0])
+    places = [*zip(texts, urls, strict=True), ("The winner: Oslo.", "https://kind.test/a")]
+    documents = tuple(Document(n, text, url=url) for n, (text, url) in enumerate(places, start=1))
+    snapshot = replace(make_snapshot(()), documents=documents)
+    with engine.begin() as connection:
+        keep_case(connection, Case("cup", 0, "Rome", None, snapshot), steps=2)
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    names = ["copy.test", "one.test", "two.test"]
+
+    def against() -> list[float]:
+        with engine.connect() as connection:
+            known = standings(connection, names)
+        return [known[n].counts.dishonest if n in known else 0 for n in names]
+
+    def let_in(number: int) -> None:
+        keys = [text_key(documents[number])]
+        assert release(engine, "cup", keys, Policy(), now_ms=NOW_MS) == 1
+
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    assert against() == [1, 1, 1]
+    let_in(1)  # its source has another flagged text
+    assert against() == [1, 1, 1]
+    let_in(0)  # the same words stand at two addresses
+    assert against() == [0, 0, 1]
+    settle(engine, stored, Policy(), now_ms=NOW_MS)
+    assert against() == [0, 0, 1]
+    let_in(2)
+    assert against() == [0, 0, 0]
+    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    assert against() == [1, 1, 1]
 
 
 # --- false flags

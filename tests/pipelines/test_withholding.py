@@ -13,7 +13,7 @@ from connectors.state_table import reports
 from connectors.state_table.cases import cases_of
 from connectors.state_table.engine import open_engine
 from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import put, release, switch
+from connectors.state_table.quarantine import put, switch
 from defenses.radar import Radar
 from defenses.vanilla import Vanilla
 from pipelines.beam import model_stages
@@ -22,6 +22,7 @@ from pipelines.beam.folding import fold_queries
 from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
 from pipelines.beam.witnesses import witnesses_of
 from pipelines.guard import Guard
+from pipelines.job.settling import Policy, release
 from pipelines.settings import AttributionSettings, Settings, load_settings
 from schemas.codec import decode_answer, decode_attribution, encode
 from schemas.errors import StateConflictError
@@ -167,7 +168,7 @@ def test_other_queries_only_after_approval(engine: Engine, monkeypatch: pytest.M
     assert withheld() == {"cup": 1, "other": 0}
     hold(engine, mine.documents[0], everywhere=True)
     assert withheld() == {"cup": 1, "other": 1}
-    release(engine, "cup", None, 2)
+    assert release(engine, "cup", None, Policy(), now_ms=2) == 1
     assert withheld() == {"cup": 0, "other": 0}
 
 
