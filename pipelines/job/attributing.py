@@ -97,15 +97,33 @@ class Attributing:
         Strangers and the pipeline have half of the budget between them, so that no flood of theirs
         keeps those waiting whom people have confirmed.
         """
+        used = self.used()
+        if used >= 1.0:
+            return reports.next_open(self.engine, "attributed")
+        return reports.next_open(self.engine, "vouched" if used >= STRANGERS_SHARE else "any")
+
+    def used(self) -> float:
+        """The share of the budget that is used up, of the scarcer one; may exceed 1."""
         now = self.clock.now()
         events, calls = origins.spent(
             self.engine, milliseconds(now - HOUR), milliseconds(now - DAY)
         )
         limits = self.settings
-        used = max(events / limits.attributions_per_hour, calls / limits.model_calls_per_day)
-        if used >= 1.0:
-            return reports.next_open(self.engine, "attributed")
-        return reports.next_open(self.engine, "vouched" if used >= STRANGERS_SHARE else "any")
+        return max(events / limits.attributions_per_hour, calls / limits.model_calls_per_day)
+
+    def tell_waiting(self) -> None:
+        """Log how many reports wait for budget, where any do."""
+        waiting = reports.counts(self.engine)[0].get(ReportState.OPEN, 0)
+        if not waiting:
+            return
+        spent = self.used() >= 1.0
+        log.warning(
+            "reports wait for budget",
+            reports=waiting,
+            reason="it is used up" if spent else "what is left is for confirmed reporters",
+            attributions_per_hour=self.settings.attributions_per_hour,
+            model_calls_per_day=self.settings.model_calls_per_day,
+        )
 
     def attribute(self, report: StoredReport, *, insist: bool, known: bool = False) -> None:
         """Ask the models about one wrong answer and settle what they say, or what is `known`."""

@@ -91,6 +91,7 @@ class Worker:
                 self.clock.wait(PAUSE_S)
                 continue
             if drain and not busy and (self.log is None or self.log.at_end()):
+                self.attributing.tell_waiting()
                 break
             if not busy and self.log is None:
                 self.clock.wait(self.settings.attribution.poll_s)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
+from structlog.testing import capture_logs
 
 from connectors.state_table import origins, reports
 from connectors.state_table.cases import Case, cases_of, find_case, keep_case
@@ -327,10 +328,17 @@ def test_the_budget_of_attributions(engine: Engine) -> None:
     worker = worker_on(engine, attributions_per_hour=4)
     done = run_out(worker)
     assert len(done) == 2, "strangers have half of it"
+    with capture_logs() as logs:
+        worker.tell_waiting()
+    assert [(line["reports"], line["log_level"]) for line in logs] == [(2, "warning")]
+    assert "confirmed reporters" in logs[0]["reason"]
     report(engine, "ada", query_id=done[0].query_id)  # about what was attributed: costs nothing
     assert len(run_out(worker)) == 3
     worker.clock.time += timedelta(minutes=61)
     assert len(run_out(worker)) == 5
+    with capture_logs() as logs:
+        worker.tell_waiting()
+    assert logs == []
     assert set(states(engine).values()) == {"judged"}
 
 
@@ -537,6 +545,10 @@ def test_a_report_again_is_the_same_report(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     for _ in range(30):
         report(engine, "eve", "Rome")
+    told = [
+        report(engine, "eve", answer, step=step) for answer in ("rome", None) for step in (None, 0)
+    ]
+    assert len({stored.report_id for stored in told}) == 1
     assert len(reports.find_reports(engine)) == 1
 
 

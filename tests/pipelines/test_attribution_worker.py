@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 from sqlalchemy import Engine
+from structlog.testing import capture_logs
 
 from connectors.kafka.topic_reader import TopicRecord
 from connectors.state_table.engine import open_engine
@@ -167,6 +168,16 @@ def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
     exposed = generate_latest(AttributingMetrics(away).registry).decode()
     assert "radarstream_reports_total" in exposed
     assert "radarstream_reports_stored{" not in exposed
+
+
+def test_a_drained_worker_says_what_waits_for_budget(engine: Engine) -> None:
+    for query in ("one", "two"):
+        keep(engine, LIED, answer="Rome", query_id=query)
+    reported = Log([told("eve", query="one"), told("eve", query="two")])
+    worker = built(worker_on(engine, attributions_per_hour=1), reported)
+    with capture_logs() as logs:
+        worker.run(drain=True)
+    assert [line["reports"] for line in logs if line["event"] == "reports wait for budget"] == [1]
 
 
 def test_without_a_broker_events_wait(engine: Engine) -> None:
