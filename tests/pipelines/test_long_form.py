@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
+from connectors.models.scripted_tokens import ScriptedTokens
 from defenses.radar import Radar
 from defenses.registry import build_defense
+from pipelines.evaluation.experiment.long_form import in_its_form
 from pipelines.guard import Guard
-from pipelines.signals.long_form import LONG_FORM, LongFormGenerator
+from pipelines.signals.long_form import LONG_FORM, LongFormGenerator, LongFormTokens
 from pipelines.signals.metering import CallCounts
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import TEMPLATES, build_prompt
@@ -104,4 +106,18 @@ def test_radar_relates_the_long_answers() -> None:
         "Title 1 Ann Lee was born in Bern in 1900",
         None,
         "Title 3 Ann Lee was a singer",
+    ]
+
+
+def test_items_for_a_long_answer_get_models_that_answer_at_length() -> None:
+    models = Models(Lines(), ScriptedRelations({}), ScriptedEmbedder(), ScriptedTokens(Lines()))
+
+    def work(items: Sequence[str], asked: Models) -> list[tuple[str, type, type]]:
+        return [(item, type(asked.generator), type(asked.tokens)) for item in items]
+
+    made = in_its_form(["Bern", "a life", "Oslo"], lambda item: " " in item, work, models)
+    assert made == [
+        ("Bern", Lines, ScriptedTokens),
+        ("a life", LongFormGenerator, LongFormTokens),
+        ("Oslo", Lines, ScriptedTokens),
     ]

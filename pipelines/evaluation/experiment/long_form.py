@@ -1,10 +1,9 @@
 """Questions whose answer is a text: the same defences, asked for descriptions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
-from pipelines.signals.long_form import LongFormGenerator
+from pipelines.signals.long_form import answering_at_length
 from pipelines.signals.ports import Models
 
 ItemT = TypeVar("ItemT")
@@ -18,15 +17,13 @@ def in_its_form(
     models: Models,
 ) -> list[OutT]:
     """What `work` makes of the items, in order; those for a long answer in a batch of their own,
-    with a generator that answers at length.
+    with models that answer at length.
     """
     found: dict[int, OutT] = {}
     for form in (False, True):
         places = [place for place, item in enumerate(items) if is_long(item) is form]
         if places:
-            asked = models
-            if form:
-                asked = replace(models, generator=LongFormGenerator(models.generator))
+            asked = answering_at_length(models) if form else models
             made = work([items[place] for place in places], asked)
             found.update(zip(places, made, strict=True))
     return [found[place] for place in range(len(items))]
