@@ -28,7 +28,7 @@ from connectors.models.response_cache import (
 )
 from connectors.models.transformers_generator import TransformersGenerator
 from connectors.models.transformers_tokens import TransformersTokens
-from connectors.state_table.engine import open_engine
+from connectors.state_table.engine import insist_on_database, open_engine
 from connectors.state_table.source_reader import SourceReader
 from defenses.registry import build_defense
 from pipelines import settings as s
@@ -207,6 +207,12 @@ def shared_guard(settings: s.Settings) -> Guard[Any]:
 def shared_engine(settings: s.Settings) -> Engine:
     """Return this process's database engine for these settings."""
     return _engine(settings.database)
+
+
+def existing_engine(settings: s.Settings) -> Engine:
+    """As `shared_engine`, for commands that only look: ConfigurationError, and no new file."""
+    insist_on_database(settings.database)
+    return shared_engine(settings)
 
 
 def shared_corpus(settings: s.Settings) -> Corpus:

@@ -59,6 +59,16 @@ def open_engine(
     return engine
 
 
+def insist_on_database(url: str) -> None:
+    """Raise ConfigurationError where `url` is a SQLite file that does not exist; ask no server."""
+    parsed = _parse(url)
+    if parsed.drivername == "sqlite" and not Path(parsed.database or "").is_file():
+        raise ConfigurationError(
+            f"there is no state database {parsed.database} yet: a run makes it; is this the right "
+            "directory, and --config the right file?"
+        )
+
+
 def _migrate(engine: Engine, url: URL) -> None:
     try:
         bring_to_head(engine)

@@ -14,7 +14,7 @@ from rich.table import Table
 from connectors.corpus.jsonl import BadLine, Line, read_corpus
 from connectors.state_table.corpus_listing import StoredText, newest, statistics
 from connectors.state_table.corpus_vectors import pending_ids
-from pipelines.build import build_embedder, shared_corpus, shared_engine
+from pipelines.build import build_embedder, existing_engine, shared_corpus
 from pipelines.cli.moments import moment
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.settings import load_settings
@@ -100,8 +100,9 @@ def search(
 ) -> None:
     """Show the texts nearest to a question."""
     settings = load_settings(config)
+    engine = existing_engine(settings)
     corpus, embedder = shared_corpus(settings), build_embedder(settings.embedder)
-    if waiting := len(pending_ids(shared_engine(settings))):
+    if waiting := len(pending_ids(engine)):
         stderr.print(f"embedding {waiting} texts first", highlight=False)
     found = corpus.search(question, k, embedder)
     if as_json:
@@ -125,7 +126,7 @@ def list_texts(
     as_json: AsJson = False,
 ) -> None:
     """List texts, those seen last first."""
-    engine = shared_engine(load_settings(config))
+    engine = existing_engine(load_settings(config))
     texts = newest(engine, limit, query_id=query, url_prefix=url_prefix)
     if as_json:
         print_json({"texts": [described(text) for text in texts]})
@@ -147,7 +148,7 @@ def list_texts(
 @app.command()
 def stats(config: Config = None, as_json: AsJson = False) -> None:
     """Count texts, vectors and queries."""
-    figures = statistics(shared_engine(load_settings(config)))
+    figures = statistics(existing_engine(load_settings(config)))
     values: dict[str, Any] = figures._asdict()
     for name in ("first_seen_ms", "last_seen_ms"):
         moment_ms = values.pop(name)

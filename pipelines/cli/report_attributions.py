@@ -13,7 +13,7 @@ from connectors.state_table.origins import list_origins
 from connectors.state_table.quarantine import list_quarantine
 from connectors.state_table.reports import StoredReport, find_reports
 from connectors.state_table.source_listing import count_sources, history, latest_ms, summaries
-from pipelines.build import shared_engine
+from pipelines.build import existing_engine
 from pipelines.cli.terminal import make_directory, print_path
 from pipelines.evaluation.attribution_report.event_view import Standing
 from pipelines.evaluation.attribution_report.page import SOURCES, write_stream_pages
@@ -51,7 +51,7 @@ def report_attributions(
     answered without them, and what was decided) and sources.html (the ledger over time).
     """
     settings = load_settings(config, database=database)
-    engine = shared_engine(settings)
+    engine = existing_engine(settings)
     found = incidents(engine, query, limit + 1)
     attributed = [one.event for one in found[:limit] if one.event]
     anchors = {

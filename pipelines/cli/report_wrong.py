@@ -9,7 +9,7 @@ import typer
 
 from connectors.kafka.sink import KafkaSink
 from connectors.state_table.cases import cases_of
-from pipelines.build import shared_engine
+from pipelines.build import existing_engine
 from pipelines.cli.terminal import print_json, printable, stdout
 from pipelines.job.reporting import take_in
 from pipelines.job.settling import policy_of
@@ -50,7 +50,7 @@ def report_wrong(
         told: dict[str, object] = {"report_id": report.id, "query_id": report.query}
     else:
         policy = policy_of(settings)
-        stored = take_in(shared_engine(settings), report, policy.protection, report.reported_at)
+        stored = take_in(existing_engine(settings), report, policy.protection, report.reported_at)
         told = {
             "report_id": stored.report_id,
             "query_id": stored.query_id,
@@ -78,7 +78,7 @@ def made(
     publish: bool,
 ) -> AnswerReport:
     """Make the report; a query is an id if the database knows it, or if it has no blank."""
-    known = not publish and bool(cases_of(shared_engine(settings), query))
+    known = not publish and bool(cases_of(existing_engine(settings), query))
     by_id = known or not any(character.isspace() for character in query)
     return AnswerReport(
         reporter=reporter or user_name(),

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from connectors.state_table import origins, quarantine, reports
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protection import decide
-from pipelines.build import shared_engine
+from pipelines.build import existing_engine
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.evaluation.wording import counted_noun
 from pipelines.job import settling
@@ -55,7 +55,7 @@ def list_reports(
     as_json: AsJson = False,
 ) -> None:
     """List reports, the newest first, with what was decided."""
-    found = reports.find_reports(shared_engine(load_settings(config)), limit=limit, state=state)
+    found = reports.find_reports(existing_engine(load_settings(config)), limit=limit, state=state)
     if as_json:
         print_json([told(row) for row in found])
         return
@@ -80,7 +80,7 @@ def list_reports(
 @app.command()
 def show(report_id: ReportId, config: Config = None, as_json: AsJson = False) -> None:
     """Show a report, the texts that taught the answer, and what is answered without them."""
-    engine = shared_engine(load_settings(config))
+    engine = existing_engine(load_settings(config))
     row = only_one(engine, report_id)
     origin = origins.look(engine, row["misgeneration"])
     event = origin.event if origin else None
@@ -135,7 +135,7 @@ def list_quarantine(
     as_json: AsJson = False,
 ) -> None:
     """List the texts that are left out, the latest first."""
-    engine = shared_engine(load_settings(config))
+    engine = existing_engine(load_settings(config))
     rows = quarantine.list_quarantine(engine, query, active_only=not proposed)
     if as_json:
         print_json([row | {"updated_at": moment(row.pop("updated_ms"))} for row in rows])
@@ -169,7 +169,7 @@ def release(
     Their sources get back what was counted against them for the same wrong answer.
     """
     settings = load_settings(config)
-    engine = shared_engine(settings)
+    engine = existing_engine(settings)
     held = quarantine.list_quarantine(engine, query)
     chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
     if not chosen or (text is not None and len(chosen) > 1):
@@ -194,7 +194,7 @@ def judge(
 ) -> None:
     """Write a person's word down and print what follows."""
     settings = load_settings(config)
-    engine = shared_engine(settings)
+    engine = existing_engine(settings)
     row = only_one(engine, report_id)
     wrong = "wrong" if word is Decision.APPROVED else "not wrong"
     deed = f"say that {printable(row['answer'], 80)!r} is {wrong}"

@@ -23,7 +23,7 @@ from connectors.state_table.source_listing import (
 )
 from connectors.state_table.sources import judge
 from defenses.kernels.honesty import credible_interval, distrust
-from pipelines.build import shared_engine
+from pipelines.build import existing_engine, shared_engine
 from pipelines.cli.terminal import cell, print_json, printable, stdout
 from pipelines.settings import Settings, SourceSettings, load_settings
 from schemas.codec import clean
@@ -56,7 +56,7 @@ def list_(
 ) -> None:
     """Show blocked domains, then those with most against them."""
     settings = load_settings(config)
-    with shared_engine(settings).connect() as connection:
+    with existing_engine(settings).connect() as connection:
         total, as_of_ms = count_sources(connection), latest_ms(connection)
         rows = [described(s, as_of_ms, settings) for s in summaries(connection, limit)]
     if as_json:
@@ -94,7 +94,7 @@ def show(
     """Show one domain with what is held against it and in its favour."""
     settings = load_settings(config)
     name = named(domain, settings.sources)
-    with shared_engine(settings).connect() as connection:
+    with existing_engine(settings).connect() as connection:
         summary = summary_of(connection, name)
         if summary is None:
             raise UnknownSourceError(f"the ledger knows nothing about {name!r}")

@@ -20,7 +20,7 @@ from connectors.state_table.migration import HEAD, pending_sql
 from connectors.state_table.outbox import depth
 from connectors.state_table.transfer import export_lines, import_file
 from connectors.state_table.watchlist import find
-from pipelines.build import shared_engine
+from pipelines.build import existing_engine, shared_engine
 from pipelines.cli.forgotten import QUESTION_UNKNOWN, anything, print_forgotten, remainder
 from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
@@ -48,7 +48,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show what is remembered about a query, or a table of all."""
-    engine = shared_engine(load_settings(config))
+    engine = existing_engine(load_settings(config))
     if query is None:
         rows, total = load_first(engine, limit), count(engine)
         if as_json:
@@ -71,7 +71,7 @@ def export(
     out: Annotated[Path | None, typer.Option(help="JSON lines; default: standard output.")] = None,
 ) -> None:
     """Write memory, watchlist, credits and source ledger as of one moment, for `state import`."""
-    engine = shared_engine(load_settings(config))
+    engine = existing_engine(load_settings(config))
     if unsent := depth(engine):
         stderr.print(f"{unsent} events wait to be published and are not in the export")
     lines = Counted(export_lines(engine))

@@ -24,6 +24,7 @@ from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.engine import open_engine
 from pipelines.cli.app import app
 from schemas.codec import decode_answer, decode_origin, decode_report, encode
+from schemas.errors import ConfigurationError
 from schemas.reports import AnswerReport, Decision
 from schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
@@ -114,6 +115,29 @@ def test_without_a_broker(config: Path) -> None:
     command(config, "quarantine", "release", "cup", "--yes", code=1)
     for unknown in ("ffffffff", ""):
         command(config, "reports", "show", unknown, code=1)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "reports list",
+        "quarantine list",
+        "report-wrong cup",
+        "report-attributions",
+        "sources list",
+        "corpus stats",
+        "corpus list",
+        "corpus search who",
+        "state show",
+    ],
+)
+def test_who_only_looks_makes_no_database(tmp_path: Path, typed: str) -> None:
+    config, absent = tmp_path / "settings.toml", tmp_path / "missing" / "state.db"
+    config.write_text(f'profile = "scripted"\ndatabase = "sqlite:///{absent}"\n')
+    result = CliRunner().invoke(app, [*typed.split(), "--config", str(config)])
+    assert isinstance(result.exception, ConfigurationError)
+    assert str(absent) in str(result.exception)
+    assert list(tmp_path.iterdir()) == [config]
 
 
 def test_a_question_names_its_query(config: Path) -> None:

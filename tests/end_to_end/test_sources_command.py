@@ -150,6 +150,7 @@ def test_a_block_that_settings_ignore_says_so(engine: Engine, monkeypatch: pytes
 
 def test_an_empty_ledger_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path / 'empty.db'}")
+    open_engine(f"sqlite:///{tmp_path / 'empty.db'}").dispose()
     assert "0 of 0 domains, as of no event" in call("list").stdout
     assert json.loads(call("list", "--json").stdout) == {"sources": 0, "as_of": None, "rows": []}
 

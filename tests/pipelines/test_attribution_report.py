@@ -150,7 +150,9 @@ def test_one_query_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_an_empty_database_says_so(tmp_path: Path) -> None:
-    command("--database", f"sqlite:///{tmp_path / 'state.sqlite'}", "--out", tmp_path / "new")
+    url = f"sqlite:///{tmp_path / 'state.sqlite'}"
+    open_engine(url).dispose()
+    command("--database", url, "--out", tmp_path / "new")
     assert "Nobody has reported" in (tmp_path / "new/attributions.html").read_text("utf-8")
     assert "The ledger is empty" in (tmp_path / "new/sources.html").read_text("utf-8")
 
