@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
 
-from connectors.state_table.tables import QUARANTINE, dialect_insert
+from connectors.state_table.tables import ORIGINS, QUARANTINE, dialect_insert
 
 _Q = QUARANTINE.c
 
@@ -90,12 +90,21 @@ def texts_of(connection: Connection, misgeneration: str) -> list[dict[str, Any]]
 def list_quarantine(
     engine: Engine, query_id: str | None = None, *, active_only: bool = True, limit: int = 1_000
 ) -> list[dict[str, Any]]:
-    """Return texts in quarantine, the newest first; with `active_only` False, proposed ones too."""
+    """Return texts in quarantine, the newest first, with what was decided about their answer.
+
+    With `active_only` False, also those that are not held: proposed, released, dismissed.
+    """
     where: list[ColumnElement[bool]] = [] if query_id is None else [_Q.query_id == query_id]
     if active_only:
         where.append(_Q.active)
     newest = (_Q.updated_ms.desc(), _Q.misgeneration, _Q.text_key)
-    statement = select(QUARANTINE).where(*where).order_by(*newest).limit(limit)
+    statement = (
+        select(QUARANTINE, ORIGINS.c.decision)
+        .outerjoin(ORIGINS, ORIGINS.c.misgeneration == _Q.misgeneration)
+        .where(*where)
+        .order_by(*newest)
+        .limit(limit)
+    )
     with engine.connect() as connection:
         return [dict(row) for row in connection.execute(statement).mappings()]
 

@@ -107,9 +107,16 @@ def next_open(engine: Engine, which: Which = "any") -> StoredReport | None:
 
 
 def find_reports(
-    engine: Engine, prefix: str = "", limit: int = 100, state: ReportState | None = None
+    engine: Engine,
+    prefix: str = "",
+    limit: int = 100,
+    state: ReportState | None = None,
+    query_id: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the newest reports whose id begins so, each with its origin's decision and word."""
+    """Return the newest reports whose id begins so, each with its origin's decision and word.
+
+    With `state` or `query_id` those of it alone.
+    """
     statement = (
         select(REPORTS, _O.decision, _O.finding, _O.word)
         .outerjoin(ORIGINS, _O.misgeneration == _R.misgeneration)
@@ -119,6 +126,8 @@ def find_reports(
     )
     if state is not None:
         statement = statement.where(_R.state == state)
+    if query_id is not None:
+        statement = statement.where(_R.query_id == query_id)
     with engine.connect() as connection:
         return [dict(row) for row in connection.execute(statement).mappings()]
 

@@ -26,12 +26,17 @@ from pipelines.evaluation.attribution_report.stream_view import (
     stream_view,
 )
 from pipelines.settings import Settings, load_settings
+from schemas.errors import RadarstreamError
 from schemas.reports import ReportState
 from schemas.sites import key_of
 from schemas.snapshot import Document
 
 PAST = 200  # rows of a source's past, newest first
 PER_ANSWER = 20  # reports and texts looked up for each wrong answer that is shown
+
+
+class UnknownQueryError(RadarstreamError):
+    """Nobody has reported an answer of this query."""
 
 
 def report_attributions(
@@ -53,6 +58,8 @@ def report_attributions(
     settings = load_settings(config, database=database)
     engine = existing_engine(settings)
     found = incidents(engine, query, limit + 1)
+    if query is not None and not found:
+        raise UnknownQueryError(f"no wrong answer is known of query {query!r}")
     attributed = [one.event for one in found[:limit] if one.event]
     anchors = {
         (event.query_id, event.step): anchor_of(number)
@@ -75,8 +82,7 @@ def report_attributions(
 def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
     """The newest wrong answers with all that is stored of each, attributed ones first."""
     events = list_origins(engine, query, limit)
-    rows = find_reports(engine, limit=limit * PER_ANSWER)
-    reports = [stored(row) for row in rows if query in (None, row["query_id"])]
+    reports = [stored(r) for r in find_reports(engine, limit=limit * PER_ANSWER, query_id=query)]
     held: defaultdict[str, list[HeldText]] = defaultdict(list)
     texts = list_quarantine(engine, query, active_only=False, limit=limit * PER_ANSWER)
     for row in texts:

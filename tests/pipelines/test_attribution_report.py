@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from connectors.state_table.engine import open_engine
 from connectors.state_table.origin_listing import OriginLife
+from connectors.state_table.reports import StoredReport, insert
 from connectors.state_table.source_listing import SourceRecord, SourceSummary
 from defenses.attribution.registry import ATTRIBUTORS
 from defenses.kernels.honesty import credible_interval
@@ -155,6 +156,28 @@ def test_an_empty_database_says_so(tmp_path: Path) -> None:
     command("--database", url, "--out", tmp_path / "new")
     assert "Nobody has reported" in (tmp_path / "new/attributions.html").read_text("utf-8")
     assert "The ledger is empty" in (tmp_path / "new/sources.html").read_text("utf-8")
+
+
+def test_a_query_nobody_reported_makes_no_page(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'state.sqlite'}"
+    fill(open_engine(url))
+    given = ["--database", url, "--out", str(tmp_path / "new"), "--query", "nope"]
+    result = CliRunner().invoke(app, ["report-attributions", *given])
+    assert result.exit_code == 1
+    assert "query 'nope'" in str(result.exception)
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_limit_counts_reports_of_the_query_alone(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
+    with engine.begin() as connection:
+        for number in range(60):
+            query = "old" if number == 0 else "other"
+            report = StoredReport(
+                f"{number:032x}", f"{number:016x}", query, number, "Rome", "eve", number, number
+            )
+            insert(connection, report)
+    assert [one.reports[0].query_id for one in incidents(engine, "old", 2)] == ["old"]
 
 
 def hostile_views() -> tuple[StreamView, SourcesView]:
