@@ -1,12 +1,14 @@
 """`radarstream reports` and `radarstream quarantine`: look at wrong answers and judge them."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.table import Table
 from sqlalchemy import Engine
 
@@ -26,6 +28,8 @@ from schemas.errors import RadarstreamError
 from schemas.reports import REMOVING, Decision, OriginEvent, ReportState
 
 SHORT_ID = 8
+WIDE = 120  # columns of a terminal from which on a table needs no narrow columns
+LONGEST_WORD = 18  # the id of a query that has none of its own, and a step
 MINUTE = slice(0, len("2025-06-01T12:00"))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
@@ -60,17 +64,26 @@ def list_reports(
         print_json([told(row) for row in found])
         return
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    rows = [told(row) for row in found]
+    queries = [f"{row['query_id']}/{row['step']}" for row in rows]
+    decided = [row["decision"] or row["detail"] for row in rows]
+    widths = {
+        "reported": len("2025-06-01"),
+        "query": whole_words(queries),
+        "decision": whole_words(decided),
+    }
     for name in ("id", "reported", "query", "wrong answer", "reporter", "state", "decision"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "reported", "state"))
-    for row in map(told, found):
+        width = widths.get(name) if stdout.width < WIDE else None
+        table.add_column(name, overflow="fold", no_wrap=name in ("id", "state"), width=width)
+    for row, query, decision in zip(rows, queries, decided, strict=True):
         table.add_row(
             row["report_id"][:SHORT_ID],
             row["reported_at"][MINUTE].replace("T", " "),
-            cell(f"{row['query_id']}/{row['step']}", limit=60),
+            cell(query, limit=60),
             cell(row["answer"], "bold", limit=80),
             cell(row["reporter"], limit=40),
             row["state"],
-            cell(row["decision"] or row["detail"], limit=60),
+            cell(decision, limit=60),
         )
     stdout.print(table)
     if not found:
@@ -130,7 +143,7 @@ def list_quarantine(
     query: Annotated[str | None, typer.Argument(help="A query's id; default: all.")] = None,
     config: Config = None,
     proposed: Annotated[
-        bool, typer.Option("--proposed", help="Also texts that are only proposed, or released.")
+        bool, typer.Option("--proposed", help="Also texts that are not left out, and why.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -147,7 +160,7 @@ def list_quarantine(
         table.add_row(
             row["text_key"][: SHORT_ID + 2],
             "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
-            "out" if row["active"] else "released" if row["released"] else "proposed",
+            "out" if row["active"] else "released" if row["released"] else row["decision"] or "",
             cell(row["url"] or row["title"], "dim", limit=120),
             cell(row["excerpt"], limit=100),
         )
@@ -244,6 +257,12 @@ def only_one(engine: Engine, report_id: str) -> dict[str, Any]:
     return found[0]
 
 
+def whole_words(values: Sequence[str]) -> int:
+    """The columns in which none of these folds within a word, unless one is very long."""
+    words = [cell_len(word) for value in values for word in printable(value, 60).split()]
+    return min(LONGEST_WORD, max(words, default=0))
+
+
 def told(row: dict[str, Any]) -> dict[str, Any]:
     """A stored report as JSON values, its times in words."""
     plain = dict(row)
@@ -294,4 +313,5 @@ def print_origin(event: OriginEvent) -> None:
     stdout.print(table)
     if len(shown) < len(event.texts):
         others = len(event.texts) - len(shown)
-        stdout.print(f"and {others} texts of the corpus that taught nothing", highlight=False)
+        told_others = f"and {counted_noun(others, 'text')} of the corpus that taught nothing"
+        stdout.print(told_others, highlight=False)

@@ -6,6 +6,7 @@ from rich.text import Text
 from pipelines.cli.run_files import Results
 from pipelines.cli.terminal import cell, stdout
 from pipelines.evaluation.metrics import GroupScores, Rate, Scores, is_attacked, is_correct
+from pipelines.evaluation.wording import counted_noun
 from schemas.events import AnswerEvent
 from schemas.snapshot import Labels
 from schemas.verdict import MemoryDecision
@@ -26,11 +27,10 @@ def print_results(results: Results) -> None:
     if scores:
         stdout.print(scores_table(scores))
     run = results.run
-    stdout.print(
-        f"{run.answers} answers from {run.snapshots} snapshots in {run.seconds:.1f} s, "
-        f"{run.dead_letters} dead letters",
-        highlight=False,
-    )
+    made = counted_noun(run.answers, "answer")
+    taken = counted_noun(run.snapshots, "snapshot")
+    dead = counted_noun(run.dead_letters, "dead letter")
+    stdout.print(f"{made} from {taken} in {run.seconds:.1f} s, {dead}", highlight=False)
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
         stdout.print(f"dead letters by reason: {reasons}", highlight=False, soft_wrap=True)

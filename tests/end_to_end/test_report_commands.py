@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from typer.testing import CliRunner, Result
 
 from connectors.kafka.options import KafkaOptions
@@ -22,7 +23,9 @@ from connectors.kafka.topic_reader import TopicReader
 from connectors.kafka.topics import ensure_topics
 from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.engine import open_engine
+from connectors.state_table.tables import REPORTS
 from pipelines.cli.app import app
+from pipelines.cli.terminal import stdout
 from schemas.codec import decode_answer, decode_origin, decode_report, encode
 from schemas.errors import ConfigurationError
 from schemas.reports import AnswerReport, Decision
@@ -112,9 +115,29 @@ def test_without_a_broker(config: Path) -> None:
     command(config, "quarantine", "release", "cup", held[0]["text_key"][:10], "--yes")
     command(config, "reports", "dismiss", short, "--yes")
     assert json.loads(command(config, "quarantine", "list", "--json").output) == []
+    let_in = command(config, "quarantine", "list", "--proposed").output
+    assert "dismissed" in let_in
+    assert "proposed" not in let_in
     command(config, "quarantine", "release", "cup", "--yes", code=1)
     for unknown in ("ffffffff", ""):
         command(config, "reports", "show", unknown, code=1)
+
+
+def test_words_stay_whole_on_a_narrow_terminal(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_of(config, LIES, "A very long wrong answer indeed, " * 3)
+    command(config, "report-wrong", "cup", "--reporter", "a-reporter-with-a-name-of-some-length")
+    engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
+    with engine.begin() as connection:
+        words = {"detail": Decision.HUMAN_REVIEW, "query_id": "q-0123456789ab"}
+        connection.execute(update(REPORTS).values(**words))
+    engine.dispose()
+    monkeypatch.setattr(stdout, "width", 80)
+    shown = command(config, "reports", "list").output
+    for whole in ("q-0123456789ab/0", "human_review", "open"):
+        assert whole in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
