@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from connectors.files.lines import read_lines
 from schemas.codec.json_text import JsonObject, parse_object
-from schemas.errors import InputError, ReasonClass
+from schemas.errors import ConfigurationError, InputError, ReasonClass
 from schemas.records import Limits, RawRecord
 from schemas.snapshot import Document
 
@@ -32,12 +32,22 @@ class BadLine(NamedTuple):
 
 
 def read_corpus(path: Path, limits: Limits) -> Iterator[Line | BadLine]:
-    """Yield what each line holds, in file order; `.gz` is decompressed on the way."""
-    for record in read_lines(path, limits.record_bytes):
-        try:
-            yield _line(record, limits)
-        except InputError as error:
-            yield BadLine(record.position, str(error))
+    """Yield what each line holds, in file order; `.gz` is decompressed on the way.
+
+    Raises ConfigurationError when the file cannot be read.
+    """
+    try:
+        for record in read_lines(path, limits.record_bytes):
+            yield _usable(record, limits)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _usable(record: RawRecord, limits: Limits) -> Line | BadLine:
+    try:
+        return _line(record, limits)
+    except InputError as error:
+        return BadLine(record.position, str(error))
 
 
 def _line(record: RawRecord, limits: Limits) -> Line:

@@ -16,6 +16,7 @@ from connectors.state_table.tables import (
 )
 from schemas.snapshot import Document
 
+SHORTEST_PART = 4  # of an id; less is a slip sooner than a name
 _TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c
 
 
@@ -57,6 +58,22 @@ def read(engine: Engine, ids: Sequence[str]) -> dict[str, StoredText]:
             statement = select(CORPUS_TEXTS).where(_TEXTS.id.in_(chunk))
             found |= {text.id: text for text in _stored(connection, statement)}
     return found
+
+
+def ids_beginning(engine: Engine, part: str) -> list[str]:
+    """Return up to four ids that begin with at least four characters, sorted.
+
+    None for fewer characters, and where `part` is a whole id, or a user's own.
+    """
+    if len(part) < SHORTEST_PART:
+        return []
+    whole = select(_TEXTS.id).where((_TEXTS.id == part) | (_TEXTS.name == part)).limit(1)
+    begins = func.substr(_TEXTS.id, 1, len(part)) == part
+    with engine.connect() as connection:
+        if connection.execute(whole).first():
+            return []
+        few = select(_TEXTS.id).where(begins).order_by(_TEXTS.id).limit(4)
+        return list(connection.execute(few).scalars())
 
 
 def newest(

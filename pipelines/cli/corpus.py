@@ -10,11 +10,17 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.progress import Progress
 from rich.table import Table
+from sqlalchemy import Engine
 
 from connectors.corpus.jsonl import BadLine, Line, read_corpus
-from connectors.state_table.corpus_listing import StoredText, newest, statistics
+from connectors.state_table.corpus_listing import (
+    StoredText,
+    ids_beginning,
+    newest,
+    statistics,
+)
 from connectors.state_table.corpus_vectors import pending_ids
-from pipelines.build import build_embedder, existing_engine, shared_corpus
+from pipelines.build import build_embedder, existing_engine, shared_corpus, shared_engine
 from pipelines.cli.moments import moment
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.settings import load_settings
@@ -53,7 +59,8 @@ def add(
         bad += [line for line in batch if isinstance(line, BadLine)]
         good = [line for line in batch if isinstance(line, Line)]
         added = corpus.add(good, seen_ms)
-        new, known = new + added.new, known + added.known
+        repeated = len(good) - len({line.document.content_id for line in good})
+        new, known = new + added.new, known + added.known + repeated
     if as_json:
         told = [line._asdict() for line in bad[:BAD_LINES_TOLD]]
         print_json({"new": new, "known": known, "bad_lines": len(bad), "bad": told})
@@ -99,6 +106,8 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Show the texts nearest to a question."""
+    if not question.strip():
+        raise ConfigurationError("the question is empty")
     settings = load_settings(config)
     engine = existing_engine(settings)
     corpus, embedder = shared_corpus(settings), build_embedder(settings.embedder)
@@ -165,7 +174,9 @@ def stats(config: Config = None, as_json: AsJson = False) -> None:
 
 @app.command()
 def remove(
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids, or ids of your own.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Ids or their beginnings, or ids of your own.")
+    ] = None,
     config: Config = None,
     url_prefix: Annotated[str, typer.Option(help="All addresses that begin so.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -174,12 +185,13 @@ def remove(
     """Delete texts for good. Pages that a query finds again come back, if they are archived."""
     if bool(ids) == bool(url_prefix):
         raise ConfigurationError("give ids, or --url-prefix")
-    corpus = shared_corpus(load_settings(config))
+    settings = load_settings(config)
+    corpus = shared_corpus(settings)
     if url_prefix:
         agree(f"delete all texts whose address begins with {url_prefix}?", "delete", yes=yes)
         count = corpus.remove_url_prefix(url_prefix)
     else:
-        count = corpus.remove(ids or [])
+        count = corpus.remove([whole_id(shared_engine(settings), part) for part in ids or []])
     tell_deleted(count, as_json=as_json)
     if not count:
         raise NothingUsableError("there is no such text")
@@ -199,6 +211,15 @@ def prune(
     span = older_than or f"{settings.corpus.retention_days}d"
     before_ms = milliseconds(moment(span, "--older-than", now))
     tell_deleted(shared_corpus(settings).prune(before_ms), as_json=as_json)
+
+
+def whole_id(engine: Engine, part: str) -> str:
+    """The one id that begins so, or the same, if that is an id or nothing begins so."""
+    found = ids_beginning(engine, part)
+    if len(found) > 1:
+        several = ", ".join(found)
+        raise ConfigurationError(f"several ids begin with {part}: {several}")
+    return found[0] if found else part
 
 
 def tell_deleted(count: int, *, as_json: bool) -> None:

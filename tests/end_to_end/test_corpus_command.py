@@ -5,9 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, update
 from typer.testing import CliRunner, Result
 
+from connectors.state_table.tables import CORPUS_TEXTS
+from pipelines.build import shared_engine
 from pipelines.cli.app import app
+from pipelines.settings import load_settings
 from schemas.errors import ConfigurationError, RadarstreamError
 
 LINES = [
@@ -59,7 +63,37 @@ def test_a_file_without_a_text_is_an_error(config: Path, tmp_path: Path) -> None
     file = tmp_path / "texts.jsonl"
     file.write_text("nothing\n")
     assert isinstance(run(config, "add", str(file)).exception, RadarstreamError)
-    assert isinstance(run(config, "add", str(tmp_path / "missing")).exception, OSError)
+    missing = run(config, "add", str(tmp_path / "missing")).exception
+    assert isinstance(missing, ConfigurationError)
+    assert "missing: No such file" in str(missing)
+
+
+def test_a_text_that_a_file_repeats_is_known(config: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    file.write_text("\n".join(LINES[1:2] * 3))
+    told = figures(config, "add", str(file))
+    assert (told["new"], told["known"]) == (1, 2)
+
+
+def test_an_empty_question_is_refused(filled: Path) -> None:
+    assert isinstance(run(filled, "search", " ").exception, ConfigurationError)
+
+
+def test_the_beginning_of_an_id_is_enough_if_no_other_begins_so(filled: Path) -> None:
+    with shared_engine(load_settings(filled)).begin() as connection:
+        for place, id_ in enumerate(("abcdef0", "abcdee0", "12345")):
+            (old,) = connection.execute(
+                select(CORPUS_TEXTS.c.id).order_by(CORPUS_TEXTS.c.text).offset(place).limit(1)
+            ).one()
+            change = update(CORPUS_TEXTS).where(CORPUS_TEXTS.c.id == old).values(id=id_)
+            connection.execute(change)
+    several = run(filled, "remove", "abcde")
+    assert isinstance(several.exception, ConfigurationError)
+    assert "abcdee0, abcdef0" in str(several.exception)
+    for part in ("123", "", "99999", "abcd_"):
+        assert isinstance(run(filled, "remove", part).exception, RadarstreamError)
+    for part in ("1234", "abcdef", "abcdee0"):
+        assert figures(filled, "remove", part) == {"deleted": 1}
 
 
 @pytest.fixture
