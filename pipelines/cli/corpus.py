@@ -23,6 +23,7 @@ from connectors.state_table.corpus_vectors import pending_ids
 from pipelines.build import build_embedder, existing_engine, shared_corpus, shared_engine
 from pipelines.cli.moments import moment
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
+from pipelines.evaluation.wording import counted_noun
 from pipelines.settings import load_settings
 from schemas.attribution import RankedText
 from schemas.codec.wire import wire_time
@@ -95,7 +96,8 @@ def embed(
     if as_json:
         print_json({"embedded": count, "dropped": dropped, "model": embedder.model_id})
     else:
-        stdout.print(f"{count} texts embedded, {dropped} vectors dropped", highlight=False)
+        told = f"{counted_noun(count, 'text')} embedded, {counted_noun(dropped, 'vector')} dropped"
+        stdout.print(told, highlight=False)
 
 
 @app.command()
@@ -112,7 +114,7 @@ def search(
     engine = existing_engine(settings)
     corpus, embedder = shared_corpus(settings), build_embedder(settings.embedder)
     if waiting := len(pending_ids(engine)):
-        stderr.print(f"embedding {waiting} texts first", highlight=False)
+        stderr.print(f"embedding {counted_noun(waiting, 'text')} first", highlight=False)
     found = corpus.search(question, k, embedder)
     if as_json:
         print_json({"question": question, "texts": [described_near(text) for text in found]})
@@ -227,7 +229,7 @@ def tell_deleted(count: int, *, as_json: bool) -> None:
     if as_json:
         print_json({"deleted": count})
     else:
-        stdout.print(f"{count} texts deleted", highlight=False)
+        stdout.print(f"{counted_noun(count, 'text')} deleted", highlight=False)
 
 
 def batches(lines: Iterator[Line | BadLine]) -> Iterator[list[Line | BadLine]]:
