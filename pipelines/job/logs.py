@@ -34,7 +34,8 @@ KEYS: Final = frozenset((
     "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
     "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",
     "kept", "rejected", "memory", "changed", "abstained",
-    "misgeneration", "decision", "finding", "flagged", "reporters", "kafka",
+    "misgeneration", "decision", "finding", "flagged", "reporters", "reports", "kafka",
+    "attributions_per_hour", "model_calls_per_day",
     "host", "port", "queries", "pages", "credits",
 ))
 # fmt: on
