@@ -20,12 +20,12 @@ from pipelines.cli.evaluate import evaluate
 from pipelines.cli.evaluate_attribution import evaluate_attribution
 from pipelines.cli.evaluate_sources import evaluate_sources
 from pipelines.cli.ingest import ingest
+from pipelines.cli.quarantine import app as quarantine
 from pipelines.cli.replay import replay
 from pipelines.cli.report import report
 from pipelines.cli.report_attributions import report_attributions
 from pipelines.cli.report_wrong import report_wrong
 from pipelines.cli.reports import app as reports
-from pipelines.cli.reports import quarantine_app as quarantine
 from pipelines.cli.run import run
 from pipelines.cli.simulate import simulate
 from pipelines.cli.sources import app as sources

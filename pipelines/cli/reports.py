@@ -1,4 +1,4 @@
-"""`radarstream reports` and `radarstream quarantine`: look at wrong answers and judge them."""
+"""`radarstream reports`: look at wrong answers and judge them."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,6 @@ from defenses.attribution.protection import decide
 from pipelines.build import existing_engine
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.evaluation.wording import counted_noun
-from pipelines.job import settling
 from pipelines.job.reporting import milliseconds
 from pipelines.job.settling import Policy, give_word, policy_of
 from pipelines.settings import load_settings
@@ -42,13 +41,10 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 app = typer.Typer(
     help="Reports of wrong answers: list, show, approve, dismiss.", no_args_is_help=True
 )
-quarantine_app = typer.Typer(
-    help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True
-)
 
 
 class UnknownReportError(RadarstreamError):
-    """No report, or several, of this id; no text in quarantine."""
+    """No report, or several, of this id."""
 
 
 @app.command("list")
@@ -136,64 +132,6 @@ def dismiss(
     Who reported it before loses trust.
     """
     judge(report_id, Decision.DISMISSED, config, everywhere=False, yes=yes, as_json=as_json)
-
-
-@quarantine_app.command("list")
-def list_quarantine(
-    query: Annotated[str | None, typer.Argument(help="A query's id; default: all.")] = None,
-    config: Config = None,
-    proposed: Annotated[
-        bool, typer.Option("--proposed", help="Also texts that are not left out, and why.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """List the texts that are left out, the latest first."""
-    engine = existing_engine(load_settings(config))
-    rows = quarantine.list_quarantine(engine, query, active_only=not proposed)
-    if as_json:
-        print_json([row | {"updated_at": moment(row.pop("updated_ms"))} for row in rows])
-        return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in ("text", "for", "state", "address", "text begins"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("text", "state"))
-    for row in rows:
-        table.add_row(
-            row["text_key"][: SHORT_ID + 2],
-            "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
-            "out" if row["active"] else "released" if row["released"] else row["decision"] or "",
-            cell(row["url"] or row["title"], "dim", limit=120),
-            cell(row["excerpt"], limit=100),
-        )
-    stdout.print(table)
-
-
-@quarantine_app.command()
-def release(
-    query: Annotated[str, typer.Argument(help="The query's id.")],
-    text: Annotated[
-        str | None,
-        typer.Argument(help="A text's key; may be shortened; default: all of the query."),
-    ] = None,
-    config: Config = None,
-    yes: Yes = False,
-) -> None:
-    """Let texts back into the snapshots of a query.
-
-    Their sources get back what was counted against them for the same wrong answer.
-    """
-    settings = load_settings(config)
-    engine = existing_engine(settings)
-    held = quarantine.list_quarantine(engine, query)
-    chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
-    if not chosen or (text is not None and len(chosen) > 1):
-        raise UnknownReportError(
-            f"{counted_noun(len(chosen), 'text')} of query {query!r} in quarantine match"
-        )
-    texts_told = counted_noun(len(chosen), "text")
-    agree(f"Let {texts_told} of {query!r} back in?", f"let {texts_told} back in", yes=yes)
-    now_ms = milliseconds(datetime.now(UTC))
-    settling.release(engine, query, sorted(chosen), policy_of(settings), now_ms=now_ms)
-    stdout.print(f"{texts_told} released", highlight=False)
 
 
 def judge(

@@ -1,0 +1,85 @@
+"""`radarstream quarantine`: look at the texts that are left out, and let them back in."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from connectors.state_table import quarantine
+from pipelines.build import existing_engine
+from pipelines.cli.reports import SHORT_ID, AsJson, Config, Yes, moment
+from pipelines.cli.terminal import agree, cell, print_json, stdout
+from pipelines.evaluation.wording import counted_noun
+from pipelines.job import settling
+from pipelines.job.reporting import milliseconds
+from pipelines.job.settling import policy_of
+from pipelines.settings import load_settings
+from schemas.errors import RadarstreamError
+
+app = typer.Typer(
+    help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True
+)
+
+
+class UnknownTextError(RadarstreamError):
+    """No text in quarantine, or several, of this key."""
+
+
+@app.command("list")
+def list_texts(
+    query: Annotated[str | None, typer.Argument(help="A query's id; default: all.")] = None,
+    config: Config = None,
+    proposed: Annotated[
+        bool, typer.Option("--proposed", help="Also texts that are not left out, and why.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the texts that are left out, the latest first."""
+    engine = existing_engine(load_settings(config))
+    rows = quarantine.list_quarantine(engine, query, active_only=not proposed)
+    if as_json:
+        print_json([row | {"updated_at": moment(row.pop("updated_ms"))} for row in rows])
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in ("text", "for", "state", "address", "text begins"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("text", "state"))
+    for row in rows:
+        table.add_row(
+            row["text_key"][: SHORT_ID + 2],
+            "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
+            "out" if row["active"] else "released" if row["released"] else row["decision"] or "",
+            cell(row["url"] or row["title"], "dim", limit=120),
+            cell(row["excerpt"], limit=100),
+        )
+    stdout.print(table)
+
+
+@app.command()
+def release(
+    query: Annotated[str, typer.Argument(help="The query's id.")],
+    text: Annotated[
+        str | None,
+        typer.Argument(help="A text's key; may be shortened; default: all of the query."),
+    ] = None,
+    config: Config = None,
+    yes: Yes = False,
+) -> None:
+    """Let texts back into the snapshots of a query.
+
+    Their sources get back what was counted against them for the same wrong answer.
+    """
+    settings = load_settings(config)
+    engine = existing_engine(settings)
+    held = quarantine.list_quarantine(engine, query)
+    chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
+    if not chosen or (text is not None and len(chosen) > 1):
+        raise UnknownTextError(
+            f"{counted_noun(len(chosen), 'text')} of query {query!r} in quarantine match"
+        )
+    texts_told = counted_noun(len(chosen), "text")
+    agree(f"Let {texts_told} of {query!r} back in?", f"let {texts_told} back in", yes=yes)
+    now_ms = milliseconds(datetime.now(UTC))
+    settling.release(engine, query, sorted(chosen), policy_of(settings), now_ms=now_ms)
+    stdout.print(f"{texts_told} released", highlight=False)
