@@ -90,7 +90,12 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
             with naming_extra("embedded"):
                 from connectors.models.llama_cpp import LlamaCpp
 
-                return LlamaCpp(settings.model_path, slots=settings.slots, threads=settings.threads)
+                return LlamaCpp(
+                    settings.model_path,
+                    slots=settings.slots,
+                    threads=settings.threads,
+                    passage_characters=settings.passage_characters,
+                )
         case s.OpenAiGenerator():
             return OpenAiGenerator(settings)
         case s.TransformersGenerator():
@@ -104,7 +109,11 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
 
 def transformers_generator(settings: s.TransformersGenerator) -> TransformersGenerator:
     """Create the generator on local weights; equal settings share the loaded model."""
-    return TransformersGenerator(model_directory(settings.model), batch_size=settings.batch_size)
+    return TransformersGenerator(
+        model_directory(settings.model),
+        batch_size=settings.batch_size,
+        passage_characters=settings.passage_characters,
+    )
 
 
 def build_tokens(settings: s.Settings) -> TokenScorer | None:
@@ -127,7 +136,7 @@ def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
     """Create what tells token probabilities of the generator's model; None of a service's."""
     match settings:
         case s.LlamaCpp():
-            return GgufTokens(settings.model_path)
+            return GgufTokens(settings.model_path, passage_characters=settings.passage_characters)
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():

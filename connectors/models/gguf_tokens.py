@@ -15,7 +15,7 @@ from connectors.models.gguf_weights import (
     embedded_sha256,
     file_sha256,
 )
-from connectors.models.rendering import RENDERING_VERSION
+from connectors.models.rendering import rendering_name
 from connectors.models.transformers_generator import TransformersGenerator
 from connectors.models.transformers_tokens import TransformersTokens
 from schemas.errors import ModelError
@@ -28,11 +28,13 @@ class GgufTokens:
     """Tells token probabilities of a Gemma 3 GGUF file, by default the embedded weights.
 
     The first call of all converts the file, which takes a minute of one core; the first of a
-    process loads the result. Raises ModelError from every call.
+    process loads the result. `passage_characters` as the generator's. Raises ModelError from every
+    call.
     """
 
     model_path: Path | None = None
     batch_size: int = 8
+    passage_characters: int | None = None
 
     @property
     def model_id(self) -> str:
@@ -46,7 +48,7 @@ class GgufTokens:
                 raise ModelError(
                     f"cannot read the model file {self.model_path}: {error.strerror}"
                 ) from error
-        how = f"{CONVERSION_VERSION}/float32/{RENDERING_VERSION}"
+        how = f"{CONVERSION_VERSION}/float32/{rendering_name(self.passage_characters)}"
         return f"transformers/{self._name}@{checksum[:12]}/{how}"
 
     def is_converted(self) -> bool:
@@ -68,5 +70,10 @@ class GgufTokens:
     def _scorer(self) -> TransformersTokens:
         directory = converted(self.model_path or embedded_gguf(), self._name)
         return TransformersTokens(
-            TransformersGenerator(directory, batch_size=self.batch_size, device="cpu")
+            TransformersGenerator(
+                directory,
+                batch_size=self.batch_size,
+                device="cpu",
+                passage_characters=self.passage_characters,
+            )
         )

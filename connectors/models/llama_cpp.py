@@ -21,7 +21,7 @@ from connectors.models.gguf_weights import (
     file_sha256,
 )
 from connectors.models.outcomes import Outcome, in_order
-from connectors.models.rendering import RENDERING_VERSION, completion_text, with_passages
+from connectors.models.rendering import completion_text, rendering_name, with_passages
 from schemas.errors import ModelError
 from schemas.prompt import Completion, Prompt
 
@@ -39,7 +39,8 @@ class LlamaCpp:
 
     `model_path` is a GGUF file, by default the embedded weights; `slots` prompts are decoded at
     once, each with `context_tokens` of context; `threads` defaults to the physical cores this
-    process may use. Raises ModelError from `complete` when loading or a call fails.
+    process may use; `passage_characters` are shown of each of several passages, by default those
+    of the task. Raises ModelError from `complete` when loading or a call fails.
 
     Decoding is greedy, but which prompts are computed together, and
     how much of a prefix is cached, changes the last bits of the logits: of 60 answers from real
@@ -52,6 +53,7 @@ class LlamaCpp:
     context_tokens: int = 4096
     threads: int | None = None
     share_prefixes: bool = True
+    passage_characters: int | None = None
 
     @property
     def model_id(self) -> str:
@@ -64,7 +66,8 @@ class LlamaCpp:
             name, checksum = EMBEDDED_NAME, embedded_sha256()
         else:
             name, checksum = self.model_path.stem, _checksum(self.model_path)
-        return f"llama.cpp/{name}@{checksum[:12]}/greedy/slots={self.slots}/{RENDERING_VERSION}"
+        rendering = rendering_name(self.passage_characters)
+        return f"llama.cpp/{name}@{checksum[:12]}/greedy/slots={self.slots}/{rendering}"
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order; equal prompts are computed once."""
@@ -84,7 +87,7 @@ class LlamaCpp:
         for index, prompt in enumerate(prompts):
             places.setdefault(prompt, []).append(index)
         # Sorted by text, prompts that share a prefix follow each other.
-        ordered = sorted(places, key=lambda prompt: (prompt.max_tokens, completion_text(prompt)))
+        ordered = sorted(places, key=lambda prompt: (prompt.max_tokens, self._text(prompt)))
         arrived: SimpleQueue[_Arrival | None] = SimpleQueue()
         abandoned = Event()
         pool = ThreadPoolExecutor(1, "llama.cpp")
@@ -132,7 +135,7 @@ class LlamaCpp:
                     report((batch[index], _counted(texts.pop(index), chunk)))
             return stop()
 
-        prompts = [completion_text(prompt) for prompt in batch]
+        prompts = [self._text(prompt) for prompt in batch]
         request = self._request(prompts, batch[0].max_tokens) | {"stream": True}
         server = self._server()
         try:
@@ -145,7 +148,7 @@ class LlamaCpp:
         """Ask for one prompt, halving its passages until it fits the context."""
         characters = max(map(len, prompt.passages), default=0)
         while True:
-            reply = self._reply(completion_text(prompt), prompt.max_tokens)
+            reply = self._reply(self._text(prompt), prompt.max_tokens)
             if reply is not None:
                 return reply
             if characters < _SHORTEST_PASSAGE:
@@ -169,6 +172,9 @@ class LlamaCpp:
             case {"error": {"message": str(message)}}:
                 raise ModelError(f"llama.cpp failed: {message}")
         raise ModelError("llama.cpp returned something that is not a completion")
+
+    def _text(self, prompt: Prompt) -> str:
+        return completion_text(prompt, self.passage_characters)
 
     def _request(self, prompt: str | list[str], max_tokens: int) -> dict[str, Any]:
         return {

@@ -44,7 +44,7 @@ _ROLES: Final[dict[Task, tuple[str, ...]]] = {
     Task.JUDGE_INDUCEMENT: ("Passage", "Answer"),
     Task.JUDGE_AGREEMENT: ("Answer 1", "Answer 2"),
 }
-# Characters of each passage where several share a completion.
+# Characters of each passage where several share a completion, unless the caller sets them.
 _SHARED_PASSAGE: Final[dict[Task, int]] = {
     Task.ANSWER_FROM_DOCUMENTS: 160,
     Task.ANSWER_WITH_RATIONALE: 160,
@@ -87,11 +87,22 @@ _CONTROL_TOKEN: Final = re.compile(r"<(?=[^\s\d=<])|\[(?=/?(?:INST|multimodal)\]
 RENDERING_VERSION: Final = "r7"
 
 
-def completion_text(prompt: Prompt) -> str:
+def rendering_name(passage_characters: int | None) -> str:
+    """How prompts are rendered, for the id of a model.
+
+    >>> rendering_name(400).removeprefix(rendering_name(None))
+    '/passages=400'
+    """
+    own = "" if passage_characters is None else f"/passages={passage_characters}"
+    return RENDERING_VERSION + own
+
+
+def completion_text(prompt: Prompt, passage_characters: int | None = None) -> str:
     """One text for a base model to continue: instruction, worked examples, then the request.
 
     The answer is the rest of the line after the returned text. Instruction and examples are our
-    own and stand as they are written; what is asked about is untrusted.
+    own and stand as they are written; what is asked about is untrusted. Where several passages
+    share a request, each is cut to `passage_characters`; None = the task's own number.
     """
     if prompt.task is Task.BARE_TEXT:
         return _BARE_START
@@ -101,7 +112,13 @@ def completion_text(prompt: Prompt) -> str:
         for shot in prompt.shots
     ]
     blocks.append(
-        _completion_block(prompt.task, prompt.passages, prompt.question, prompt.previous_answer)
+        _completion_block(
+            prompt.task,
+            prompt.passages,
+            prompt.question,
+            prompt.previous_answer,
+            passage_characters,
+        )
     )
     return "\n\n".join(block for block in blocks if block)
 
@@ -135,7 +152,11 @@ def with_passages(prompt: Prompt, characters: int) -> Prompt:
 
 
 def _completion_block(
-    task: Task, passages: tuple[str, ...], question: str, previous_answer: str | None = None
+    task: Task,
+    passages: tuple[str, ...],
+    question: str,
+    previous_answer: str | None = None,
+    passage_characters: int | None = None,
 ) -> str:
     shown = [neutral(passage) for passage in passages]
     passage_label, answer_label = _LABELS[task]
@@ -153,7 +174,8 @@ def _completion_block(
         case _ if task in _UNASKED:
             lines = [f"{passage_label}: {text}" for text in shown]
         case _ if task in _SHARED_PASSAGE:
-            best_last = _numbered(task, [text[: _SHARED_PASSAGE[task]] for text in shown])[::-1]
+            most = passage_characters or _SHARED_PASSAGE[task]
+            best_last = _numbered(task, [text[:most] for text in shown])[::-1]
             lines = [asked, *best_last, *previous, asked]
         case _:
             lines = [*(f"{passage_label}: {text}" for text in shown), *previous, asked]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from connectors.models.gguf_weights import file_sha256
 from connectors.models.outcomes import Outcome, in_order
-from connectors.models.rendering import RENDERING_VERSION, chat_messages, completion_text
+from connectors.models.rendering import chat_messages, completion_text, rendering_name
 from schemas.errors import ModelError
 from schemas.prompt import Completion, Prompt
 
@@ -23,20 +23,23 @@ class TransformersGenerator:
     """A causal language model in a local directory, greedy.
 
     Prompts become chat messages when the tokenizer has a chat template, few-shot completions
-    otherwise. `batch_size` prompts of similar length run together; `device` is a torch device,
-    by default CUDA where present. The object holds settings only; the model is loaded by the
-    first `complete` and shared in the process. Raises ModelError from `complete`.
+    otherwise, where `passage_characters` are shown of each of several passages, by default those of
+    the task. `batch_size` prompts of similar length run together; `device` is a torch device, by
+    default CUDA where present. The object holds settings only; the model is loaded by the first
+    `complete` and shared in the process. Raises ModelError from `complete`.
     """
 
     model_path: Path
     batch_size: int = 16
     device: str | None = None
+    passage_characters: int | None = None
 
     @property
     def model_id(self) -> str:
         """Directory name and checksum of its files, sampling, and how prompts are rendered."""
         checksum = _directory_checksum(self.model_path)
-        return f"transformers/{self.model_path.name}@{checksum}/greedy/{RENDERING_VERSION}"
+        rendering = rendering_name(self.passage_characters)
+        return f"transformers/{self.model_path.name}@{checksum}/greedy/{rendering}"
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order; equal prompts are computed once."""
@@ -47,7 +50,9 @@ class TransformersGenerator:
         if not prompts:
             return
         model, tokenizer = self.loaded()
-        tokens = {prompt: prompt_tokens(tokenizer, prompt) for prompt in prompts}
+        tokens = {
+            prompt: prompt_tokens(tokenizer, prompt, self.passage_characters) for prompt in prompts
+        }
         places: dict[Prompt, list[int]] = {}
         for index, prompt in enumerate(prompts):
             places.setdefault(prompt, []).append(index)
@@ -109,14 +114,16 @@ def _load(settings: TransformersGenerator) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def prompt_tokens(tokenizer: Any, prompt: Prompt) -> list[int]:
+def prompt_tokens(
+    tokenizer: Any, prompt: Prompt, passage_characters: int | None = None
+) -> list[int]:
     """A prompt as the model reads it, up to where its reply begins."""
     if getattr(tokenizer, "chat_template", None):
         text = tokenizer.apply_chat_template(
             chat_messages(prompt), tokenize=False, add_generation_prompt=True
         )
         return list(tokenizer(text, add_special_tokens=False)["input_ids"])
-    return list(tokenizer(completion_text(prompt))["input_ids"])
+    return list(tokenizer(completion_text(prompt, passage_characters))["input_ids"])
 
 
 def _generate(

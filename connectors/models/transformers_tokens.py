@@ -15,6 +15,7 @@ from connectors.models.transformers_generator import (
 )
 from schemas.errors import ModelError
 from schemas.evidence import FloatArray
+from schemas.prompt import Prompt
 from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 Tokens = tuple[int, ...]
@@ -54,7 +55,7 @@ class TransformersTokens:
         _ONGOING.begin_call()
         answers = []
         for query in queries:
-            rows = [prompt_tokens(tokenizer, prompt) for prompt in query.prompts]
+            rows = [self._tokens(tokenizer, prompt) for prompt in query.prompts]
             log_probs = np.empty((len(rows), _vocabulary(model)))
             for part in by_length(rows, self.generator.batch_size):
                 prompts = tuple(tuple(rows[index]) for index in part)
@@ -73,7 +74,7 @@ class TransformersTokens:
         asked: dict[Tokens, list[_Row]] = {}
         for place, query in enumerate(queries):
             for position, prompt in enumerate(query.prompts):
-                tokens = prompt_tokens(tokenizer, prompt)
+                tokens = self._tokens(tokenizer, prompt)
                 reply = said[place]
                 row = _Row([*tokens, *reply], reply, place, position)
                 asked.setdefault(tuple(tokens[:_ALIKE]), []).append(row)
@@ -87,6 +88,9 @@ class TransformersTokens:
                         found[-len(row.reply) - 1 : -1], row.reply
                     )
         return logs
+
+    def _tokens(self, tokenizer: Any, prompt: Prompt) -> list[int]:
+        return prompt_tokens(tokenizer, prompt, self.generator.passage_characters)
 
     def _next(self, model: Any, prompts: tuple[Tokens, ...], prefix: Tokens) -> FloatArray:
         """(r, V) logarithms of the token after each prompt and `prefix`."""

@@ -11,6 +11,17 @@ from schemas.section import Section
 Profile = Literal["embedded", "api", "gpu", "scripted"]
 
 
+PassageCharacters = Annotated[
+    int | None,
+    Field(
+        ge=40,
+        le=20_000,
+        description="shown of each of several passages, where prompts are no chat; None = 160, "
+        "300 for biographies",
+    ),
+]
+
+
 class LlamaCpp(Section):
     """Embedded generation with llama.cpp; without `model_path`, the weights of the extra."""
 
@@ -20,6 +31,7 @@ class LlamaCpp(Section):
     ] = None
     slots: Annotated[int, Field(ge=1, le=64, description="prompts decoded at once")] = 2
     threads: Annotated[int | None, Field(ge=1, description="None = physical cores")] = None
+    passage_characters: PassageCharacters = None
 
 
 class TransformersGenerator(Section):
@@ -28,6 +40,7 @@ class TransformersGenerator(Section):
     kind: Literal["transformers"] = "transformers"
     model: Annotated[str, Field(description="name in the model cache, or a directory")]
     batch_size: Annotated[int, Field(ge=1, description="prompts decoded at once")] = 16
+    passage_characters: PassageCharacters = None
 
 
 class OpenAiGenerator(OpenAiOptions):

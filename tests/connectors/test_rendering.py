@@ -4,7 +4,12 @@ from hashlib import sha256
 
 import pytest
 
-from connectors.models.rendering import RENDERING_VERSION, chat_messages, completion_text
+from connectors.models.rendering import (
+    RENDERING_VERSION,
+    chat_messages,
+    completion_text,
+    rendering_name,
+)
 from pipelines.signals.prompts import TEMPLATES, build_prompt
 from schemas.prompt import Prompt, Shot, Task
 
@@ -137,3 +142,24 @@ def test_worked_examples_end_as_the_chat_request_asks(task: Task) -> None:
     if task in endings:
         assert all(endings[task] in shot.answer for shot in TEMPLATES[task].shots)
     assert all("\n" not in shot.answer for shot in TEMPLATES[task].shots)
+
+
+@pytest.mark.parametrize(
+    "task", [Task.ANSWER_FROM_DOCUMENTS, Task.CONSOLIDATE_PASSAGES, Task.DESCRIBE_FROM_DOCUMENTS]
+)
+def test_the_caller_says_how_much_of_each_of_several_passages_is_shown(task: Task) -> None:
+    prompt = Prompt(task, "", (), "Who?", ("x" * 900, "y" * 900), 24, None)
+    shown = completion_text(prompt, 400)
+    assert ("x" * 400 in shown, "x" * 401 in shown) == (True, False)
+    assert ("y" * 400 in shown, "y" * 401 in shown) == (True, False)
+
+
+def test_a_passage_that_stands_alone_is_shown_whole() -> None:
+    prompt = Prompt(Task.ATOMIC_ANSWER, "", (), "Who?", ("x" * 900,), 24, None)
+    assert completion_text(prompt, 400) == completion_text(prompt)
+    assert "x" * 900 in completion_text(prompt)
+
+
+def test_how_passages_are_cut_is_part_of_the_name_of_a_model() -> None:
+    assert rendering_name(None) == RENDERING_VERSION
+    assert rendering_name(400) != rendering_name(200)
