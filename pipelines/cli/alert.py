@@ -1,13 +1,13 @@
 """`radarstream alert`: a webhook call for every answer that changed."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from connectors.kafka.topic_reader import TopicReader
 from connectors.webhook import Webhook, WebhookOptions
+from pipelines.cli.options import Config
 from pipelines.cli.terminal import stderr, stdout
 from pipelines.job.alerting import Alerting, sample
 from pipelines.job.following import ANSWERS
@@ -18,7 +18,7 @@ from schemas.errors import ConfigurationError
 
 
 def alert(
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    config: Config = None,
     follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
     test: Annotated[
         bool, typer.Option("--test", help="Send one sample alert, tell the answer, and stop.")

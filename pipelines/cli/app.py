@@ -19,6 +19,8 @@ from pipelines.cli.doctor import doctor
 from pipelines.cli.evaluate import evaluate
 from pipelines.cli.evaluate_attribution import evaluate_attribution
 from pipelines.cli.evaluate_sources import evaluate_sources
+from pipelines.cli.help import SETTINGS as HELP
+from pipelines.cli.help import Commands
 from pipelines.cli.ingest import ingest
 from pipelines.cli.quarantine import app as quarantine
 from pipelines.cli.replay import replay
@@ -45,6 +47,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its tables cut long names and choices where the terminal is narrow
+    cls=Commands,
+    context_settings=HELP,
 )
 app.command()(simulate)
 app.command()(replay)
@@ -63,13 +68,13 @@ app.command()(backfill)
 app.command("report-wrong")(report_wrong)
 app.command("report-attributions")(report_attributions)
 app.command()(attribute)
-app.add_typer(sources, name="sources")
-app.add_typer(state, name="state")
-app.add_typer(corpus, name="corpus")
-app.add_typer(topics, name="topics")
-app.add_typer(deadletter, name="deadletter")
-app.add_typer(reports, name="reports")
-app.add_typer(quarantine, name="quarantine")
+app.add_typer(sources, name="sources", cls=Commands)
+app.add_typer(state, name="state", cls=Commands)
+app.add_typer(corpus, name="corpus", cls=Commands)
+app.add_typer(topics, name="topics", cls=Commands)
+app.add_typer(deadletter, name="deadletter", cls=Commands)
+app.add_typer(reports, name="reports", cls=Commands)
+app.add_typer(quarantine, name="quarantine", cls=Commands)
 
 
 def main() -> None:

@@ -1,16 +1,16 @@
 """`radarstream attribute`: find out who taught the answers that were reported."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pipelines.settings import Profile, load_settings
+from pipelines.cli.options import ChosenProfile, Config
+from pipelines.settings import load_settings
 
 
 def attribute(
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    config: Config = None,
+    profile: ChosenProfile = None,
     kafka: Annotated[
         bool, typer.Option(help="Read answers.reported and publish events; else only the database.")
     ] = True,

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from pipelines.build import shared_engine
+from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.terminal import (
     agree,
     cell,
@@ -42,12 +43,12 @@ def backfill(
     out: Annotated[
         Path | None, typer.Option(help="Snapshot file (.jsonl) instead of the topic.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    config: Config = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be searched, and stop.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before spending.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search for every query in every past period, and say beforehand what it costs.
 

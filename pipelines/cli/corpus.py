@@ -22,6 +22,7 @@ from connectors.state_table.corpus_listing import (
 from connectors.state_table.corpus_vectors import pending_ids
 from pipelines.build import build_embedder, existing_engine, shared_corpus, shared_engine
 from pipelines.cli.moments import moment
+from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.evaluation.wording import counted_noun
 from pipelines.settings import load_settings
@@ -30,8 +31,6 @@ from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, RadarstreamError
 from schemas.snapshot import Document
 
-Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LINES_AT_ONCE: Final = 500
 BAD_LINES_TOLD: Final = 20
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -181,7 +180,7 @@ def remove(
     ] = None,
     config: Config = None,
     url_prefix: Annotated[str, typer.Option(help="All addresses that begin so.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete texts for good. Pages that a query finds again come back, if they are archived."""

@@ -17,6 +17,7 @@ from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink, Message
 from connectors.kafka.topic_reader import Start, TopicReader
 from pipelines.cli.moments import moment
+from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
 from pipelines.job.dead_letters import (
     Disposition,
@@ -50,7 +51,6 @@ SKEW = timedelta(minutes=10)  # clocks of those who write to the topics may diff
 
 app = typer.Typer(help="Records that led to no answer: list, show, replay.", no_args_is_help=True)
 
-Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
 File = Annotated[Path | None, typer.Option(help="Read a replay's deadletter.jsonl instead.")]
 Reason = Annotated[
     ReasonClass | None,
@@ -61,7 +61,6 @@ Reason = Annotated[
 ]
 Fault = Annotated[Disposition | None, typer.Option(help="Whose fault: the record's or a model's.")]
 Since = Annotated[str | None, typer.Option(help="Only since a time such as 2025-06-01 or 2d.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
@@ -118,7 +117,7 @@ def replay(
     disposition: Fault = None,
     since: Since = None,
     max_attempts: Annotated[int, typer.Option(min=1, help="Leave what was tried so often.")] = 5,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Publish original records again: those of an outage, unless something else is named.

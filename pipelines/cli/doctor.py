@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -19,6 +18,7 @@ from connectors.models.openai_http.tokens import OpenAiTokens
 from connectors.state_table.migration import stored_version
 from pipelines.build import build_models, build_tokens, probe_service, shared_engine
 from pipelines.cli.doctor_job import Check, answers, broker_answers, job_checks
+from pipelines.cli.options import AsJson, ChosenProfile, Config
 from pipelines.cli.terminal import cell, print_json, stdout
 from pipelines.settings import NoTokens, OpenAiGenerator, Profile, Settings, load_settings
 from pipelines.signals.prompts import build_prompt
@@ -45,9 +45,9 @@ LIBRARIES = {
 
 
 def doctor(
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to check.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say what works on this machine, what is missing and how to get it.
 

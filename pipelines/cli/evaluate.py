@@ -12,6 +12,7 @@ from connectors.files.directory_lock import hold_directory
 from pipelines.build import build_models, shared_engine
 from pipelines.cli.evaluation_progress import resumable, shown
 from pipelines.cli.evaluation_tables import print_experiment
+from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from pipelines.cli.terminal import make_directory, printable, stderr
 from pipelines.evaluation.attacks.conditions import one_surface, parse_condition, product
 from pipelines.evaluation.attacks.places import check_depth, surface_of
@@ -32,7 +33,7 @@ from pipelines.evaluation.experiment.experiment import (
 from pipelines.evaluation.experiment.records import Condition, Contender
 from pipelines.evaluation.experiment.scorers import NOISE, perturbation_of, scorer_settings
 from pipelines.evaluation.experiment_report import build_view, write_experiment_report
-from pipelines.settings import Profile, load_settings
+from pipelines.settings import load_settings
 from pipelines.signals.ports import Generator, Models
 from schemas.errors import ConfigurationError, RadarstreamError
 
@@ -82,9 +83,9 @@ def evaluate(
     relation_scorers: Annotated[
         str, typer.Option(help="Also answer_agreement, scripted, cross_encoder:NAME.")
     ] = "",
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
-    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    dry_run: DryRun = False,
     resume: Annotated[
         bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
     ] = True,
@@ -92,7 +93,7 @@ def evaluate(
         str,
         typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare defences under attacks on a data set, all on the same evidence.
 

@@ -13,6 +13,7 @@ from pipelines.build import build_models, shared_engine
 from pipelines.cli.evaluate import INTERRUPTED, STATE, ContenderFailedError
 from pipelines.cli.evaluation_progress import shown
 from pipelines.cli.evaluation_tables import print_table
+from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from pipelines.cli.terminal import (
     make_directory,
     print_json,
@@ -35,7 +36,7 @@ from pipelines.evaluation.attribution_report.page import STUDY, write_study_page
 from pipelines.evaluation.attribution_report.study_view import study_view
 from pipelines.evaluation.datasets import load_dataset
 from pipelines.evaluation.experiment.row_files import write_json
-from pipelines.settings import Profile, load_settings
+from pipelines.settings import load_settings
 
 SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
 
@@ -56,17 +57,17 @@ def evaluate_attribution(
     ] = "all",
     k: Annotated[int, typer.Option("-k", min=1, help="Texts an answer is generated from.")] = 5,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path(
-        "build/evaluate-attribution"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Directory for results and the models' answers.")
+    ] = Path("build/evaluate-attribution"),
     seed: Annotated[int, typer.Option(help="Seed of benign samples and of intervals.")] = 0,
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
-    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    dry_run: DryRun = False,
     resume: Annotated[
         bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare attributors on wrong answers that attacks on a corpus cause, and on false reports.
 

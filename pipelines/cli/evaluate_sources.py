@@ -10,6 +10,7 @@ import typer
 
 from pipelines.build import build_models, shared_engine
 from pipelines.cli.evaluation_tables import drawn, parts
+from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from pipelines.cli.terminal import (
     make_directory,
     print_json,
@@ -23,7 +24,7 @@ from pipelines.evaluation.provenance import code_revision
 from pipelines.evaluation.sources.study import study
 from pipelines.evaluation.sources.tables import as_markdown, tables_of
 from pipelines.evaluation.sources.worlds import WORLDS, Campaign
-from pipelines.settings import Profile, load_settings
+from pipelines.settings import load_settings
 from schemas.errors import ConfigurationError
 
 COLUMN_CHARACTERS = 8
@@ -36,14 +37,14 @@ def evaluate_sources(
     days: Annotated[float, typer.Option(help="Event time between two snapshots.")] = 7.0,
     attack: Annotated[str, typer.Option(help="What the liar plants: poison, pia, …")] = "poison",
     priors: Annotated[str, typer.Option(help="Values of RADAR's source_prior.")] = "0.5,1",
-    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path(
-        "build/evaluate-sources"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Directory for results and the models' answers.")
+    ] = Path("build/evaluate-sources"),
     seed: Annotated[int, typer.Option(help="Of the histories and of mistaken blame.")] = 0,
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
-    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
     """Play a constant liar at position 1 with and without a ledger, and flag honest sites.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pipelines.cli.options import Config
 from pipelines.cli.terminal import stdout
 from pipelines.evaluation.attacks.schedule import Schedule
 from pipelines.evaluation.replay_input import ReplayInput
@@ -24,7 +25,7 @@ def ingest(
     files: Annotated[
         list[Path], typer.Argument(help="Yearly histories, snapshot JSONL or RealTimeQA weeks.")
     ],
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    config: Config = None,
     attack: Annotated[
         str, typer.Option(help="Poison snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
     ] = "",

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from connectors.state_table import quarantine
 from pipelines.build import existing_engine
-from pipelines.cli.reports import SHORT_ID, AsJson, Config, Yes, moment
+from pipelines.cli.options import AsJson, Config, Yes
+from pipelines.cli.reports import SHORT_ID, moment
 from pipelines.cli.terminal import agree, cell, print_json, stdout
 from pipelines.evaluation.wording import counted_noun
 from pipelines.job import settling

@@ -11,6 +11,7 @@ from connectors.files.jsonl_sink import FILES, JsonlSink
 from connectors.state_table.memory import clear_run, log_epochs
 from connectors.state_table.outbox import publish_outbox
 from pipelines.build import shared_engine, shared_guard
+from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from pipelines.cli.progress import progress_of
 from pipelines.cli.results import print_results
 from pipelines.cli.run_files import (
@@ -50,15 +51,15 @@ def replay(
     out: Annotated[Path, typer.Option(help="Directory for results and state.")] = Path(
         "build/replay"
     ),
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
-    dry_run: Annotated[bool, typer.Option(help="Scripted rules instead of models.")] = False,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    dry_run: DryRun = False,
     defense: Annotated[str | None, typer.Option(help="Which defence answers.")] = None,
     attack: Annotated[
         str, typer.Option(help="Poison snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
     ] = "",
     resume: Annotated[bool, typer.Option(help="Go on where an interrupted replay ended.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Replay a search history and defend every answer.
 

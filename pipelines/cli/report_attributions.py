@@ -14,6 +14,7 @@ from connectors.state_table.quarantine import list_quarantine
 from connectors.state_table.reports import StoredReport, find_reports
 from connectors.state_table.source_listing import count_sources, history, latest_ms, summaries
 from pipelines.build import existing_engine
+from pipelines.cli.options import Config
 from pipelines.cli.terminal import make_directory, print_path
 from pipelines.evaluation.attribution_report.event_view import Standing
 from pipelines.evaluation.attribution_report.page import SOURCES, write_stream_pages
@@ -40,7 +41,7 @@ class UnknownQueryError(RadarstreamError):
 
 
 def report_attributions(
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    config: Config = None,
     database: Annotated[
         str | None, typer.Option(help="URL of the database; default: that of the settings.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 from getpass import getuser
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from connectors.kafka.sink import KafkaSink
 from connectors.state_table.cases import cases_of
 from pipelines.build import existing_engine
+from pipelines.cli.options import AsJson, Config
 from pipelines.cli.terminal import print_json, printable, stdout
 from pipelines.job.reporting import take_in
 from pipelines.job.settling import policy_of
@@ -34,8 +34,8 @@ def report_wrong(
     publish: Annotated[
         bool, typer.Option("--publish", help="Write to the topic answers.reported instead.")
     ] = False,
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    config: Config = None,
+    as_json: AsJson = False,
 ) -> None:
     """Report an answer that is wrong, for `radarstream attribute` to find out who taught it.
 

@@ -16,6 +16,7 @@ from connectors.state_table import origins, quarantine, reports
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protection import decide
 from pipelines.build import existing_engine
+from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.evaluation.wording import counted_noun
 from pipelines.job.reporting import milliseconds
@@ -31,12 +32,9 @@ WIDE = 120  # columns of a terminal from which on a table needs no narrow column
 LONGEST_WORD = 18  # the id of a query that has none of its own, and a step
 MINUTE = slice(0, len("2025-06-01T12:00"))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ReportId = Annotated[
     str, typer.Argument(metavar="ID", help="A report's id, as `list` shows it; may be shortened.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 app = typer.Typer(
     help="Reports of wrong answers: list, show, approve, dismiss.", no_args_is_help=True

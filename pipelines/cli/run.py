@@ -1,18 +1,18 @@
 """`radarstream run`: the continuous job."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
-from pipelines.settings import JobSettings, Profile, Settings, load_settings
+from pipelines.cli.options import ChosenProfile, Config
+from pipelines.settings import JobSettings, Settings, load_settings
 from pipelines.settings.problems import reason
 
 
 def run(
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    config: Config = None,
+    profile: ChosenProfile = None,
     partitions: Annotated[
         str, typer.Option(help="Read these partitions only, e.g. '0,1,2'; default: all.")
     ] = "",

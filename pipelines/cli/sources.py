@@ -24,6 +24,7 @@ from connectors.state_table.source_listing import (
 from connectors.state_table.sources import judge
 from defenses.kernels.honesty import credible_interval, distrust
 from pipelines.build import existing_engine, shared_engine
+from pipelines.cli.options import AsJson, Config
 from pipelines.cli.terminal import cell, print_json, printable, stdout
 from pipelines.settings import Settings, SourceSettings, load_settings
 from schemas.codec import clean
@@ -34,8 +35,6 @@ from schemas.snapshot import Document
 from schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
 
 NOTE_CHARACTERS = 300
-Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Domain = Annotated[str, typer.Argument(help="A domain, or the address of one of its pages.")]
 Note = Annotated[str | None, typer.Option(help="Why; shown beside the verdict.")]
 

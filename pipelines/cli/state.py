@@ -22,14 +22,12 @@ from connectors.state_table.transfer import export_lines, import_file
 from connectors.state_table.watchlist import find
 from pipelines.build import existing_engine, shared_engine
 from pipelines.cli.forgotten import QUESTION_UNKNOWN, anything, print_forgotten, remainder
+from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
 from schemas.codec.state import decode_state
 from schemas.codec.wire import wire_time
 from schemas.errors import BrokerError, InputError, RadarstreamError
-
-Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
     help="Look into the state database, move it, forget a query.", no_args_is_help=True
@@ -137,7 +135,7 @@ def forget_(
     if_exists: Annotated[
         bool, typer.Option("--if-exists", help="Exit with 0 when there was nothing to delete.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete a query with all traces, and say what could not be deleted here.

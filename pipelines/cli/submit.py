@@ -8,8 +8,9 @@ from pydantic import ValidationError
 from rich.table import Table
 from sqlalchemy import make_url
 
+from pipelines.cli.options import AsJson, ChosenProfile, Config
 from pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
-from pipelines.settings import Profile, Settings, load_settings
+from pipelines.settings import Settings, load_settings
 from pipelines.settings.problems import reason
 from schemas.errors import ConfigurationError
 
@@ -17,21 +18,21 @@ INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
 def submit(
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="Models to run on.")] = None,
+    config: Config = None,
+    profile: ChosenProfile = None,
     runner: Annotated[
         Literal["flink", "portable"],
         typer.Option(help="flink: start a job server here. portable: use one that runs."),
     ] = "flink",
     flink_master: Annotated[
-        str, typer.Option(help=r"host:port of the job manager, or \[local] for one in the server.")
+        str, typer.Option(help="host:port of the job manager, or [local] for one in the server.")
     ] = "[local]",
     flink_version: Annotated[str, typer.Option(help="Version of the Flink cluster.")] = "1.20",
     job_server_jar: Annotated[
         Path | None, typer.Option(help="Beam's Flink job server, when it cannot be downloaded.")
     ] = None,
     job_endpoint: Annotated[
-        str, typer.Option(help="host:port of the job server; with --until-end also 'embed'.")
+        str, typer.Option(help="host:port of the job server; also 'embed' with --until-end.")
     ] = "",
     job_name: Annotated[str, typer.Option(help="Name of the job on the cluster.")] = "radarstream",
     parallelism: Annotated[int, typer.Option(min=1, help="Workers side by side.")] = 1,
@@ -64,7 +65,7 @@ def submit(
     print_options: Annotated[
         bool, typer.Option("--print-options", help="Show what would be submitted, and stop.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Hand the job to a Flink cluster, or to any portable runner.
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from time import sleep
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
 from pipelines.cli.moments import moment
+from pipelines.cli.options import Config
 from pipelines.cli.terminal import cell, printable, stderr, stdout
 from pipelines.job.following import ANSWERS, ATTRIBUTIONS, Event, Following, Selection
 from pipelines.settings import load_settings
@@ -46,7 +46,7 @@ TOPICS = {
 
 
 def tail(
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    config: Config = None,
     query: Annotated[list[str] | None, typer.Option(help="Only this query id; repeatable.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeatable.")] = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only changed answers.")] = False,

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.cli.options import AsJson, Config
 from pipelines.cli.terminal import cell, print_json, stdout
 from pipelines.settings import load_settings
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from connectors.kafka.topics import Topic
 
 app = typer.Typer(help="Create or describe the Kafka topics.", no_args_is_help=True)
-Config = Annotated[Path | None, typer.Option(help="TOML settings file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from pipelines.cli.options import Config
 from pipelines.cli.terminal import cell, print_json, stdout
 from pipelines.settings import Settings, load_settings
 from schemas.errors import ConfigurationError
@@ -18,7 +19,7 @@ def watch(
     watchlist: Annotated[
         Path | None, typer.Option(help="YAML file; default: the list in the state database.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML settings file.")] = None,
+    config: Config = None,
     once: Annotated[bool, typer.Option("--once", help="Fetch what is due now, then end.")] = False,
     fetch_pages: Annotated[
         bool, typer.Option("--fetch-pages", help="Read the result pages, not only snippets.")
