@@ -22,9 +22,9 @@ BREAKER_STATES: Final = ("closed", "half_open", "open")
 class ModelMetrics(Collector):
     """Exports plain attributes of models under the name of their role, such as "generator".
 
-    A model is asked first, then what it `wrapped`: a response cache counts calls and hits, the
-    backend below it tokens, `cost`, `errors` by kind, and the state of its `breaker`. What none of
-    them has is not exported.
+    A model is asked first, then what it `wrapped`, its `client` last: a response cache counts calls
+    and hits, a service's client tokens, `cost`, `errors` by kind, and the state of its `breaker`.
+    What none of them has is not exported.
     """
 
     def __init__(self, models: Mapping[str, object]) -> None:
@@ -92,7 +92,7 @@ class ModelMetrics(Collector):
 
 
 def layers(model: object) -> Iterator[object]:
-    """Yield a model, what it wraps, and so on."""
+    """Yield a model, what it wraps, and so on; then the client of the service that it asks."""
     while model is not None:
         yield model
-        model = getattr(model, "wrapped", None)
+        model = getattr(model, "wrapped", getattr(model, "client", None))

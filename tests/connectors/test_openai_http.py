@@ -87,8 +87,12 @@ def test_answers_keep_order_and_share_connections(make: Make, server: FaultServe
         assert texts == [TOWNS[number % 5] for number in range(20)]
     assert server.most_in_flight <= 4
     assert len(server.connections) <= 4
-    assert (generator.calls, generator.tokens_in, generator.tokens_out) == (60, 6_000, 300)
-    assert generator.cost == pytest.approx((6_000 * 2.0 + 300 * 10.0) / 1e6)
+    assert (generator.client.calls, generator.client.tokens_in, generator.client.tokens_out) == (
+        60,
+        6_000,
+        300,
+    )
+    assert generator.client.cost == pytest.approx((6_000 * 2.0 + 300 * 10.0) / 1e6)
     assert generator.complete([]) == []
 
 
@@ -142,8 +146,8 @@ def test_a_passing_fault_costs_nothing(make: Make, server: FaultServer, fault: F
     generator = make()
     assert generator.complete([page(1)]) == [Completion("Oslo", 100, 5)]
     assert len(server.requests) == 3
-    assert sum(generator.errors.values()) == 2
-    assert generator.breaker.state == "closed"
+    assert sum(generator.client.errors.values()) == 2
+    assert generator.client.breaker.state == "closed"
 
 
 @pytest.mark.parametrize("code", [500, 429, 503, 502])
@@ -185,7 +189,7 @@ def test_what_asking_again_cannot_mend_is_asked_once(
     error = failure(generator, page(0, task=Task.SYNTHESISE_ANSWERS))
     assert isinstance(error, ModelOutageError) is outage
     assert len(server.requests) == 1
-    assert sum(generator.errors.values()) == 1
+    assert sum(generator.client.errors.values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -232,7 +236,7 @@ def test_impossible_token_counts_are_not_added_up(
     server.always = sends({**chat_reply("Bern"), "usage": usage})
     generator = make()
     generator.complete([page(0)])
-    assert (generator.tokens_in, generator.tokens_out) == (0, 0)
+    assert (generator.client.tokens_in, generator.client.tokens_out) == (0, 0)
 
 
 def test_a_page_too_long_for_the_model_is_shortened(make: Make, server: FaultServer) -> None:
@@ -298,7 +302,7 @@ def test_all_stages_together_keep_the_deadline(
         assert seconds == pytest.approx(2.5 * share, rel=0.1, abs=0.05)
         total += seconds
     assert total == pytest.approx(2.5, rel=0.05)
-    assert generator.errors["timeout"] == 12  # those in flight; the others were never asked
+    assert generator.client.errors["timeout"] == 12  # those in flight; the others were never asked
     server.always = None
     server.stopping.set()
     assert generator.complete([page(0)])[0].text == "Bern"  # no connection was lost
@@ -361,7 +365,7 @@ def test_an_outage_opens_the_circuit_and_a_good_answer_closes_it(
     clock[0] = 10.0
     assert len(generator.complete([page(0)])) == 1
     assert len(generator.complete(pages(5))) == 5
-    assert (generator.breaker.state, generator.breaker.opened) == ("closed", 1)
+    assert (generator.client.breaker.state, generator.client.breaker.opened) == ("closed", 1)
     generator.close()
 
 
@@ -370,7 +374,7 @@ def test_refused_prompts_do_not_open_the_circuit(make: Make, server: FaultServer
     generator = make(failures_to_open=2)
     with pytest.raises(PartialModelError):
         generator.complete(pages(20))
-    assert generator.breaker.state == "closed"
+    assert generator.client.breaker.state == "closed"
 
 
 def test_a_caller_who_stops_stops_the_requests(make: Make, server: FaultServer) -> None:
@@ -425,7 +429,7 @@ def test_keys_and_pages_stay_out_of_errors_and_logs(
                 for e in (error, *error.outcomes)
                 if isinstance(e, BaseException)
             ]
-    seen += [str(generator.errors), pickle.dumps(generator).decode("latin-1"), caplog.text]
+    seen += [str(generator.client.errors), pickle.dumps(generator).decode("latin-1"), caplog.text]
     assert len(seen) > 20
     assert not [text for text in seen if CANARY in text or PHRASE in text]
 

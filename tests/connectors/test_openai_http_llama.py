@@ -71,17 +71,17 @@ def test_a_real_server_answers_and_counts_tokens(generator: OpenAiGenerator) -> 
     completions = generator.complete(prompts())
     said = [town in c.text for town, c in zip(TOWNS, completions, strict=True)]
     assert sum(said) >= 2  # a small model: not every answer need be right
-    assert generator.tokens_in == sum(c.prompt_tokens for c in completions) > 100
-    assert 0 < generator.tokens_out <= 3 * prompts()[0].max_tokens
-    assert not generator.errors
+    assert generator.client.tokens_in == sum(c.prompt_tokens for c in completions) > 100
+    assert 0 < generator.client.tokens_out <= 3 * prompts()[0].max_tokens
+    assert not generator.client.errors
 
 
 def test_a_page_beyond_the_context_costs_its_own_text_only(generator: OpenAiGenerator) -> None:
     rare = "".join(chr(0x12000 + i) for i in range(900))
     hostile = build_prompt(Task.ATOMIC_ANSWER, "In which town is the zoo?", ["Zoo. " + rare])
     assert len(generator.complete([hostile, prompts()[0]])) == 2
-    assert generator.errors["too_long"] >= 1
-    assert generator.breaker.state == "closed"
+    assert generator.client.errors["too_long"] >= 1
+    assert generator.client.breaker.state == "closed"
 
 
 def test_a_real_server_says_what_it_offers(generator: OpenAiGenerator) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Event
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -53,8 +55,8 @@ def test_the_numbers_are_the_servers(method: str) -> None:
         (logs,) = tokens.log_probs([QUERY])
         np.testing.assert_array_equal(logs, expected(server))
         assert logs.shape == (2, 4)
-        assert tokens.cost == tokens.tokens_in > 100
-        assert not tokens.errors
+        assert tokens.client.cost == tokens.client.tokens_in > 100
+        assert not tokens.client.errors
 
 
 def test_ids_are_joined_and_never_read_again_as_text() -> None:
@@ -162,30 +164,38 @@ def test_a_passing_failure_is_tried_again_and_a_lasting_one_opens_the_circuit(me
     patient = {"attempts": 2, "first_pause_s": 0.01, "concurrency": 1, "failures_to_open": 2}
     with asking(method, mend, **patient) as (tokens, server):
         assert tokens.log_probs([QUERY])[0].shape == (2, 4)
-        assert tokens.errors["server_error"] == 1
+        assert tokens.client.errors["server_error"] == 1
         failures += [503] * 50
         for _ in range(2):
             with pytest.raises(ModelOutageError):
                 tokens.log_probs([QUERY])
-        assert tokens.breaker.state == "open"
+        assert tokens.client.breaker.state == "open"
         asked = len(server.requests)
         with pytest.raises(ModelOutageError, match="circuit open"):
             tokens.log_probs([QUERY])
         assert len(server.requests) == asked
 
 
-def test_a_server_that_hangs_is_given_up_at_the_deadline() -> None:
-    from threading import Event
+def test_every_request_keeps_the_pace() -> None:
+    with asking("prompt_logprobs", requests_per_minute=600.0) as (tokens, server):
+        started = perf_counter()
+        tokens.log_probs([QUERY])
+        assert len(server.requests) == 6  # two for the reply's tokens, two for each prompt
+        assert perf_counter() - started >= 0.5
 
+
+def test_a_server_that_hangs_is_given_up_at_the_deadline_and_opens_the_circuit() -> None:
     release = Event()
 
     def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
         release.wait(20)
         return 200, reply
 
-    with asking("echo", mend, deadline_s=0.3) as (tokens, _):
+    with asking("echo", mend, deadline_s=0.3, failures_to_open=2) as (tokens, _):
         with pytest.raises(ModelOutageError, match=r"0\.3 s"):
             tokens.log_probs([QUERY])
+        assert tokens.client.errors["timeout"] == 2
+        assert tokens.client.breaker.state == "open"
         release.set()
 
 

@@ -262,8 +262,8 @@ def test_tokens_cost_and_errors_are_the_backend_s(
 ) -> None:
     value = of_models(generator=CachedGenerator(api, cache))
     assert value("model_cost_total", model="generator") == 0.0
-    api.tokens_in, api.tokens_out = 2_000_000, 500_000
-    api.errors["timeout"] += 3
+    api.client.tokens_in, api.client.tokens_out = 2_000_000, 500_000
+    api.client.errors["timeout"] += 3
     assert value("model_tokens_total", model="generator", direction="in") == 2_000_000
     assert value("model_tokens_total", model="generator", direction="out") == 500_000
     assert value("model_cost_total", model="generator") == 3.0
@@ -279,7 +279,7 @@ def test_the_breaker_s_state_is_told(cache: ResponseCache, api: OpenAiGenerator)
 
     assert state() == {"closed": 1.0, "half_open": 0.0, "open": 0.0}
     for _ in range(3):
-        with pytest.raises(ModelOutageError), api.breaker.call():
+        with pytest.raises(ModelOutageError), api.client.breaker.call():
             raise ModelOutageError("down")
     assert state() == {"closed": 0.0, "half_open": 0.0, "open": 1.0}
     assert value("breaker_refused_total", model="generator") == 1

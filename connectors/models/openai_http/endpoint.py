@@ -56,15 +56,6 @@ class Endpoint:
         """Close the connections."""
         await self._client.aclose()
 
-    async def turn(self) -> None:
-        """Wait until the rate limit allows another request."""
-        if self._options.requests_per_minute is None:
-            return
-        loop = asyncio.get_running_loop()
-        turn = max(loop.time(), self._next_turn)
-        self._next_turn = turn + 60.0 / self._options.requests_per_minute
-        await asyncio.sleep(turn - loop.time())
-
     async def post(
         self, path: str, payload: dict[str, Any], read: Callable[[bytes], ReplyT], deadline: float
     ) -> ReplyT:
@@ -85,8 +76,7 @@ class Endpoint:
         )
 
         async def attempt() -> ReplyT:
-            if retrying.statistics["attempt_number"] > 1:
-                await self.turn()  # the caller waited for the first
+            await self._turn()
             try:
                 async with asyncio.timeout(self._options.call_timeout_s):
                     return read(await self._exchange("POST", path, payload))
@@ -108,6 +98,15 @@ class Endpoint:
                 return await self._exchange("GET", path, None)
         except TimeoutError:
             raise ServiceError("timeout", "no answer in time") from None
+
+    async def _turn(self) -> None:
+        """Wait until the rate limit allows another request."""
+        if self._options.requests_per_minute is None:
+            return
+        loop = asyncio.get_running_loop()
+        turn = max(loop.time(), self._next_turn)
+        self._next_turn = turn + 60.0 / self._options.requests_per_minute
+        await asyncio.sleep(turn - loop.time())
 
     async def _exchange(self, method: str, path: str, payload: dict[str, Any] | None) -> bytes:
         """Send one request; the body of its reply, of at most RESPONSE_BYTES."""

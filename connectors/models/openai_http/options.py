@@ -1,6 +1,6 @@
 """How to reach an OpenAI-compatible service, how patient to be and what it costs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, field_validator
@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, field_validator
 from schemas.section import Section
 
 RESERVED = frozenset({"model", "messages", "stream", "n"})
+VERSION: Final = "/v1"  # how addresses end, nearly all
 
 
 class OpenAiOptions(Section):
@@ -16,6 +17,9 @@ class OpenAiOptions(Section):
     The key comes from the environment: `api_key_variable` names the variable that holds it; an
     empty name means that the service wants none. `deadline_s` is the time one snapshot may wait
     for this model in all; its three stages share it.
+
+    Limits and counts are those of one section in one process: where generator and token
+    probabilities come from one service, or several workers ask it, divide its limit among them.
     """
 
     base_url: Annotated[str, Field(description="up to and including the version, as …/v1")] = (
@@ -44,7 +48,8 @@ class OpenAiOptions(Section):
     ] = 0
     concurrency: Annotated[int, Field(ge=1, le=512, description="requests in flight")] = 16
     requests_per_minute: Annotated[
-        float | None, Field(gt=0.0, description="pace of this process; none = unpaced")
+        float | None,
+        Field(gt=0.0, description="pace of this section in one process; none = unpaced"),
     ] = None
     deadline_s: Annotated[float, Field(gt=0.0, description="total, per snapshot")] = 60.0
     call_timeout_s: Annotated[float, Field(gt=0.0, description="of one attempt")] = 20.0
@@ -88,7 +93,8 @@ class OpenAiTokenOptions(OpenAiOptions):
 
     `echo` is the older completions interface, `prompt_logprobs` with `/tokenize` that of vLLM,
     which is preferable there: tokens are joined, not texts. A service that knows neither is found
-    out at the first call. Of the options of generation, sampling ones do not apply.
+    out at the first call. Of the options of generation, sampling ones do not apply; `deadline_s`
+    is the time of one query, of all its prompts together.
     """
 
     method: Annotated[
