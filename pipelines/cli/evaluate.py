@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from connectors.files.directory_lock import hold_directory
 from pipelines.build import build_models, shared_engine
-from pipelines.cli.evaluation_progress import resumable, shown
+from pipelines.cli.evaluation_progress import resumable, shown, told_before
 from pipelines.cli.evaluation_tables import print_experiment
 from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from pipelines.cli.terminal import make_directory, printable, stderr
@@ -38,7 +38,6 @@ from pipelines.signals.ports import Generator, Models
 from schemas.errors import ConfigurationError, RadarstreamError
 
 STATE = "state.sqlite"
-INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
 class ContenderFailedError(RadarstreamError):
@@ -133,7 +132,13 @@ def evaluate(
         if not resume:
             start_over(out)
         experiment = Experiment(request, settings, engine, models, out)
-        with resumable(experiment):
+        told_before(experiment)
+
+        def kept() -> str:
+            progress = experiment.progress
+            return f"{progress.answered} of {progress.wanted} answers"
+
+        with resumable(kept, out, request.command):
             run(experiment)
             board = experiment.results(judging)
         view = build_view(experiment.record, experiment.rows, experiment.evidence, board)

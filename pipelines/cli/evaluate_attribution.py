@@ -10,8 +10,8 @@ import typer
 
 from connectors.files.directory_lock import hold_directory
 from pipelines.build import build_models, shared_engine
-from pipelines.cli.evaluate import INTERRUPTED, STATE, ContenderFailedError
-from pipelines.cli.evaluation_progress import shown
+from pipelines.cli.evaluate import STATE, ContenderFailedError
+from pipelines.cli.evaluation_progress import resumable, shown
 from pipelines.cli.evaluation_tables import print_table
 from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from pipelines.cli.terminal import (
@@ -36,6 +36,7 @@ from pipelines.evaluation.attribution_report.page import STUDY, write_study_page
 from pipelines.evaluation.attribution_report.study_view import study_view
 from pipelines.evaluation.datasets import load_dataset
 from pipelines.evaluation.experiment.row_files import write_json
+from pipelines.evaluation.wording import counted_noun
 from pipelines.settings import load_settings
 
 SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
@@ -98,8 +99,9 @@ def evaluate_attribution(
         if not resume:
             start_over(out)
         study = Study(request, settings, models, out)
-        run(study)
-        results = concluded(study)
+        with resumable(lambda: kept(study), out, request.command):
+            run(study)
+            results = concluded(study)
     if as_json:
         print_json({"record": study.record.as_json(), "results": asdict(results)})
     else:
@@ -107,14 +109,16 @@ def evaluate_attribution(
     check_rows(study)
 
 
+def kept(study: Study) -> str:
+    """How much there is of the questions asked now."""
+    events, rows = study.found()
+    return f"{counted_noun(len(events), 'question')} and {counted_noun(len(rows), 'attribution')}"
+
+
 def run(study: Study) -> None:
-    """Run to the end, showing how far it is; Ctrl-C ends the command."""
-    try:
-        with shown(study.progress):
-            study.run()
-    except KeyboardInterrupt:
-        stderr.print("interrupted: the same command goes on from here")
-        raise typer.Exit(INTERRUPTED) from None
+    """Run to the end, showing how far it is."""
+    with shown(study.progress):
+        study.run()
     for note in study.record.notes:
         stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
 

@@ -4,9 +4,10 @@ and, when it is cut short, what is done and how to go on.
 
 import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
 
@@ -30,24 +31,23 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def resumable(experiment: Experiment) -> Iterator[None]:
-    """Tell what is done and how to go on as soon as the enclosed work is cut short.
+def resumable(kept: Callable[[], str], out: Path, command: str) -> Iterator[None]:
+    """Tell what is kept and how to go on as soon as the enclosed work is cut short.
 
     Ctrl-C and SIGTERM end the command with the code that shells report for them. Errors that going
-    on could mend are told with what is done.
+    on could mend are told with what is kept, too.
     """
-    told_before(experiment)
     before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     except KeyboardInterrupt as cut:
-        tell_done("interrupted", experiment)
+        tell_kept("interrupted", kept(), out, command)
         number = signal.SIGTERM if isinstance(cut, Terminated) else signal.SIGINT
         raise typer.Exit(128 + number) from None
     except ConfigurationError:
         raise
     except (RadarstreamError, OSError, SQLAlchemyError):
-        tell_done("stopped by an error", experiment)
+        tell_kept("stopped by an error", kept(), out, command)
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -71,12 +71,11 @@ def told_before(experiment: Experiment) -> None:
         )
 
 
-def tell_done(what: str, experiment: Experiment) -> None:
-    """Tell how many answers there are, and which commands go on and show them."""
-    done, wanted = experiment.progress.answered, experiment.progress.wanted
-    tell(f"{what}: {done} of {wanted} answers are kept in {experiment.out}")
-    tell(f"to go on: {experiment.record.command}")
-    tell(f"what there is: radarstream report {shlex.quote(str(experiment.out))}")
+def tell_kept(what: str, kept: str, out: Path, command: str) -> None:
+    """Tell what there is, and which commands go on and show it."""
+    tell(f"{what}: {kept} are kept in {out}")
+    tell(f"to go on: {command}")
+    tell(f"what there is: radarstream report {shlex.quote(str(out))}")
 
 
 def tell(text: str) -> None:

@@ -5,7 +5,7 @@ from rich.table import Table
 from connectors.state_table.forgetting import Forgotten
 from pipelines.cli.terminal import stdout
 
-QUESTION_UNKNOWN = "the question is not on the watchlist; give it with --question"
+QUESTION_UNKNOWN = "the question is not on record; give it with --question"
 
 
 def anything(forgotten: Forgotten) -> bool:

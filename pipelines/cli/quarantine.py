@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from sqlalchemy import Engine
 
 from connectors.state_table import quarantine
+from connectors.state_table.query_lookup import HELD
 from pipelines.build import existing_engine
 from pipelines.cli.options import AsJson, Config, Yes
+from pipelines.cli.queries import QueryName, named_query
 from pipelines.cli.reports import SHORT_ID, moment
 from pipelines.cli.terminal import agree, cell, print_json, stdout
 from pipelines.evaluation.wording import counted_noun
@@ -30,7 +33,9 @@ class UnknownTextError(RadarstreamError):
 
 @app.command("list")
 def list_texts(
-    query: Annotated[str | None, typer.Argument(help="A query's id; default: all.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(help="A query's id or question; default: all.")
+    ] = None,
     config: Config = None,
     proposed: Annotated[
         bool, typer.Option("--proposed", help="Also texts that are not left out, and why.")
@@ -39,6 +44,7 @@ def list_texts(
 ) -> None:
     """List the texts that are left out, the latest first."""
     engine = existing_engine(load_settings(config))
+    query = held_query(engine, query) if query else query
     rows = quarantine.list_quarantine(engine, query, active_only=not proposed)
     if as_json:
         print_json([row | {"updated_at": moment(row.pop("updated_ms"))} for row in rows])
@@ -59,7 +65,7 @@ def list_texts(
 
 @app.command()
 def release(
-    query: Annotated[str, typer.Argument(help="The query's id.")],
+    query: QueryName,
     text: Annotated[
         str | None,
         typer.Argument(help="A text's key; may be shortened; default: all of the query."),
@@ -73,6 +79,7 @@ def release(
     """
     settings = load_settings(config)
     engine = existing_engine(settings)
+    query = held_query(engine, query)
     held = quarantine.list_quarantine(engine, query)
     chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
     if not chosen or (text is not None and len(chosen) > 1):
@@ -84,3 +91,9 @@ def release(
     now_ms = milliseconds(datetime.now(UTC))
     settling.release(engine, query, sorted(chosen), policy_of(settings), now_ms=now_ms)
     stdout.print(f"{texts_told} released", highlight=False)
+
+
+def held_query(engine: Engine, query: str) -> str:
+    """The id of a query with texts here, named by id or question; or what was typed."""
+    named = named_query(engine, query, HELD)
+    return named.query_id if named else query

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from connectors.kafka.sink import KafkaSink
-from connectors.state_table.cases import cases_of
+from connectors.state_table.query_lookup import ANSWERED
 from pipelines.build import existing_engine
 from pipelines.cli.options import AsJson, Config
+from pipelines.cli.queries import QueryName, named_query
 from pipelines.cli.terminal import print_json, printable, stdout
 from pipelines.job.reporting import take_in
 from pipelines.job.settling import policy_of
@@ -20,7 +21,7 @@ from schemas.reports import PIPELINE, AnswerReport
 
 
 def report_wrong(
-    query: Annotated[str, typer.Argument(help="The query's id, or its question.")],
+    query: QueryName,
     answer: Annotated[
         str | None, typer.Option(help="The wrong answer as it was seen; default: the latest.")
     ] = None,
@@ -47,7 +48,9 @@ def report_wrong(
     if publish:
         with KafkaSink(settings.kafka) as sink:
             sink.publish([outbox_record(report)])
-        told: dict[str, object] = {"report_id": report.id, "query_id": report.query}
+        # Query, step and answer are found out when the report is taken in, and its id from them.
+        named = {"query_id": report.query_id} if report.query_id else {"question": report.question}
+        told: dict[str, object] = {"published": True, **named, "reporter": report.reporter}
     else:
         policy = policy_of(settings)
         stored = take_in(existing_engine(settings), report, policy.protection, report.reported_at)
@@ -77,9 +80,10 @@ def made(
     comment: str,
     publish: bool,
 ) -> AnswerReport:
-    """Make the report; a query is an id if the database knows it, or if it has no blank."""
-    known = not publish and bool(cases_of(existing_engine(settings), query))
-    by_id = known or not any(character.isspace() for character in query)
+    """Make the report; what names no query that is kept is an id if it has no blank."""
+    named = None if publish else named_query(existing_engine(settings), query, ANSWERED)
+    query = named.query_id if named else query
+    by_id = named is not None or not any(character.isspace() for character in query)
     return AnswerReport(
         reporter=reporter or user_name(),
         reported_at=datetime.now(UTC),

@@ -1,6 +1,5 @@
 """`radarstream state`: look into the state database, move it, forget a query, migrate."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,11 +17,12 @@ from connectors.state_table.forgetting import KEYED_TOPICS, compact, forget
 from connectors.state_table.memory import MemoryRow, count, load, load_first, row_bytes
 from connectors.state_table.migration import HEAD, pending_sql
 from connectors.state_table.outbox import depth
+from connectors.state_table.query_lookup import ANYWHERE
 from connectors.state_table.transfer import export_lines, import_file
-from connectors.state_table.watchlist import find
 from pipelines.build import existing_engine, shared_engine
 from pipelines.cli.forgotten import QUESTION_UNKNOWN, anything, print_forgotten, remainder
 from pipelines.cli.options import AsJson, Config, Yes
+from pipelines.cli.queries import Named, QueryName, named_query
 from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
 from schemas.codec.state import decode_state
@@ -124,10 +124,10 @@ def import_(
 
 @app.command("forget")
 def forget_(
-    query: Annotated[str, typer.Argument(help="The query's id.")],
+    query: QueryName,
     config: Config = None,
     question: Annotated[
-        str | None, typer.Option(help="Its question, if the watchlist does not have it.")
+        str | None, typer.Option(help="Its question, if the database does not have it.")
     ] = None,
     retract: Annotated[
         bool, typer.Option("--retract", help="Publish tombstones to the topics of its answers.")
@@ -143,8 +143,11 @@ def forget_(
     Exit code 1 if nothing was found about it: its id may be misspelt.
     """
     settings = load_settings(config)
-    engine = shared_engine(settings)
-    question = question or watched_question(settings, query)
+    engine = existing_engine(settings)
+    named = named_query(engine, query, ANYWHERE) or Named(query, None)
+    if named.query_id != query:
+        stderr.print(printable(f"the query that asks this: {named.query_id}"), markup=False)
+    query, question = named.query_id, question or named.question
     name = repr(printable(query))
     advice = "" if question else f" Cached model answers stay: {QUESTION_UNKNOWN}."
     agree(f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes)
@@ -237,18 +240,6 @@ def print_rows(rows: list[MemoryRow], total: int) -> None:
     stdout.print(table)
     if total > len(rows):
         stdout.print(f"{len(rows)} of {total} queries; --limit shows more")
-
-
-def watched_question(settings: Settings, query: str) -> str | None:
-    """Return the question of a query that is or was on the watchlist."""
-    entry = find(shared_engine(settings), query)
-    if entry is None:
-        return None
-    with suppress(ValueError, RecursionError):
-        value = json.loads(entry.entry)
-        if isinstance(value, dict) and isinstance(value.get("question"), str):
-            return str(value["question"])
-    return None
 
 
 def publish_tombstones(settings: Settings, query: str) -> BrokerError | None:

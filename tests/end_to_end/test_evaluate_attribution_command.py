@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from connectors.files.directory_lock import hold_directory
 from pipelines import build
 from pipelines.cli.app import app
+from pipelines.evaluation.attribution.study import Study
 from schemas.codec import encode
 from tests.pipelines.attribution_studies import towns
 
@@ -83,3 +84,23 @@ def test_two_runs_do_not_share_a_directory(questions: Path) -> None:
     with hold_directory(Path("out")):
         result = run("--dataset", questions, "--dry-run", "--out", "out")
     assert result.exit_code != 0
+
+
+def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
+    questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("--dataset", questions, "--attacks", "clean", "--attributors", "norm",
+             "--dry-run", "--out", "out")  # fmt: skip
+    monkeypatch.setattr(Study, "attribute", cut)
+    result = run(*words)
+    assert result.exit_code == 130
+    asked = len(Path("out/events.jsonl").read_text().splitlines())
+    command = " ".join(["radarstream evaluate-attribution", *map(str, words)])
+    assert result.stderr.splitlines()[-3:] == [
+        f"interrupted: {asked} questions and 0 attributions are kept in out",
+        f"to go on: {command}",
+        "what there is: radarstream report out",
+    ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
 from typer.testing import CliRunner, Result
 
 from connectors.kafka.options import KafkaOptions
@@ -23,7 +23,7 @@ from connectors.kafka.topic_reader import TopicReader
 from connectors.kafka.topics import ensure_topics
 from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.engine import open_engine
-from connectors.state_table.tables import REPORTS
+from connectors.state_table.tables import CASES, REPORTS
 from pipelines.cli.app import app
 from pipelines.cli.terminal import stdout
 from schemas.codec import decode_answer, decode_origin, decode_report, encode
@@ -63,13 +63,17 @@ def command(config: Path, *arguments: str, code: int = 0) -> Result:
 
 
 def answer_of(
-    config: Path, texts: tuple[str, ...], answer: str, question: str = "Who won?"
+    config: Path,
+    texts: tuple[str, ...],
+    answer: str,
+    question: str = "Who won?",
+    query: str = "cup",
 ) -> None:
     """Keep a case, as the job does."""
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
     snapshot = make_snapshot(texts, question=question)
     with engine.begin() as connection:
-        keep_case(connection, Case("cup", 0, answer, None, snapshot), steps=2)
+        keep_case(connection, Case(query, 0, answer, None, snapshot), steps=2)
     engine.dispose()
 
 
@@ -165,12 +169,47 @@ def test_who_only_looks_makes_no_database(tmp_path: Path, typed: str) -> None:
 
 def test_a_question_names_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
-    told = json.loads(command(config, "report-wrong", "who  WON?", "--json").output)
-    assert told["query_id"] == "cup"
+    for typed in ("who  WON?", "Who won", "who won ?!", "Who\u200b won."):
+        told = json.loads(command(config, "report-wrong", typed, "--json").output)
+        assert told["query_id"] == "cup"
     command(config, "report-wrong", "Who lost?", code=1)
     command(config, "report-wrong", "nobody", code=1)
     command(config, "report-wrong", "cup", "--reporter", "pipeline", code=1)
     command(config, "report-wrong", "cup", "--comment", "x" * 3_000, code=1)
+
+
+def test_of_two_queries_that_ask_the_same_none_is_guessed(config: Path) -> None:
+    answer_of(config, LIES, "Rome")
+    answer_of(config, LIES, "Rome", "who won", "cup-2")
+    answer_of(config, LIES, "Rome", "Who won the other?", "other")
+    for words in (["report-wrong"], ["state", "forget", "--yes"]):
+        result = CliRunner().invoke(app, [*words, "Who won!", "--config", str(config)])
+        assert isinstance(result.exception, ConfigurationError)
+        assert "2 queries ask this" in str(result.exception)
+        assert str(result.exception).endswith(": cup, cup-2")
+    assert json.loads(command(config, "reports", "list", "--json").output) == []
+
+
+def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
+    answer_of(config, LIES, "Rome")
+    command(config, "report-wrong", "cup", "--reporter", "ada")
+    assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
+    report_id = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
+    command(config, "reports", "approve", report_id, "--yes")
+    engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
+    with engine.begin() as connection:
+        connection.execute(delete(CASES))  # cases go first; what was decided stays
+    held = json.loads(command(config, "quarantine", "list", "who won", "--json").output)
+    assert held
+    command(config, "quarantine", "release", "who lost", "--yes", code=1)
+    command(config, "quarantine", "release", "who won", "--yes")
+    assert json.loads(command(config, "quarantine", "list", "--json").output) == []
+    arguments = ["state", "forget", "WHO WON", "--yes", "--json", "--config", str(config)]
+    forgotten = CliRunner().invoke(app, arguments)
+    told = json.loads(forgotten.stdout)
+    assert (told["query_id"], told["deleted"]["cached_answers"] is not None) == ("cup", True)
+    assert "the query that asks this: cup" in forgotten.stderr
+    engine.dispose()
 
 
 def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:

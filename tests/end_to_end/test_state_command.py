@@ -29,6 +29,7 @@ from schemas.errors import BrokerError
 from schemas.memory import Belief
 from schemas.prompt import Task
 from schemas.records import Envelope, OutboxRecord
+from schemas.snapshot import Query
 from tests.brokers import Broker, free_port
 
 REPOSITORY = Path(__file__).parents[2]
@@ -217,6 +218,19 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
     assert any("--retract" in sentence for sentence in result["kept"])
     assert b"Canaryville" not in b"".join(f.read_bytes() for f in tmp_path.glob("state.db*"))
     run("show", "q-other")
+
+
+def test_forget_finds_a_query_by_its_question(database: str, tmp_path: Path) -> None:
+    typed = QUESTION.rstrip("?").upper()
+    result = json.loads(run("forget", typed, "--yes", "--json").stdout)
+    assert result["query_id"] == "q-mine"
+    assert (result["deleted"]["memory"], result["deleted"]["cached_answers"]) == (1, 1)
+    asked = Query.from_text("Who leads France?")
+    engine = open_engine(database)
+    commit_fold(engine, None, replace(ROW, query_id=asked.id))
+    engine.dispose()
+    result = json.loads(run("forget", "who leads france", "--yes", "--json").stdout)
+    assert (result["query_id"], result["deleted"]["cached_answers"]) == (asked.id, 1)
 
 
 def test_forget_says_when_it_does_not_know_the_question(database: str) -> None:
