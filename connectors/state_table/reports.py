@@ -156,13 +156,18 @@ def standing(connection: Connection, reporter: str) -> Standing:
 
 
 def _standings(connection: Connection, whose: ColumnElement[bool]) -> dict[str, Standing]:
-    """Of those among whose reports a person has judged any."""
+    """Of those among whose reports a person has judged any.
 
-    def told(word: Decision) -> ColumnElement[int]:
-        return func.count(case((_O.word == word, _R.misgeneration)).distinct())
+    A lie that a query repeats at several steps is confirmed once: three steps of one are no record.
+    """
 
+    def told(word: Decision, what: ColumnElement[str]) -> ColumnElement[int]:
+        return func.count(case((_O.word == word, what)).distinct())
+
+    lie = _R.query_id.concat("\x1f").concat(_R.answer)
+    confirmed = told(Decision.APPROVED, lie)
     statement = (
-        select(_R.reporter, told(Decision.APPROVED), told(Decision.DISMISSED))
+        select(_R.reporter, confirmed, told(Decision.DISMISSED, _R.misgeneration))
         .join(ORIGINS, _O.misgeneration == _R.misgeneration)
         .where(whose, _R.received_ms <= _O.word_ms)
         .group_by(_R.reporter)

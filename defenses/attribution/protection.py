@@ -4,14 +4,16 @@ Ours, beyond the paper of RAGOrigin, which leaves this to a person in the loop. 
 what is known; nothing here reads a clock, a table or a model.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import numpy as np
 from pydantic import ConfigDict, Field
 
-from schemas.attribution import Finding
-from schemas.reports import PIPELINE, Decision, OriginEvent
+from defenses.kernels.separation import chance_of_separation
+from schemas.attribution import Finding, TextScore
+from schemas.reports import PIPELINE, Decision, OriginEvent, OriginText
 from schemas.snapshot import STRICT
 
 
@@ -19,15 +21,19 @@ from schemas.snapshot import STRICT
 class Rules:
     """How much it takes.
 
-    Reports of `min_reporters` different trusted people have texts quarantined. `min_gap` is the
-    least distance of the mean scores of flagged and other texts, in standard deviations.
-    `reports_per_day` of one reporter are taken in, and strangers' only while fewer than
-    `open_reports` wait.
+    Reports of `min_reporters` different trusted people have texts quarantined; a person is trusted
+    from `trusted_after` confirmed reports on. `min_gap` is the least distance of the mean scores of
+    flagged and other texts, in standard deviations, and `max_chance` the most probable that scores
+    which know nothing of each other part the texts as clearly (1: do not ask).
+    `reports_per_day` of one reporter are taken in, and only while fewer than `open_reports` wait,
+    unless the reporter is trusted.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     min_reporters: Annotated[int, Field(ge=2)] = 2
+    trusted_after: Annotated[int, Field(ge=1)] = 3
     min_gap: Annotated[float, Field(ge=0.0)] = 1.0
+    max_chance: Annotated[float, Field(gt=0.0, le=1.0)] = 0.05
     reports_per_day: Annotated[int, Field(ge=1)] = 20
     open_reports: Annotated[int, Field(ge=1)] = 1_000
 
@@ -39,15 +45,13 @@ class Trust:
     confirmed: int = 0
     dismissed: int = 0
 
-    @property
-    def mean(self) -> float:
-        """Mean of the Beta posterior over a flat prior: 1/2 for a stranger."""
-        return (1 + self.confirmed) / (2 + self.confirmed + self.dismissed)
+    def trusted(self, rules: Rules) -> bool:
+        """Whether people confirmed enough of their reports, and more than they dismissed.
 
-    @property
-    def trusted(self) -> bool:
-        """Whether people confirmed more than they dismissed; a stranger is not trusted."""
-        return self.confirmed > self.dismissed
+        From a flat prior, three confirmed reports leave 1 in 16 that whoever sent them is wrong
+        more often than right.
+        """
+        return self.confirmed >= rules.trusted_after and self.confirmed > self.dismissed
 
 
 def refusal(rules: Rules, trust: Trust, *, in_a_day: int, waiting: int) -> str:
@@ -60,7 +64,7 @@ def refusal(rules: Rules, trust: Trust, *, in_a_day: int, waiting: int) -> str:
     rate = max(1, rules.reports_per_day // 4) if distrusted else rules.reports_per_day
     if in_a_day >= rate:
         return f"{rate} reports of this reporter in a day are enough"
-    if waiting >= rules.open_reports and not trust.trusted:
+    if waiting >= rules.open_reports and not trust.trusted(rules):
         return f"{waiting} reports wait already"
     return ""
 
@@ -93,7 +97,7 @@ def decide(
         return Decision.APPROVED, "a person approved it"
     if reason := doubt(event, rules):
         return Decision.HUMAN_REVIEW, reason
-    trusted = sum(t.trusted for name, t in reporters.items() if name != PIPELINE)
+    trusted = sum(t.trusted(rules) for name, t in reporters.items() if name != PIPELINE)
     told = f"{trusted} of {rules.min_reporters} trusted reporters"
     enough = trusted >= rules.min_reporters
     return (Decision.QUARANTINED if enough else Decision.PROPOSED), told
@@ -103,12 +107,39 @@ def doubt(event: OriginEvent, rules: Rules) -> str:
     """Why a person must look at flagged texts; "" when they stand out clearly."""
     if not event.reproduced:
         return "the answer is on no record and was not given again"
-    if event.gap is None or event.generation_gap is None:
-        return "the attributor does not tell how far flagged and other texts are apart"
-    if event.gap < rules.min_gap:
-        return f"flagged and other texts are only {event.gap:.2f} apart"
-    if event.generation_gap <= 0.0:
-        return "the flagged texts do not make the answer likelier than the others"
+    if reason := indistinct(event.gap, event.generation_gap, event.texts, rules):
+        return reason
     if event.answer_without is None:
         return "without the flagged texts there is no answer"
     return ""
+
+
+def indistinct(
+    gap: float | None,
+    generation_gap: float | None,
+    texts: Sequence[TextScore | OriginText],
+    rules: Rules,
+) -> str:
+    """Why flagged texts do not stand out of the `texts` in scope; "" when they do."""
+    if gap is None or generation_gap is None:
+        return "the attributor does not tell how far flagged and other texts are apart"
+    if gap < rules.min_gap:
+        return f"flagged and other texts are only {gap:.2f} apart"
+    if generation_gap <= 0.0:
+        return "the flagged texts do not make the answer likelier than the others"
+    if rules.max_chance < 1.0:
+        chance = chance_of(texts)
+        if chance > rules.max_chance:
+            return f"scores at random are as clear in {chance:.0%} of cases"
+    return ""
+
+
+def chance_of(texts: Sequence[TextScore | OriginText]) -> float:
+    """How often unrelated scores part so many texts as clearly as these; 1 for fewer than two."""
+    rows = [
+        [text.similarity for text in texts],
+        [text.semantic for text in texts],
+        [text.generation for text in texts],
+    ]
+    known = [row for row in rows if None not in row]
+    return chance_of_separation(np.array(known, dtype=np.float64)) if known else 1.0

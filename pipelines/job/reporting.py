@@ -1,5 +1,6 @@
 """Takes reports of wrong answers in: whose answer is meant, and may this reporter report more?"""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
@@ -23,12 +24,8 @@ class RefusedReportError(RadarstreamError):
 
 def rules_of(settings: AttributionSettings) -> Rules:
     """The rules of protection, as the settings have them."""
-    return Rules(
-        settings.min_reporters,
-        settings.min_gap,
-        settings.reports_per_day,
-        settings.open_reports,
-    )
+    names = [field.name for field in fields(Rules)]
+    return Rules(**{name: getattr(settings, name) for name in names})
 
 
 def milliseconds(moment: datetime) -> int:

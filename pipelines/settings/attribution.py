@@ -49,10 +49,27 @@ class AttributionSettings(Section):
         int,
         Field(ge=2, description="trusted reporters who together have texts quarantined"),
     ] = 2
+    trusted_after: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="confirmed reports, more than dismissed ones, from which on a person is"
+            " trusted; one lie of a query counts once",
+        ),
+    ] = 3
     min_gap: Annotated[
         float,
         Field(ge=0.0, description="least distance between flagged and other texts, in z-scores"),
     ] = 1.0
+    max_chance: Annotated[
+        float,
+        Field(
+            gt=0.0,
+            le=1.0,
+            description="a person looks where unrelated scores would part the texts as clearly"
+            " with a greater probability; 1 = do not ask",
+        ),
+    ] = 0.05
     reports_per_day: Annotated[
         int, Field(ge=1, description="reports of one reporter; more are refused")
     ] = 20

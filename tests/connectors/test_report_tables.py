@@ -1,5 +1,6 @@
 """Cases, reports, origins and quarantine on SQLite and PostgreSQL."""
 
+from datetime import timedelta
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
@@ -14,15 +15,18 @@ from connectors.state_table.forgetting import REPORTED, forget
 from connectors.state_table.memory import MemoryRow, clear_run, commit_fold, load
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import list_quarantine, withheld_keys
+from connectors.state_table.report_listing import reported_answers
 from connectors.state_table.tables import OUTBOX
 from connectors.state_table.transfer import export_lines, import_file
+from defenses.attribution.protection import Rules
 from pipelines.job.settling import LANE, Policy, give_word, settle
 from schemas.errors import InputError, StateConflictError
-from schemas.reports import Decision
+from schemas.reports import Decision, ReportState
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import NOW, keep, report, run_out, trusted, worker_on
 
 LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")
+RULES = Rules()
 NOW_MS = int(NOW.timestamp() * 1000)
 ROW = MemoryRow("cup", "radar", 1, 1_000, "log", 0, 0, b'{"v":1}')
 
@@ -37,7 +41,7 @@ def test_from_two_reports_to_a_quarantine(engine: Engine) -> None:
     assert decisions[-1] is Decision.QUARANTINED
     assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
     by_state, by_decision = reports.counts(engine)
-    assert by_state == {"judged": 5}
+    assert by_state == {"judged": 2 * RULES.trusted_after + 3}
     assert by_decision[Decision.QUARANTINED] == 1
     worker.prune()
     found = reports.find_reports(engine, limit=1)
@@ -123,6 +127,26 @@ def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
     assert forget(engine, "cup", None).reports == 0
 
 
+def test_an_answer_is_listed_once_however_many_report_it(engine: Engine) -> None:
+    for query in ("cup", "other"):
+        keep(engine, LIED, answer="Rome", query_id=query)
+    first = report(engine, "eve", now=NOW - timedelta(minutes=9))
+    for number in range(5):
+        report(engine, f"name {number}", now=NOW - timedelta(minutes=5 - number))
+    report(engine, "bob", query_id="other", now=NOW - timedelta(minutes=3))
+    cup, other = reported_answers(engine)
+    assert (cup["query_id"], cup["reports"], cup["report_id"]) == ("cup", 6, first.report_id)
+    assert cup["received_ms"] == NOW_MS - 60_000
+    assert (other["query_id"], other["reports"]) == ("other", 1)
+    assert reported_answers(engine, limit=1) == [cup]
+    with engine.begin() as connection:
+        reports.close(connection, cup["misgeneration"], ReportState.JUDGED)
+    assert reported_answers(engine, state=ReportState.OPEN) == [other]
+    late = report(engine, "late")  # waits, whatever became of those before it
+    waiting, _ = reported_answers(engine, state=ReportState.OPEN)
+    assert (waiting["report_id"], waiting["reports"]) == (late.report_id, 7)
+
+
 def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     trusted(engine, "ada")
@@ -138,7 +162,7 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
         counted.append(len(statements))
     assert counted[0] == counted[1]
     assert len(found) == 21
-    assert found["ada"] == reports.Standing(confirmed=1)
+    assert found["ada"] == reports.Standing(confirmed=3)
     assert found["name 7"] == reports.Standing()
 
 

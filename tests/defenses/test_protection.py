@@ -1,6 +1,7 @@
 """What may follow from a report of a wrong answer: a table of cases, and what no report can do."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -8,21 +9,47 @@ from hypothesis import strategies as st
 
 from defenses.attribution.protection import Rules, Trust, decide, refusal
 from schemas.attribution import Finding
-from schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent
+from schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, OriginText
 from tests.wire_samples import ORIGIN
 
 RULES = Rules()
-FRIEND, STRANGER, LIAR = Trust(confirmed=1), Trust(), Trust(dismissed=1)
-CLEAR = replace(ORIGIN, gap=1.0, generation_gap=0.1, persists=False, reproduced=True)
+FRIEND, STRANGER, LIAR = Trust(confirmed=3), Trust(), Trust(dismissed=1)
+ONCE = Trust(confirmed=1)
+
+
+def scored(*scores: tuple[float | None, ...]) -> tuple[OriginText, ...]:
+    """Texts with similarity, semantics and generation influence; the first is flagged."""
+    return tuple(
+        OriginText(f"d-{rank}", rank, rank == 1, "", "", "", None, None, *parts)
+        for rank, parts in enumerate(scores, start=1)
+    )
+
+
+APART = scored((0.9, -0.5, -0.1), *((0.5 + n / 100, -2.0 + n / 100, -3.0) for n in range(7)))
+CLEAR = replace(ORIGIN, texts=APART, gap=1.0, generation_gap=0.1, persists=False, reproduced=True)
 TWO = {"ada": FRIEND, "bob": FRIEND}
+REVIEW = Decision.HUMAN_REVIEW
 
 
-def test_trust_is_the_mean_of_a_beta_posterior() -> None:
-    assert STRANGER.mean == 0.5
-    assert FRIEND.mean == pytest.approx(2 / 3)
-    assert Trust(3, 1).mean == pytest.approx(4 / 6)
-    trusts = (FRIEND, Trust(2, 1), STRANGER, LIAR, Trust(1, 1))
-    assert [t.trusted for t in trusts] == [True, True, False, False, False]
+@pytest.mark.parametrize(
+    ("trust", "after_three", "after_one"),
+    [
+        (STRANGER, False, False),
+        (LIAR, False, False),
+        (ONCE, False, True),
+        (Trust(2, 0), False, True),
+        (Trust(2, 1), False, True),
+        (Trust(3, 0), True, True),
+        (Trust(3, 2), True, True),
+        (Trust(3, 3), False, False),
+        (Trust(9, 10), False, False),
+    ],
+)
+def test_trust_takes_enough_confirmed_reports_and_fewer_dismissed(
+    trust: Trust, after_three: bool, after_one: bool
+) -> None:
+    assert trust.trusted(RULES) is after_three
+    assert trust.trusted(Rules(trusted_after=1)) is after_one
 
 
 @pytest.mark.parametrize(
@@ -33,6 +60,10 @@ def test_trust_is_the_mean_of_a_beta_posterior() -> None:
         ({}, {"ada": FRIEND, "eve": STRANGER}, None, Decision.PROPOSED),
         ({}, {"ada": FRIEND, PIPELINE: Trust(confirmed=99)}, None, Decision.PROPOSED),
         ({}, {PIPELINE: STRANGER}, None, Decision.PROPOSED),
+        ({}, {"ada": ONCE, "bob": ONCE}, None, Decision.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": Trust(2, 0)}, None, Decision.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": Trust(3, 3)}, None, Decision.PROPOSED),
+        ({"self_detected": True}, {PIPELINE: Trust(confirmed=99)}, None, Decision.PROPOSED),
         ({}, {"eve": STRANGER}, Decision.APPROVED, Decision.APPROVED),
         ({}, TWO, Decision.DISMISSED, Decision.DISMISSED),
         # a: nobody can tell that it was ever answered
@@ -49,6 +80,11 @@ def test_trust_is_the_mean_of_a_beta_posterior() -> None:
         ({"generation_gap": 0.0}, TWO, None, Decision.HUMAN_REVIEW),
         ({"generation_gap": None}, TWO, None, Decision.HUMAN_REVIEW),
         ({"gap": 0.5}, TWO, Decision.APPROVED, Decision.APPROVED),
+        # or could be by chance: too few texts, one score alone, scores that do not agree
+        ({"texts": APART[:4]}, TWO, None, Decision.HUMAN_REVIEW),
+        ({"texts": APART[:4]}, TWO, Decision.APPROVED, Decision.APPROVED),
+        ({"texts": scored(*((None, None, float(-n)) for n in range(8)))}, TWO, None, REVIEW),
+        ({"texts": scored(*((n % 3, n % 5, -n % 7) for n in range(15)))}, TWO, None, REVIEW),
         # f: the answer persists
         ({"persists": True}, TWO, None, Decision.RESTORED),
         ({"persists": True}, TWO, Decision.APPROVED, Decision.RESTORED),
@@ -72,6 +108,7 @@ def test_decisions(changes, reporters, word, decision) -> None:
         (FRIEND, 20, 0, True),
         (STRANGER, 0, 1_000, True),
         (FRIEND, 0, 1_000, False),
+        (ONCE, 0, 1_000, True),
         (LIAR, 4, 0, False),
         (LIAR, 5, 0, True),
     ],
@@ -80,7 +117,7 @@ def test_refusals(trust, in_a_day, waiting, refused) -> None:
     assert bool(refusal(RULES, trust, in_a_day=in_a_day, waiting=waiting)) is refused
 
 
-TRUSTS = st.builds(Trust, st.integers(0, 3), st.integers(0, 3))
+TRUSTS = st.builds(Trust, st.integers(0, 5), st.integers(0, 5))
 EVENTS = st.builds(
     replace,
     st.just(CLEAR),
@@ -98,7 +135,7 @@ def test_no_removal_without_two_trusted_people_or_a_word(
     event: OriginEvent, reporters: dict[str, Trust]
 ) -> None:
     decision, _ = decide(event, reporters, None, RULES)
-    trusted = [name for name, t in reporters.items() if t.trusted and name != PIPELINE]
+    trusted = [name for name, t in reporters.items() if t.trusted(RULES) and name != PIPELINE]
     if len(trusted) < 2:
         assert decision not in REMOVING
     if decision in REMOVING:
@@ -107,6 +144,29 @@ def test_no_removal_without_two_trusted_people_or_a_word(
         assert event.answer_without is not None
         assert event.gap is not None
         assert event.gap >= RULES.min_gap
+
+
+def test_without_the_rule_of_chance_the_distance_decides() -> None:
+    few = replace(CLEAR, texts=APART[:4])
+    assert decide(few, TWO, None, Rules(max_chance=1.0))[0] is Decision.QUARANTINED
+    assert decide(few, TWO, None, Rules(max_chance=0.2))[0] is Decision.QUARANTINED
+    assert "chance" not in decide(replace(few, gap=0.5), TWO, None, RULES)[1]
+
+
+@given(st.floats(-3, 3), st.floats(-3, 3), st.integers(2, 12), st.integers(0, 99))
+def test_the_rule_of_chance_only_ever_asks_a_person(gap, influence, count, seed) -> None:
+    random = Random(seed)
+    texts = scored(*(tuple(random.gauss(0, 1) for _ in range(3)) for _ in range(count)))
+    event = replace(CLEAR, texts=texts, gap=gap, generation_gap=influence)
+    old, _ = decide(event, TWO, None, Rules(max_chance=1.0))
+    new, _ = decide(event, TWO, None, RULES)
+    assert new in (old, Decision.HUMAN_REVIEW)
+
+
+@given(EVENTS, st.integers(0, 500))
+def test_the_pipeline_alone_removes_nothing(event: OriginEvent, confirmed: int) -> None:
+    own = {PIPELINE: Trust(confirmed)}
+    assert decide(replace(event, self_detected=True), own, None, RULES)[0] not in REMOVING
 
 
 @given(st.integers(1, 500), EVENTS)

@@ -24,8 +24,10 @@ from connectors.kafka.topics import ensure_topics
 from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.engine import open_engine
 from connectors.state_table.tables import CASES, REPORTS
+from defenses.attribution.protection import Rules
 from pipelines.cli.app import app
 from pipelines.cli.terminal import stdout
+from pipelines.job.reporting import take_in
 from schemas.codec import decode_answer, decode_origin, decode_report, encode
 from schemas.errors import ConfigurationError
 from schemas.reports import AnswerReport, Decision
@@ -33,6 +35,7 @@ from schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import MAIN, produce
+from tests.pipelines.attributing_rig import trusted
 from tests.wire_samples import REPORT
 
 HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"
@@ -50,7 +53,7 @@ def config(tmp_path: Path) -> Path:
 def settings_text(directory: Path, more: str = "") -> str:
     return (
         f'profile = "scripted"\ndatabase = "sqlite:///{directory / "state.db"}"\n{more}'
-        "[attribution]\nenabled = true\npoll_s = 0.2\nmin_gap = 0.0\n[telemetry]\nlisten = ''\n"
+        "[attribution]\nenabled = true\npoll_s = 0.2\nmin_gap = 0.0\nmax_chance = 1.0\n[telemetry]\nlisten = ''\n"
     )
 
 
@@ -125,6 +128,33 @@ def test_without_a_broker(config: Path) -> None:
     command(config, "quarantine", "release", "cup", "--yes", code=1)
     for unknown in ("ffffffff", ""):
         command(config, "reports", "show", unknown, code=1)
+
+
+def test_a_flood_of_names_is_one_row(config: Path) -> None:
+    engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
+    trusted(engine, "zoe")
+    answer_of(config, LIES, "Rome")
+    now = datetime.now(UTC)
+    for name in [*(f"name {number:03}" for number in range(200)), "zoe"]:
+        told = AnswerReport(name, now, "cup", answer="Rome", step=0)
+        take_in(engine, told, Rules(reports_per_day=500), now)
+    engine.dispose()
+    rows = json.loads(command(config, "reports", "list", "--json").output)
+    (cup,) = [row for row in rows if row["query_id"] == "cup"]
+    counted = {"trusted": 1, "other": 200, "pipeline": False}
+    assert (cup["reports"], cup["reporters"]) == (201, counted)
+    assert cup == rows[0]
+    listed = command(config, "reports", "list").output
+    assert "1 trusted, 200 other" in listed
+    assert "name 0" not in listed
+    shown = command(config, "reports", "show", cup["report_id"]).output
+    assert "reporters: 1 trusted, 200 other: zoe, name 000," in shown
+    assert "name 018, and 181 more" in shown
+    detailed = json.loads(command(config, "reports", "show", cup["report_id"], "--json").output)
+    names = detailed["reporters"].pop("names")
+    assert detailed["reporters"] == counted
+    assert names[0] == {"name": "zoe", "trusted": True, "confirmed": 3, "dismissed": 0}
+    assert len(names) == 201
 
 
 def test_words_stay_whole_on_a_narrow_terminal(

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any, ClassVar
 
 from sqlalchemy import Engine
 
 from connectors.state_table.cases import Case, keep_case
+from defenses.attribution.protection import Rules
 from defenses.attribution.protocol import Attributing as AttributingGenerator
 from defenses.protocol import Signal
 from pipelines.job.attributing import Attributing
@@ -21,7 +23,8 @@ from tests.builders import make_snapshot
 from tests.scripted_models import scripted_models
 
 NOW = datetime(2025, 6, 2, tzinfo=UTC)
-DEFAULT = Policy()
+# `Naming` has one score of few texts, whose agreement with others cannot be tested.
+DEFAULT = Policy(Rules(max_chance=1.0))
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def worker_on(
     engine: Engine, *, attributor: Any = None, models: Any = None, search: Any = None, **given: Any
 ) -> Attributing:
     """A worker on scripted models that read claims like "The winner: Rome."."""
-    settings = AttributionSettings(enabled=True, **given)
+    settings = AttributionSettings(**({"enabled": True, "max_chance": 1.0} | given))
     return Attributing(
         engine,
         models or scripted_models(),
@@ -135,9 +138,10 @@ def run_out(worker: Attributing) -> list[OriginEvent]:
 
 
 def trusted(engine: Engine, *reporters: str, policy: Policy = DEFAULT) -> None:
-    """Let a person confirm an earlier report of each, on queries of their own."""
-    for name in reporters:
-        query = f"earlier-{name}"
+    """Let a person confirm enough earlier reports of each, on queries of their own."""
+    rounds = range(policy.protection.trusted_after)
+    for name, number in product(reporters, rounds):
+        query = f"earlier-{name}-{number}"
         keep(engine, ["Rome", "Oslo", "Oslo"], answer="Rome", query_id=query)
         stored = report(engine, name, query_id=query, now=NOW - timedelta(days=3))
         now_ms = stored.received_ms + 1

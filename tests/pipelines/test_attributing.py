@@ -32,6 +32,7 @@ from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportSt
 from schemas.snapshot import Document
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import (
+    DEFAULT,
     NOW,
     Naming,
     claims,
@@ -130,6 +131,36 @@ def test_the_same_lie_at_two_steps_has_two_reporters(engine: Engine) -> None:
     assert decisions == [Decision.QUARANTINED, Decision.QUARANTINED]
 
 
+def confirmed(engine: Engine, name: str, query_id: str, answer: str, step: int = 0) -> None:
+    """A person confirms a report of a lie at a step of a query."""
+    keep(engine, [answer, "Oslo", "Oslo"], answer=answer, query_id=query_id, step=step)
+    stored = report(engine, name, query_id=query_id, step=step, now=NOW - timedelta(days=3))
+    give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
+
+
+def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
+    """One lie at three steps is one lie; other queries, or other lies, make a record."""
+    for name in ("ada", "bob"):
+        for step in range(3):
+            confirmed(engine, name, f"bait-{name}", "Rome", step)
+        confirmed(engine, name, f"bait-{name}", "Bern", 3)
+    keep(engine, LIED, answer="Rome")
+    report(engine, "ada")
+    report(engine, "bob")
+    worker = worker_on(engine)
+    with engine.connect() as connection:
+        assert reports.standing(connection, "ada") == reports.Standing(2, 0)
+    assert [e.decision for e in run_out(worker) if e.query_id == "cup"] == [Decision.PROPOSED]
+    confirmed(engine, "ada", "more", "Rome")
+    confirmed(engine, "bob", "more", "Rome")
+    with engine.connect() as connection:
+        assert reports.standing(connection, "ada") == reports.Standing(3, 0)
+    keep(engine, LIED, answer="Rome", step=1)
+    report(engine, "ada", step=1)
+    report(engine, "bob", step=1)
+    assert [e.decision for e in run_out(worker) if e.query_id == "cup"][-1] is Decision.QUARANTINED
+
+
 def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")
@@ -224,7 +255,7 @@ def test_settling_again_changes_nothing(engine: Engine) -> None:
     stored = report(engine, "eve")
     (event,) = run_out(worker_on(engine))
     before = contents(engine)
-    again = settle(engine, stored, Policy(), now_ms=NOW_MS)
+    again = settle(engine, stored, DEFAULT, now_ms=NOW_MS)
     assert again == event
     assert contents(engine) == before
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, median
 
-from defenses.attribution.protection import Rules
+from defenses.attribution.protection import Rules, indistinct
 from pipelines.evaluation.attribution.rows import (
     AttributionCost,
     AttributionRow,
@@ -194,10 +194,7 @@ def acted(event: EventRow, row: AttributionRow) -> bool:
         return False
     if not event.reproduced or after.persists or not after.answer:
         return False
-    gap, generation_gap = found.gap, found.generation_gap
-    if gap is None or generation_gap is None:
-        return False
-    return gap >= Rules().min_gap and generation_gap > 0.0
+    return not indistinct(found.gap, found.generation_gap, found.texts, Rules())
 
 
 def correct(event: EventRow, answer: str | None) -> bool:
