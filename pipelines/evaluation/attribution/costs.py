@@ -4,10 +4,8 @@ The models are wrapped once per batch, so that what a prompt or a text took is k
 every attribution has a tally of its own that looks up what it asked for.
 """
 
-from collections.abc import Generator as Generating
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 from defenses.attribution.protocol import Attributing
@@ -23,9 +21,9 @@ from defenses.protocol import (
     Request,
 )
 from pipelines.evaluation.attribution.rows import AttributionCost
+from pipelines.evaluation.experiment.charging import charged
 from pipelines.evaluation.experiment.counting import Ledger
 from pipelines.signals.token_probabilities import prompts_of
-from schemas.attribution import Attribution
 from schemas.prompt import AnswerPair, Prompt
 from schemas.tokens import ContinuationQuery
 
@@ -61,6 +59,10 @@ class Spending:
                 self.charge_pairs(request)
             case Embed(texts=texts) | Norms(texts=texts):
                 self.charge_texts(texts)
+
+    def add_seconds(self, own: float) -> None:
+        """Count the attribution's own computation."""
+        self.seconds += own
 
     def charge_prompt(self, prompt: Prompt) -> None:
         """Count a prompt and its completion; one that failed was asked and took no time."""
@@ -111,20 +113,6 @@ class Spending:
         )
 
 
-def spending(attributing: Attributing, tally: Spending) -> Generating[Request, Any, Attribution]:
+def spending(attributing: Attributing, tally: Spending) -> Attributing:
     """The same attribution, its requests and its own time charged to `tally`."""
-    started = perf_counter()
-    try:
-        request = next(attributing)
-        while True:
-            tally.seconds += perf_counter() - started
-            response = yield request
-            tally.charge(request, response)
-            started = perf_counter()
-            request = attributing.send(response)
-    except StopIteration as stop:
-        tally.seconds += perf_counter() - started
-        found: Attribution = stop.value
-        return found
-    finally:
-        attributing.close()
+    return charged(attributing, tally.charge, tally.add_seconds)

@@ -20,6 +20,7 @@ from defenses.protocol import (
     Relate,
     Request,
 )
+from pipelines.evaluation.experiment.charging import charged
 from pipelines.evaluation.experiment.records import Cost
 from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer, TokenScorer
 from pipelines.signals.token_probabilities import prompts_of
@@ -199,6 +200,10 @@ class Tally:
                     self.texts.add(text)
                     self.selection_seconds += ledger.text_seconds.get(text, 0.0)
 
+    def add_seconds(self, own: float) -> None:
+        """Count the defence's own computation."""
+        self.selection_seconds += own
+
     def charge_tokens(self, query: TokenQuery, ledger: Ledger, *, tokens: int) -> None:
         """Count a query of token probabilities, `tokens` for each of its prompts."""
         self.prompts.update(prompt.digest() for prompt in query.prompts)
@@ -263,19 +268,11 @@ def counted(
     Evidence that the defence refuses becomes its result, an EvidenceError in place of a verdict,
     so that one snapshot does not end the batch.
     """
-    started = perf_counter()
     try:
-        request = next(defending)
-        while True:
-            tally.selection_seconds += perf_counter() - started
-            response = yield request
-            tally.charge(request, ledger)
-            started = perf_counter()
-            request = defending.send(response)
-    except StopIteration as stop:
-        tally.selection_seconds += perf_counter() - started
-        return stop.value
+        return (
+            yield from charged(
+                defending, lambda request, _: tally.charge(request, ledger), tally.add_seconds
+            )
+        )
     except EvidenceError as refusal:
         return refusal, None
-    finally:
-        defending.close()
