@@ -31,7 +31,8 @@ def test_requests_and_the_time_between_them_are_charged(monkeypatch):
 
 def test_what_is_raised_is_passed_on_and_so_is_an_end_from_outside():
     ended = []
-    refused, closed = (charged(asking(ended), lambda *_: None, lambda _: None) for _ in range(2))
+    inner = asking(ended), asking(ended)  # kept, or collecting garbage would end them
+    refused, closed = (charged(one, lambda *_: None, lambda _: None) for one in inner)
     next(refused), next(closed)
     with pytest.raises(EvidenceError, match="refused"):
         refused.send("nonsense")
