@@ -13,10 +13,12 @@ from rich.table import Table
 from sqlalchemy import Engine
 
 from connectors.state_table import origins, quarantine, reports
+from connectors.state_table.report_listing import reported_answers
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protection import decide
 from pipelines.build import existing_engine
 from pipelines.cli.options import AsJson, Config, Yes
+from pipelines.cli.reporters import Reporters, reporters_of
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.evaluation.wording import counted_noun
 from pipelines.job.reporting import milliseconds
@@ -52,50 +54,68 @@ def list_reports(
     limit: Annotated[int, typer.Option(min=1, help="Most that are shown.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """List reports, the newest first, with what was decided."""
-    found = reports.find_reports(existing_engine(load_settings(config)), limit=limit, state=state)
+    """List reported answers, those reported last first, with what was decided.
+
+    An answer is one row, however many have reported it.
+    """
+    settings = load_settings(config)
+    engine = existing_engine(settings)
+    found = reported_answers(engine, limit, state)
+    rules = policy_of(settings).protection
+    who = [reporters_of(engine, row["query_id"], row["answer"], rules) for row in found]
     if as_json:
-        print_json([told(row) for row in found])
+        print_json([listed(row, some) for row, some in zip(found, who, strict=True)])
         return
+    print_answers([told(row) for row in found], who)
+    if not found:
+        stdout.print("no reports here; `radarstream report-wrong` makes one", highlight=False)
+
+
+def print_answers(rows: list[dict[str, Any]], who: list[Reporters]) -> None:
+    """Print a row for each reported answer; no word is broken on a narrow terminal."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    rows = [told(row) for row in found]
     queries = [f"{row['query_id']}/{row['step']}" for row in rows]
     decided = [row["decision"] or row["detail"] for row in rows]
+    many = [", ".join(some.parts) for some in who]
     widths = {
         "reported": len("2025-06-01"),
         "query": whole_words(queries),
+        "reporters": whole_words(many),
         "decision": whole_words(decided),
     }
-    for name in ("id", "reported", "query", "wrong answer", "reporter", "state", "decision"):
+    for name in ("id", "reported", "query", "wrong answer", "reporters", "state", "decision"):
         width = widths.get(name) if stdout.width < WIDE else None
         table.add_column(name, overflow="fold", no_wrap=name in ("id", "state"), width=width)
-    for row, query, decision in zip(rows, queries, decided, strict=True):
+    for row, query, some, decision in zip(rows, queries, many, decided, strict=True):
         table.add_row(
             row["report_id"][:SHORT_ID],
-            row["reported_at"][MINUTE].replace("T", " "),
+            row["received_at"][MINUTE].replace("T", " "),
             cell(query, limit=60),
             cell(row["answer"], "bold", limit=80),
-            cell(row["reporter"], limit=40),
+            some,
             row["state"],
             cell(decision, limit=60),
         )
     stdout.print(table)
-    if not found:
-        stdout.print("no reports here; `radarstream report-wrong` makes one", highlight=False)
 
 
 @app.command()
 def show(report_id: ReportId, config: Config = None, as_json: AsJson = False) -> None:
     """Show a report, the texts that taught the answer, and what is answered without them."""
-    engine = existing_engine(load_settings(config))
+    settings = load_settings(config)
+    engine = existing_engine(settings)
     row = only_one(engine, report_id)
+    rules = policy_of(settings).protection
+    who = reporters_of(engine, row["query_id"], row["answer"], rules)
     origin = origins.look(engine, row["misgeneration"])
     event = origin.event if origin else None
     if as_json:
-        print_json(told(row) | {"origin": plain(event)})
+        everybody = who.counts | {"names": who.names}
+        print_json(told(row) | {"reporters": everybody, "origin": plain(event)})
         return
     for name, value in told(row).items():
         stdout.print(cell(f"{name}: {'' if value is None else value}", limit=500), soft_wrap=True)
+    stdout.print(cell(f"reporters: {who.line()}", limit=2_000), soft_wrap=True)
     if event is None:
         stdout.print("not attributed yet: radarstream attribute", highlight=False)
         if row["state"] == ReportState.OPEN:
@@ -207,6 +227,14 @@ def told(row: dict[str, Any]) -> dict[str, Any]:
         "reported_at": moment(plain.pop("reported_ms")),
         "received_at": moment(plain.pop("received_ms")),
     } | plain
+
+
+def listed(row: dict[str, Any], who: Reporters) -> dict[str, Any]:
+    """A reported answer as JSON values; what is one reporter's own is left to `show`."""
+    values = told(row)
+    for name in ("reported_at", "reporter", "comment"):
+        values.pop(name)
+    return values | {"reporters": who.counts}
 
 
 def plain(event: OriginEvent | None) -> Any:

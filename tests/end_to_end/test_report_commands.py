@@ -53,7 +53,8 @@ def config(tmp_path: Path) -> Path:
 def settings_text(directory: Path, more: str = "") -> str:
     return (
         f'profile = "scripted"\ndatabase = "sqlite:///{directory / "state.db"}"\n{more}'
-        "[attribution]\nenabled = true\npoll_s = 0.2\nmin_gap = 0.0\nmax_chance = 1.0\n[telemetry]\nlisten = ''\n"
+        "[attribution]\nenabled = true\npoll_s = 0.2\nmin_gap = 0.0\nmax_chance = 1.0\n"
+        "[telemetry]\nlisten = ''\n"
     )
 
 
