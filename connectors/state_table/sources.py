@@ -12,9 +12,10 @@ from hashlib import sha256
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Engine, Row, delete, func, select, update
 
-from connectors.state_table.tables import SOURCE_EVENTS, SOURCE_LEDGER, dialect_insert
+from connectors.state_table.engine import retry_contended
+from connectors.state_table.tables import ORIGINS, SOURCE_EVENTS, SOURCE_LEDGER, dialect_insert
 from schemas.sources import (
     CLAIM_CHARACTERS,
     DAY_MS,
@@ -123,6 +124,26 @@ def judge(
         connection.execute(
             update(SOURCE_LEDGER).where(LEDGER.domain == domain).values(verdict=verdict, note=note)
         )
+
+
+def prune_events(engine: Engine, *, days: float, now_ms: int) -> int:
+    """Delete events so long before the newest that the ledger knows; return how many.
+
+    Counts and a person's words stay. So do the events of a wrong answer that is on record: settled
+    again, it would count again. A newest time in the future of `now_ms` counts as `now_ms`.
+    """
+    newest = select(func.coalesce(func.max(LEDGER.updated_ms), 0))
+    settled = select(ORIGINS.c.misgeneration).where(
+        ORIGINS.c.query_id == EVENTS.query_id, ORIGINS.c.step == EVENTS.step
+    )
+
+    def work() -> int:
+        with engine.begin() as connection:
+            as_of = min(int(connection.execute(newest).scalar_one()), now_ms)
+            old = EVENTS.at_ms < as_of - int(days * DAY_MS)
+            return connection.execute(delete(SOURCE_EVENTS).where(old, ~settled.exists())).rowcount
+
+    return retry_contended(work)
 
 
 def standing_of(row: Row[Any]) -> Standing:

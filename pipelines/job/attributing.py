@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy import Engine
 
-from connectors.state_table import cases, origins, reports
+from connectors.state_table import cases, origins, reports, sources
 from connectors.state_table.cases import Case
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protocol import Attributor
@@ -239,9 +239,11 @@ class Attributing:
     def prune(self) -> None:
         """Delete what was kept for long enough."""
         cases.prune_cases(self.engine, days=self.settings.case_days)
-        kept = timedelta(days=self.settings.retention_days)
-        before_ms = milliseconds(self.clock.now() - kept)
+        now, days = self.clock.now(), self.settings.retention_days
+        before_ms = milliseconds(now - timedelta(days=days))
         reports.prune_reports(self.engine, before_ms, own_open=self.settings.open_reports)
+        # Last: what is said of a source stays as long as the wrong answer is on record.
+        sources.prune_events(self.engine, days=days, now_ms=milliseconds(now))
 
     @property
     def calls(self) -> int:

@@ -77,7 +77,11 @@ class AttributionSettings(Section):
         int, Field(ge=1, description="reports that may wait; strangers' are refused above")
     ] = 1_000
     retention_days: Annotated[
-        float, Field(gt=0.0, description="reports and what they led to are kept so long")
+        float,
+        Field(
+            gt=0.0,
+            description="reports and what they led to are kept so long, events of sources included",
+        ),
     ] = 365.0
     poll_s: Annotated[float, Field(gt=0.0, description="pause of an idle worker")] = 2.0
     group: Annotated[

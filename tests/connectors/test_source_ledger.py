@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, select
 
+from connectors.state_table import origins
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.forgetting import forget
 from connectors.state_table.source_agreement import KEPT_DAYS, agree
@@ -21,6 +22,7 @@ from connectors.state_table.source_listing import (
 )
 from connectors.state_table.sources import (
     judge,
+    prune_events,
     record,
     retract,
     standings,
@@ -369,3 +371,31 @@ def test_any_order_with_repetitions_and_batches_gives_the_same_counts(
             found.append(standings(connection, ["lies.example"])["lies.example"].counts)
     assert found[1].dishonest == pytest.approx(found[0].dishonest, rel=1e-12)
     assert found[1].as_of_ms == found[0].as_of_ms
+
+
+def test_old_events_are_pruned_and_counts_and_words_stay(engine: Engine):
+    late = NOON + 400 * DAY_MS
+    new = replace(LIE, event="report-2", at_ms=late, step=9)
+    write(engine, LIE, replace(LIE, event="on-record", query_id="kept"), new)
+    with engine.begin() as connection:
+        origins.hold(connection, "on-record", "kept", 3)
+        judge(connection, "lies.example", SourceVerdict.BLOCKED, "they lie")
+        judge(connection, "long.example", SourceVerdict.PARDONED, None)
+        agree(connection, ["gone.example"], NOON)
+    before = read(engine)
+    assert prune_events(engine, days=401, now_ms=late) == 0
+    assert prune_events(engine, days=365, now_ms=late) == 2
+    with engine.connect() as connection:
+        left = history(connection, "lies.example", 9)
+        assert [(event.query_id, event.step) for event in left] == [("q", 9), ("kept", 3)]
+        assert history(connection, "gone.example", 9) == []
+    assert read(engine) == before
+    assert before.blocked
+    assert read(engine, "long.example").verdict is SourceVerdict.PARDONED
+    assert prune_events(engine, days=365, now_ms=late) == 0
+
+
+def test_a_time_in_the_future_prunes_nothing_early(engine: Engine):
+    write(engine, LIE, replace(LIE, event="report-2", at_ms=NOON + 9_000 * DAY_MS))
+    assert prune_events(engine, days=365, now_ms=NOON + 30 * DAY_MS) == 0
+    assert prune_events(engine, days=365, now_ms=NOON + 366 * DAY_MS) == 1

@@ -17,8 +17,9 @@ from connectors.state_table.engine import open_engine
 from connectors.state_table.memory import MemoryRow, commit_fold, load
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import list_quarantine, withheld_keys
-from connectors.state_table.sources import standings
-from connectors.state_table.tables import METADATA, SOURCE_EVENTS
+from connectors.state_table.source_agreement import agree
+from connectors.state_table.sources import judge, retract, standings
+from connectors.state_table.tables import METADATA, ORIGINS, SOURCE_EVENTS
 from defenses.attribution.registry import build_attributor
 from pipelines.job.attributing import Attributing
 from pipelines.job.reporting import RefusedReportError, take_in
@@ -30,6 +31,7 @@ from schemas.errors import ModelOutageError
 from schemas.memory import Belief
 from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportState, text_key
 from schemas.snapshot import Document
+from schemas.sources import DAY_MS, LedgerRules, SourceVerdict
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import (
     DEFAULT,
@@ -159,6 +161,54 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
     report(engine, "ada", step=1)
     report(engine, "bob", step=1)
     assert [e.decision for e in run_out(worker) if e.query_id == "cup"][-1] is Decision.QUARANTINED
+
+
+def test_what_is_kept_for_long_enough_goes_and_a_word_about_a_source_stays(engine: Engine) -> None:
+    snapshots = {name: keep(engine, LIED, answer="Rome", query_id=name) for name in ("a", "b")}
+    for name in snapshots:
+        stored = report(engine, "eve", query_id=name)
+        run_out(worker_on(engine))
+        give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
+    with engine.begin() as connection:
+        judge(connection, "example.org", SourceVerdict.BLOCKED, None)
+        agree(connection, ["other.example"], NOW_MS + 399 * DAY_MS)  # event time has gone on
+    release(engine, "a", None, DEFAULT, now_ms=NOW_MS)
+    worker = worker_on(engine)
+    worker.clock.time = NOW + timedelta(days=400)  # type: ignore[attr-defined]
+    worker.prune()
+    with engine.connect() as connection:
+        events = connection.execute(select(SOURCE_EVENTS.c.query_id)).scalars()
+        left = set(events)
+        assert standings(connection, ["example.org"])["example.org"].blocked
+    assert left == {"b", None}, "b holds texts, so it may be settled again; None: agreement"
+    assert [row["query_id"] for row in reports.find_reports(engine)] == ["b"]
+
+
+def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_sources(
+    engine: Engine,
+) -> None:
+    """The defended answer is the lie, the undefended one the truth. The sources pay, a little; no
+    text is withheld, however often it happens, though one trusted person and strangers join.
+    """
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    with engine.begin() as connection:
+        retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
+    worker = worker_on(engine)
+    for step in range(3):
+        keep(engine, LIED, answer="Rome", undefended="Oslo", step=step)
+        insert_own(engine, "cup", "Oslo", step)
+        run_out(worker)
+    for name in ("ada", "eve", "bob"):
+        report(engine, name, "Oslo", step=2)
+    told = run_out(worker)
+    assert len(told) >= 3
+    assert {event.decision for event in told} == {Decision.PROPOSED}
+    assert all("Oslo" in text.excerpt for event in told for text in event.flagged)
+    assert withheld_keys(engine, ["cup"]) == {}
+    with engine.connect() as connection:
+        against = standings(connection, ["example.org"])["example.org"].counts.dishonest
+        assert against == pytest.approx(3 * LedgerRules().detected)
 
 
 def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
@@ -325,13 +375,13 @@ def test_priority(engine: Engine) -> None:
     assert done[4:] == [("own", 0, "Rome")]
 
 
-def insert_own(engine: Engine, query_id: str, answer: str) -> None:
+def insert_own(engine: Engine, query_id: str, answer: str, step: int = 0) -> None:
     from pipelines.beam.witnesses import suspicion
     from tests.wire_samples import ANSWER
 
-    event = replace(ANSWER, query_id=query_id, step=0)
+    event = replace(ANSWER, query_id=query_id, step=step)
     with engine.begin() as connection:
-        assert reports.insert(connection, suspicion(event, 0, answer))
+        assert reports.insert(connection, suspicion(event, step, answer))
 
 
 def test_what_the_pipeline_suspects_in_other_words_is_dropped(engine: Engine) -> None:

@@ -15,15 +15,16 @@ from connectors.state_table.engine import open_engine
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import count_active
 from connectors.state_table.reports import counts, find_reports
+from defenses.attribution.rag_origin import RagOrigin
 from pipelines.job.attributing import Attributing
 from pipelines.job.attributing_metrics import AttributingMetrics
-from pipelines.job.attribution_worker import Worker
+from pipelines.job.attribution_worker import Worker, opened_worker
 from pipelines.job.health import Health
 from pipelines.job.stopping import Stop
-from pipelines.settings import load_settings
+from pipelines.settings import Settings, load_settings
 from pipelines.signals.ports import Models
 from schemas.codec import encode
-from schemas.errors import BrokerError, ModelOutageError
+from schemas.errors import BrokerError, ConfigurationError, ModelOutageError
 from schemas.records import OutboxRecord
 from schemas.reports import AnswerReport
 from tests.pipelines.attributing_rig import NOW, keep, worker_on
@@ -185,3 +186,38 @@ def test_without_a_broker_events_wait(engine: Engine) -> None:
     worker = replace(built(worker_on(engine), Log([told("eve")])), sink=None)
     worker.run(drain=True)
     assert len(pending(engine)) == 1
+
+
+OPTIONS = 'options = { check_unaided = "uncontradicted" }'
+
+
+@pytest.mark.parametrize(
+    ("options", "checked"), [("", True), (OPTIONS, "uncontradicted"), ("options = {}", True)]
+)
+def test_options_of_the_settings_reach_the_worker(
+    tmp_path: Path, options: str, checked: object
+) -> None:
+    with opened_worker(settings_with(tmp_path, options), Stop(), kafka=False) as worker:
+        attributor = worker.attributing.attributor
+        assert isinstance(attributor, RagOrigin)
+        assert attributor.check_unaided == checked
+
+
+def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, 'options = { check_unaided = "sometimes" }')
+    with pytest.raises(ConfigurationError), opened_worker(settings, Stop(), kafka=False):
+        pass
+
+
+def test_the_page_shows_the_line_that_the_worker_takes() -> None:
+    page = Path(__file__).parents[2] / "docs" / "attribution.md"
+    assert f"```toml\n[attribution]\nenabled = true\n{OPTIONS}\n```" in page.read_text("utf-8")
+
+
+def settings_with(directory: Path, options: str) -> Settings:
+    file = directory / "settings.toml"
+    file.write_text(
+        f'profile = "scripted"\ndatabase = "sqlite:///{directory / "state.db"}"\n'
+        f"[attribution]\nenabled = true\n{options}\n[telemetry]\nlisten = ''\n"
+    )
+    return load_settings(file)
