@@ -46,8 +46,18 @@ def site_of(url: str) -> str:
     labels = host.split(".")
     if labels[-1].isdigit() or ":" in host:
         return host
-    shared = len(labels) > 2 and _SHARED.fullmatch(labels[-2]) and _COUNTRY.fullmatch(labels[-1])
-    return ".".join(labels[-3:] if shared else labels[-2:])
+    below_suffix = len(labels) > 2 and is_shared_suffix(".".join(labels[-2:]))
+    return ".".join(labels[-3:] if below_suffix else labels[-2:])
+
+
+def is_shared_suffix(host: str) -> bool:
+    """Whether a host is one under which a country's names are registered, and nobody's own.
+
+    >>> is_shared_suffix("co.uk"), is_shared_suffix("example.co.uk"), is_shared_suffix("example.uk")
+    (True, False, False)
+    """
+    shared, _, country = host.partition(".")
+    return bool(_SHARED.fullmatch(shared) and _COUNTRY.fullmatch(country))
 
 
 def key_of(document: Document, granularity: Granularity = "site") -> str:

@@ -64,8 +64,8 @@ def insist_on_database(url: str) -> None:
     parsed = _parse(url)
     if parsed.drivername == "sqlite" and not Path(parsed.database or "").is_file():
         raise ConfigurationError(
-            f"there is no state database {parsed.database} yet: a run makes it; is this the right "
-            "directory, and --config the right file?"
+            f"there is no state database {parsed.database} (setting `database`) yet: a run makes "
+            "it; is this the right directory, and --config the right file?"
         )
 
 

@@ -20,7 +20,7 @@ from connectors.state_table.corpus_listing import (
     statistics,
 )
 from connectors.state_table.corpus_vectors import pending_ids
-from pipelines.build import build_embedder, existing_engine, shared_corpus, shared_engine
+from pipelines.build import build_embedder, existing_engine, shared_corpus
 from pipelines.cli.moments import moment
 from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
@@ -85,6 +85,7 @@ def embed(
 ) -> None:
     """Embed what is not yet embedded, which the first search does otherwise."""
     settings = load_settings(config)
+    existing_engine(settings)
     corpus, embedder = shared_corpus(settings), build_embedder(settings.embedder)
     dropped = corpus.rebuild(embedder) if rebuild else 0
     with Progress(console=stderr, transient=True) as progress:
@@ -187,12 +188,12 @@ def remove(
     if bool(ids) == bool(url_prefix):
         raise ConfigurationError("give ids, or --url-prefix")
     settings = load_settings(config)
-    corpus = shared_corpus(settings)
+    engine, corpus = existing_engine(settings), shared_corpus(settings)
     if url_prefix:
         agree(f"delete all texts whose address begins with {url_prefix}?", "delete", yes=yes)
         count = corpus.remove_url_prefix(url_prefix)
     else:
-        count = corpus.remove([whole_id(shared_engine(settings), part) for part in ids or []])
+        count = corpus.remove([whole_id(engine, part) for part in ids or []])
     tell_deleted(count, as_json=as_json)
     if not count:
         raise NothingUsableError("there is no such text")
@@ -209,6 +210,7 @@ def prune(
 ) -> None:
     """Delete found texts that were not seen for long, and the oldest above corpus.max_texts."""
     settings, now = load_settings(config), datetime.now(UTC)
+    existing_engine(settings)
     span = older_than or f"{settings.corpus.retention_days}d"
     before_ms = milliseconds(moment(span, "--older-than", now))
     tell_deleted(shared_corpus(settings).prune(before_ms), as_json=as_json)

@@ -1,20 +1,24 @@
 """`radarstream doctor`: what works here, what is missing, how to get it."""
 
 import math
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import typer
 from rich.table import Table
-from sqlalchemy import make_url
+from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from connectors.models.gguf_tokens import GgufTokens
 from connectors.models.openai_http.tokens import OpenAiTokens
+from connectors.state_table.engine import open_engine
 from connectors.state_table.migration import stored_version
 from pipelines.build import build_models, build_tokens, probe_service, shared_engine
 from pipelines.cli.doctor_job import Check, answers, broker_answers, job_checks
@@ -103,20 +107,54 @@ def disk() -> Check:
 
 
 def database(settings: Settings) -> str:
-    """Open the state database, which creates it, and name its schema."""
+    """Name the schema of the state database; a file that is not there is not made."""
     given = make_url(settings.database)
     if given.host and not answers(given.host, given.port or POSTGRESQL_PORT):
         raise ConfigurationError(f"nobody listens at {given.host}:{given.port or POSTGRESQL_PORT}")
+    if (absent := absent_file(settings)) is not None:
+        there = next(place for place in absent.absolute().parents if place.exists())
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            raise ConfigurationError(f"{absent} is missing, and cannot be made there")
+        return f"{absent} is not there yet: the first run makes it"
     engine = shared_engine(settings)
     with engine.connect() as connection:
         schema = stored_version(connection)
     return f"{engine.url.render_as_string(hide_password=True)}, schema {schema}"
 
 
+def absent_file(settings: Settings) -> Path | None:
+    """The file of the state database where it is one that does not exist."""
+    given = make_url(settings.database)
+    if given.get_backend_name() != "sqlite" or not given.database:
+        return None
+    file = Path(given.database)
+    return None if file.exists() else file
+
+
+@contextmanager
+def trial_engine(settings: Settings) -> Iterator[Engine]:
+    """The state database, or one that is gone afterwards where there is none yet."""
+    if absent_file(settings) is None:
+        yield shared_engine(settings)
+        return
+    with TemporaryDirectory() as directory:
+        engine = open_engine(f"sqlite:///{directory}/trial.sqlite")
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+
 def models(settings: Settings) -> Iterator[Check]:
     """Ask every model one thing, past the cache's answers of earlier runs."""
+    with trial_engine(settings) as engine:
+        yield from models_on(engine, settings)
+
+
+def models_on(engine: Engine, settings: Settings) -> Iterator[Check]:
+    """Ask the models whose answers are cached in this database."""
     try:
-        built = build_models(settings, shared_engine(settings))
+        built = build_models(settings, engine)
     except ConfigurationError as error:
         yield Check("models", False, str(error), reinstall(settings.profile))
         return

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,18 +24,19 @@ from connectors.state_table.source_listing import (
 )
 from connectors.state_table.sources import judge
 from defenses.kernels.honesty import credible_interval, distrust
-from pipelines.build import existing_engine, shared_engine
+from pipelines.build import existing_engine
 from pipelines.cli.options import AsJson, Config
 from pipelines.cli.terminal import cell, print_json, printable, stdout
 from pipelines.settings import Settings, SourceSettings, load_settings
 from schemas.codec import clean
 from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, RadarstreamError
-from schemas.sites import KEY_CHARACTERS, key_of
+from schemas.sites import KEY_CHARACTERS, is_shared_suffix, key_of
 from schemas.snapshot import Document
 from schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
 
 NOTE_CHARACTERS = 300
+IPV6 = 6
 Domain = Annotated[str, typer.Argument(help="A domain, or the address of one of its pages.")]
 Note = Annotated[str | None, typer.Option(help="Why; shown beside the verdict.")]
 
@@ -129,13 +131,28 @@ def give_verdict(
     """Write a person's word, and say what holds now."""
     settings = load_settings(config)
     name = named(domain, settings.sources)
-    engine = shared_engine(settings)
+    engine = existing_engine(settings)
+    if verdict is not None:
+        insist_on_owner(engine, name)
     known = write_verdict(engine, name, verdict, note and clean(note)[:NOTE_CHARACTERS])
     told = f"{printable(name)} is {verdict}" if verdict else f"{printable(name)} has no verdict"
     unheard = "" if known else "; nothing was known of it"
     unused = verdict is SourceVerdict.BLOCKED and not settings.sources.block
     remedy = "; without effect while sources.block is false" if unused else ""
     stdout.print(f"{told}{unheard}{remedy}", markup=False, highlight=False, soft_wrap=True)
+
+
+def insist_on_owner(engine: Engine, domain: str) -> None:
+    """Raise ConfigurationError for a suffix that no page has as its source."""
+    host = domain.partition("/")[0]
+    if not is_shared_suffix(host):
+        return
+    with engine.connect() as connection:
+        if summary_of(connection, domain) is None:
+            raise ConfigurationError(
+                f"{printable(domain)} is no source: others register their names under it; "
+                f"name one of them, as in example.{printable(host)}"
+            )
 
 
 def write_verdict(
@@ -155,11 +172,19 @@ def write_verdict(
 
 def named(domain: str, settings: SourceSettings) -> str:
     """The ledger's name for a domain or an address. Raises ConfigurationError."""
-    url = domain if "://" in domain else f"https://{domain}"
+    url = domain if "://" in domain else f"https://{bracketed(domain)}"
     name = key_of(Document(1, "", url=url), settings.granularity)
     if not name or any(c.isspace() or not c.isprintable() for c in name):
         raise ConfigurationError(f"{printable(domain)!r} names no domain")
     return name
+
+
+def bracketed(host: str) -> str:
+    """An IPv6 address as addresses of pages have it; anything else as it is."""
+    try:
+        return f"[{host}]" if ip_address(host).version == IPV6 else host
+    except ValueError:
+        return host
 
 
 def described(summary: SourceSummary, as_of_ms: int, settings: Settings) -> dict[str, Any]:

@@ -202,6 +202,9 @@ def test_doctor_finds_a_fresh_directory_in_order() -> None:
         check["name"] for check in checks
     }
     assert "doctor" in run("doctor", "--profile", "scripted").stdout
+    (database,) = [check for check in checks if check["name"] == "database"]
+    assert database["found"].endswith("is not there yet: the first run makes it")
+    assert list(Path().iterdir()) == []
 
 
 def test_doctor_names_a_database_that_cannot_be_written(

@@ -182,20 +182,35 @@ def test_words_stay_whole_on_a_narrow_terminal(
         "quarantine list",
         "report-wrong cup",
         "report-attributions",
+        "reports show 1",
+        "reports approve 1",
+        "reports dismiss 1",
+        "quarantine release cup",
         "sources list",
+        "sources show a.example",
+        "sources block a.example",
+        "sources pardon a.example",
+        "sources clear a.example",
+        "state forget cup --yes",
+        "state export",
+        "corpus embed",
+        "corpus remove 1",
+        "corpus prune",
         "corpus stats",
         "corpus list",
         "corpus search who",
         "state show",
     ],
 )
-def test_who_only_looks_makes_no_database(tmp_path: Path, typed: str) -> None:
+def test_who_looks_or_edits_makes_no_database(tmp_path: Path, typed: str) -> None:
     config, absent = tmp_path / "settings.toml", tmp_path / "missing" / "state.db"
     config.write_text(f'profile = "scripted"\ndatabase = "sqlite:///{absent}"\n')
+    absent.parent.mkdir()
     result = CliRunner().invoke(app, [*typed.split(), "--config", str(config)])
     assert isinstance(result.exception, ConfigurationError)
     assert str(absent) in str(result.exception)
-    assert list(tmp_path.iterdir()) == [config]
+    assert "`database`" in str(result.exception)
+    assert list(absent.parent.iterdir()) == []
 
 
 def test_a_question_names_its_query(config: Path) -> None:

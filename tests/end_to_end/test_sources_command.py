@@ -16,6 +16,8 @@ from pipelines.cli import terminal
 from pipelines.cli.app import app, main
 from pipelines.cli.sources import UnknownSourceError
 from schemas.errors import ConfigurationError
+from schemas.sites import key_of
+from schemas.snapshot import Document
 from schemas.sources import CLAIM_CHARACTERS, DAY_MS, EventKind, SourceEvent, SourceVerdict
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2
@@ -122,6 +124,31 @@ def test_an_unknown_domain_is_an_error_and_a_name_that_is_none_too(engine: Engin
     for nothing in ("", "https:///path", "http://[broken"):
         with pytest.raises(ConfigurationError, match="names no domain"):
             call("block", nothing)
+
+
+@pytest.mark.parametrize("suffix", ["co.uk", "https://CO.UK/", "com.au."])
+def test_a_suffix_under_which_others_register_is_no_source(engine: Engine, suffix: str):
+    for verdict in ("block", "pardon"):
+        with pytest.raises(ConfigurationError, match="name one of them, as in example"):
+            call(verdict, suffix)
+    assert json.loads(call("list", "--json").stdout)["sources"] == 2
+    assert "is blocked" in call("block", "example.co.uk").stdout
+
+
+def test_a_suffix_that_the_ledger_holds_a_page_against_can_be_judged(engine: Engine):
+    lie = SourceEvent("case", "net.de", EventKind.CONFIRMED, NOON, "q", 0, "sha", "Bob leads")
+    with engine.begin() as connection:
+        record(connection, [lie])
+    assert call("block", "net.de").stdout == "net.de is blocked\n"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.7", "2001:db8::7", "[2001:db8::7]", "intranet"])
+def test_a_host_without_a_name_is_blocked_under_the_key_of_its_pages(engine: Engine, host: str):
+    call("block", host)
+    inner = f"[{host}]" if host.startswith("2001") else host
+    key = key_of(Document(1, "", url=f"http://{inner}:8080/page"))
+    with engine.connect() as connection:
+        assert standings(connection, [key])[key].verdict is SourceVerdict.BLOCKED
 
 
 def test_a_persons_word_is_given_and_taken_back(engine: Engine):
