@@ -212,6 +212,46 @@ def test_kustomize_builds() -> None:
     assert "registry.example/radarstream:" in built.stdout
 
 
+def test_what_may_be_added_builds_with_the_rest(tmp_path: Path) -> None:
+    """Every manifest is in the kustomization or one comment away, and obeys the network policy."""
+    shutil.copytree(INFRA / "kubernetes", tmp_path / "k")
+    file = tmp_path / "k" / "kustomization.yaml"
+    text = re.sub(r"^  # - (\S+\.yaml).*", r"  - \1", file.read_text("utf-8"), flags=re.MULTILINE)
+    file.write_text(text)
+    named = {*yaml.safe_load(file.read_text())["resources"], file.name, "watchlist.yaml"}
+    assert named == {manifest.name for manifest in MANIFESTS}
+    (policy, _) = yaml.safe_load_all((tmp_path / "k" / "network-policy.yaml").read_text())
+    (expression,) = policy["spec"]["podSelector"]["matchExpressions"]
+    deployments = [d for d in documents() if d.get("kind") == "Deployment"]
+    assert {d["metadata"]["name"] for d in deployments} == set(expression["values"])
+    if shutil.which("kubectl") is None:
+        return
+    command = ["kubectl", "kustomize", str(tmp_path / "k")]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert built.returncode == 0, built.stderr
+    for deployment in deployments:
+        assert f"name: {deployment['metadata']['name']}\n" in built.stdout
+
+
+def test_whoever_serves_metrics_is_scraped_and_probed() -> None:
+    """`alert` alone has no port; compose and Kubernetes run the same commands that stay up."""
+    commands = set()
+    for deployment in (d for d in documents() if d.get("kind") == "Deployment"):
+        template = deployment["spec"]["template"]
+        (container,) = template["spec"]["containers"]
+        labels = deployment["spec"]["selector"]["matchLabels"]
+        assert template["metadata"]["labels"] == labels
+        commands.add(container["args"][0])
+        if container["args"][0] == "alert":
+            continue
+        (port,) = container["ports"]
+        assert template["metadata"]["annotations"]["prometheus.io/port"] == "9464"
+        assert port["containerPort"] == 9464
+        assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
+    composed = {SERVICES[name]["command"][0] for name in OWN - ONE_SHOT - {"beam-workers"}}
+    assert commands == composed
+
+
 @pytest.mark.parametrize("script", sorted((INFRA / "flink").glob("*.sh")), ids=lambda p: p.name)
 def test_scripts_parse_and_name_existing_flags(script: Path) -> None:
     subprocess.run(["/bin/sh", "-n", str(script)], check=True)
