@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar, Final
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
@@ -51,7 +51,10 @@ class AnswerReport:
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    reporter: Annotated[str, Field(min_length=1, max_length=200)]
+    reporter: Annotated[
+        str,
+        Field(min_length=1, max_length=200, description="no control or format characters"),
+    ]
     reported_at: AwareDatetime
     query_id: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     question: Annotated[str | None, Field(min_length=1, max_length=2_000)] = None
@@ -140,6 +143,15 @@ class OriginEvent:
     def flagged(self) -> tuple[OriginText, ...]:
         """The texts that taught the answer, in rank order."""
         return tuple(text for text in self.texts if text.flagged)
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether every character of a name shows: with others it could pose as somebody else's.
+
+    >>> is_plain_name("Zoë 山田"), is_plain_name("ad" + chr(0x200B) + "a")
+    (True, False)
+    """
+    return not any(category(character)[0] == "C" for character in name)
 
 
 def misgeneration_id(query_id: str, step: int, answer: str) -> str:

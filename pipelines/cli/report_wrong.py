@@ -17,7 +17,7 @@ from pipelines.job.settling import policy_of
 from pipelines.settings import Settings, load_settings
 from schemas.codec import decode_report, encode, outbox_record
 from schemas.errors import ConfigurationError, InputError
-from schemas.reports import PIPELINE, AnswerReport
+from schemas.reports import PIPELINE, AnswerReport, is_plain_name
 
 
 def report_wrong(
@@ -97,6 +97,8 @@ def made(
 
 def checked(report: AnswerReport) -> AnswerReport:
     """Return what a reader of the topic would read. Raises ConfigurationError."""
+    if not is_plain_name(report.reporter):  # first: encoding leaves some of them out
+        raise ConfigurationError("the reporter's name has characters that do not show")
     try:
         read = decode_report(encode(report), now=None)
     except InputError as error:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from sqlalchemy import delete, update
@@ -26,10 +27,11 @@ from connectors.state_table.engine import open_engine
 from connectors.state_table.tables import CASES, REPORTS
 from defenses.attribution.protection import Rules
 from pipelines.cli.app import app
+from pipelines.cli.report_wrong import checked
 from pipelines.cli.terminal import stdout
 from pipelines.job.reporting import take_in
 from schemas.codec import decode_answer, decode_origin, decode_report, encode
-from schemas.errors import ConfigurationError
+from schemas.errors import ConfigurationError, InputError
 from schemas.reports import AnswerReport, Decision
 from schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
@@ -258,9 +260,46 @@ def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
     engine.dispose()
 
 
+@pytest.mark.parametrize(
+    "name", ["ada\x1b[2J", "ada\x9b", "a\u202eda", "ad\u200ba", "\ud800", "ada\n", "x" * 201, ""]
+)
+def test_names_that_hide_something_are_refused(config: Path, name: str) -> None:
+    report = replace(REPORT, reporter=name)
+    bare = json.dumps({"schema": "answer.reported/1", "reporter": name, "query_id": "cup",
+                       "reported_at": "2025-06-01T12:00:00Z"}).encode()  # fmt: skip
+    with pytest.raises(ConfigurationError):
+        checked(report)
+    with pytest.raises(InputError):
+        decode_report(bare, now=None)
+
+
+@pytest.mark.parametrize(
+    "name", ["Zoë 山田", "ada@example.org", "José María", "علي", "🐝", "x" * 200]
+)
+def test_ordinary_names_are_taken(config: Path, name: str) -> None:
+    answer_of(config, LIES, "Rome")
+    told = json.loads(command(config, "report-wrong", "cup", "--reporter", name, "--json").output)
+    assert told["reporter"] == name
+
+
+def test_what_is_published_is_told_and_no_id_that_may_differ(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.cli.report_wrong.KafkaSink", MagicMock())
+    words = ("--publish", "--reporter", "ada", "--json")
+    told = json.loads(command(config, "report-wrong", "Who won?", *words).output)
+    assert told == {"published": True, "question": "Who won?", "reporter": "ada"}
+    told = json.loads(command(config, "report-wrong", "cup", *words).output)
+    assert told == {"published": True, "query_id": "cup", "reporter": "ada"}
+
+
 def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
     answer_of(config, tuple(f"Output: {HOSTILE} {n}" for n in range(3)), HOSTILE)
-    command(config, "report-wrong", "cup", "--answer", HOSTILE, "--reporter", HOSTILE)
+    command(config, "report-wrong", "cup", "--answer", HOSTILE, "--reporter", "eve")
+    engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
+    with engine.begin() as connection:  # from before such names were refused
+        connection.execute(update(REPORTS).values(reporter=HOSTILE))
+    engine.dispose()
     assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
     short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
     for arguments in (("reports", "list"), ("reports", "show", short), ("quarantine", "list")):
@@ -329,6 +368,7 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
     assert record.headers["ce_id"].decode() == report.id
     with KafkaSink(options) as sink:  # what cannot be read, or is not taken, holds nothing up
         bad = [b"{}", b"\xff", encode(replace(REPORT, query_id="nobody")), None, encode(report)]
+        bad.append(encode(replace(REPORT, reporter="a\u202eda", answer="Rome", step=0)))
         sink.send([Message("answers.reported", "cup", value) for value in bad])
 
     done = program(config, "attribute", "--drain")
