@@ -21,7 +21,7 @@ from connectors.corpus.options import CorpusOptions
 from connectors.corpus.store import Corpus
 from connectors.models.scripted import ScriptedEmbedder
 from connectors.state_table import corpus as writing
-from connectors.state_table import corpus_vectors
+from connectors.state_table import corpus_vectors, quarantine
 from connectors.state_table.corpus_listing import newest, read, statistics
 from connectors.state_table.engine import open_engine
 from connectors.state_table.forgetting import forget
@@ -29,6 +29,7 @@ from connectors.state_table.tables import CORPUS_QUERIES, CORPUS_TEXTS, CORPUS_V
 from connectors.state_table.transfer import export_lines, import_file
 from schemas.errors import ConfigurationError, InputError, ModelError, ModelOutageError
 from schemas.evidence import FloatArray
+from schemas.reports import text_key
 from schemas.snapshot import Document, Query, SearchSnapshot
 from tests.connectors.corpus_worker import BATCH, documents
 
@@ -187,6 +188,20 @@ def test_a_new_text_under_a_users_id_takes_the_place_of_the_old(engine: Engine) 
 
 
 # --- what queries found -----------------------------------------------------------------------
+
+
+def test_quarantine_hides_nothing_from_a_search(engine: Engine) -> None:
+    """It leaves texts out of answers; who looks into the corpus sees what is there."""
+    corpus = Corpus(engine)
+    archive(engine, corpus, snapshot("q", ["a lie", "a truth"]))
+    held = Document(1, "a lie")
+    row = {"misgeneration": "m", "text_key": text_key(held), "query_id": "q"}
+    row |= {"content_id": held.content_id, "url": "", "title": "", "excerpt": "", "updated_ms": 0}
+    with engine.begin() as connection:
+        quarantine.put(connection, [row])
+        quarantine.switch(connection, "m", active=True, everywhere=True, now_ms=1)
+    assert quarantine.count_active(engine) == 1
+    assert sorted(found(corpus, "a lie")) == ["a lie", "a truth"]
 
 
 def test_archived_twice_is_archived_once(engine: Engine) -> None:
