@@ -7,7 +7,7 @@ Its tokens are words with the space before them; the logarithm of each follows f
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -68,10 +68,11 @@ class Handler(BaseHTTPRequestHandler):
         state.requests.append((self.path, request))
         status, body = state.mend(path, request, reply_to(state, path, request))
         content = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        with suppress(ConnectionError):  # a client that gave up
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Stay quiet."""
