@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from defenses.kernels.honesty import distrust
 from defenses.kernels.min_cut import MinCut, flip_margins
 from defenses.kernels.relations import both_ways
 from defenses.protocol import Embed, Relate, Request
@@ -14,6 +15,7 @@ from defenses.responses import embedding_rows, relation_rows
 from schemas.errors import EvidenceError
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from schemas.memory import Belief
+from schemas.sources import NEUTRAL
 from schemas.verdict import (
     MEMORY_NODE,
     Abstention,
@@ -27,6 +29,9 @@ from schemas.verdict import (
 
 BoolArray = NDArray[np.bool_]
 OnEmpty = Literal["best_document", "all_informative", "abstain"]
+
+# The distrust of one lie without honest evidence, and a rounding error: no single event is enough.
+_ONE_LIE = 0.5 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +51,15 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What the cut kept and what is finally `trusted`: (n,) mask over the graph's nodes."""
+    """What the cut kept and what is finally `trusted`; (n,) masks over the graph's nodes.
+
+    `distrusted` are those that were kept and are not trusted for the past of their sources.
+    """
 
     graph: Graph
     cut: MinCut
     trusted: BoolArray
+    distrusted: BoolArray
 
 
 def informative_answers(evidence: Evidence) -> tuple[str, ...]:
@@ -72,6 +81,23 @@ def known_honesty(evidence: Evidence) -> FloatArray:
     if evidence.source_honesty is None:
         raise EvidenceError("the honesty of sources is needed, the evidence has none")
     return evidence.source_honesty[list(evidence.informative)]
+
+
+def distrust_of(evidence: Evidence) -> FloatArray:
+    """How much the past of its source speaks against each informative document, (n,), [0, 1)."""
+    return distrust(known_honesty(evidence), NEUTRAL)
+
+
+def known_liars(graph: Graph, evidence: Evidence, source_prior: float) -> BoolArray:
+    """Nodes whose source has more than one lie to its name; (n,) mask.
+
+    None is without a `source_prior`; the memory has no source.
+    """
+    liars = np.zeros(len(graph.nodes), dtype=np.bool_)
+    if source_prior:
+        documents = np.array(graph.nodes) != MEMORY_NODE
+        liars[documents] = distrust_of(evidence) > _ONE_LIE
+    return liars
 
 
 def relate(
@@ -103,16 +129,21 @@ def with_memory(graph: Graph, answer: str, source: float, sink: float, pairs: Fl
     )
 
 
-def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty) -> BoolArray:
-    """The source side of the cut, or what `on_empty` says if that is empty; (n,) mask."""
+def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty, liars: BoolArray) -> BoolArray:
+    """The source side of the cut, or what `on_empty` says if that is empty; (n,) mask.
+
+    The fallback to one document takes none of a known liar.
+    """
     if cut.kept.any() or on_empty == "abstain":
         return cut.kept
     documents: BoolArray = np.array(graph.nodes) != MEMORY_NODE
     if on_empty == "all_informative":
         return documents
-    best = np.argmax(np.where(documents, graph.source - graph.sink, -np.inf))
+    candidates = documents & ~liars
     fallback = np.zeros_like(documents)
-    fallback[best] = True
+    if candidates.any():
+        margins = graph.source - graph.sink
+        fallback[np.argmax(np.where(candidates, margins, -np.inf))] = True
     return fallback
 
 
@@ -138,6 +169,14 @@ def drop_isolated(
     trusted = np.zeros_like(selected)
     trusted[agreeing] = True
     return trusted
+
+
+def uncorroborated(graph: Graph, agreeing: BoolArray, liars: BoolArray) -> BoolArray:
+    """Documents of known liars, if no document of another source agrees; (n,) mask."""
+    documents = agreeing & (np.array(graph.nodes) != MEMORY_NODE)
+    if (documents & ~liars).any():
+        return np.zeros_like(documents)
+    return np.asarray(documents)
 
 
 def trusted_passages(evidence: Evidence, selection: Selection) -> tuple[str, ...]:
@@ -183,7 +222,7 @@ def document_verdicts(
     evidence: Evidence, selection: Selection, margins: FloatArray
 ) -> tuple[DocumentVerdict, ...]:
     """One verdict per document, in rank order."""
-    graph, cut = selection.graph, selection.cut
+    graph = selection.graph
     node_of = {rank: node for node, rank in enumerate(graph.nodes)}
     verdicts = []
     for document in evidence.documents:
@@ -191,12 +230,11 @@ def document_verdicts(
         if node is None:
             verdicts.append(DocumentVerdict(document.rank, False, Reason.UNINFORMATIVE))
             continue
-        trusted = bool(selection.trusted[node])
         verdicts.append(
             DocumentVerdict(
                 rank=document.rank,
-                kept=trusted,
-                reason=reason_for(bool(cut.kept[node]), trusted),
+                kept=bool(selection.trusted[node]),
+                reason=reason_for(selection, node),
                 atomic_answer=graph.texts[node],
                 keep_evidence=float(graph.source[node]),
                 reject_evidence=float(graph.sink[node]),
@@ -206,11 +244,14 @@ def document_verdicts(
     return tuple(verdicts)
 
 
-def reason_for(source_side: bool, trusted: bool) -> Reason:
+def reason_for(selection: Selection, node: int) -> Reason:
     """Why a document was trusted or not, from its side of the cut."""
-    if source_side:
-        return Reason.SUPPORTED if trusted else Reason.ISOLATED
-    return Reason.BEST_OF_NONE if trusted else Reason.CUT
+    trusted = selection.trusted[node]
+    if not selection.cut.kept[node]:
+        return Reason.BEST_OF_NONE if trusted else Reason.CUT
+    if selection.distrusted[node]:
+        return Reason.DISTRUSTED
+    return Reason.SUPPORTED if trusted else Reason.ISOLATED
 
 
 def memory_verdict(

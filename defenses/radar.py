@@ -14,20 +14,21 @@ from defenses.cut_graph import (
     Graph,
     OnEmpty,
     Selection,
+    distrust_of,
     drop_isolated,
     informative_answers,
-    known_honesty,
+    known_liars,
     known_relations,
     relate,
     source_side,
     trusted_passages,
+    uncorroborated,
     verdict_on,
     verdict_without_evidence,
     with_memory,
 )
 from defenses.kernels.belief import bayes
 from defenses.kernels.centrality import eigenvector_centrality, rescaled
-from defenses.kernels.honesty import distrust
 from defenses.kernels.min_cut import min_cut
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
@@ -36,7 +37,6 @@ from schemas.evidence import Evidence, FloatArray
 from schemas.memory import Belief
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
-from schemas.sources import NEUTRAL
 from schemas.verdict import Abstention
 
 
@@ -64,8 +64,9 @@ class Radar:
     on_empty
         What to do when the cut keeps nothing.
     source_prior
-        Our addition: the most that a source's past adds to the reject-evidence of its documents.
-        0 is the paper's energy.
+        Our addition: the most that a source's past adds to the reject-evidence of its documents;
+        and sources with more than one lie to their name carry no answer without another source. 0
+        is the paper's energy.
     """
 
     epsilon: Annotated[float, Field(ge=0.0)] = 0.01
@@ -102,9 +103,12 @@ class Radar:
             graph = self.add_history(graph, state, consistency, conflict)
 
         cut = min_cut(graph.source, graph.sink, graph.pair)
-        selected = source_side(graph, cut, self.on_empty)
-        trusted = yield from drop_isolated(graph.texts, selected, self.similarity_threshold)
-        selection = Selection(graph, cut, trusted)
+        liars = known_liars(graph, evidence, self.source_prior)
+        selected = source_side(graph, cut, self.on_empty, liars)
+        agreeing = yield from drop_isolated(graph.texts, selected, self.similarity_threshold)
+        distrusted = uncorroborated(graph, agreeing, liars)
+        trusted = agreeing & ~distrusted
+        selection = Selection(graph, cut, trusted, distrusted)
         if not trusted.any():
             return verdict_on(evidence, state, selection, Abstention.NO_CONSENSUS), state
 
@@ -132,7 +136,7 @@ class Radar:
         centrality = rescaled(raw, delta=self.delta)
         rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
         if self.source_prior:
-            rejected = rejected + self.source_prior * distrust(known_honesty(evidence), NEUTRAL)
+            rejected = rejected + self.source_prior * distrust_of(evidence)
         return Graph(
             nodes=ranks,
             texts=answers,

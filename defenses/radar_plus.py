@@ -16,20 +16,21 @@ from defenses.cut_graph import (
     Graph,
     OnEmpty,
     Selection,
+    distrust_of,
     drop_isolated,
     informative_answers,
-    known_honesty,
+    known_liars,
     known_relations,
     relate,
     source_side,
     trusted_passages,
+    uncorroborated,
     verdict_on,
     verdict_without_evidence,
     with_memory,
 )
 from defenses.kernels.belief import bayes
 from defenses.kernels.centrality import eigenvector_centrality, rescaled
-from defenses.kernels.honesty import distrust
 from defenses.kernels.min_cut import min_cut
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
@@ -39,7 +40,6 @@ from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.memory import Belief
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
-from schemas.sources import NEUTRAL
 from schemas.verdict import MEMORY_NODE, Abstention, MemoryDecision, MemoryVerdict, Verdict
 
 
@@ -90,7 +90,8 @@ class RadarPlus:
     one_voice_per_site
         The documents of one site share one voice. Without it every document has one.
     source_prior
-        As RADAR's: the most that a source's past adds to the reject-evidence of a document.
+        As RADAR's: the most that a source's past adds to the reject-evidence of a document, and
+        known liars carry no answer alone.
 
     With `normalise`, `remember`, `self_support` and `one_voice_per_site` off and 10 iterations, the
     verdicts are RADAR's.
@@ -135,9 +136,12 @@ class RadarPlus:
         graph = self.build_graph(claims, state, recalled, retrieved=len(evidence.documents))
 
         cut = min_cut(graph.source, graph.sink, graph.pair)
-        selected = source_side(graph, cut, self.on_empty)
-        trusted = yield from drop_isolated(graph.texts, selected, self.similarity_threshold)
-        selection = Selection(graph, cut, trusted)
+        liars = known_liars(graph, evidence, self.source_prior)
+        selected = source_side(graph, cut, self.on_empty, liars)
+        agreeing = yield from drop_isolated(graph.texts, selected, self.similarity_threshold)
+        distrusted = uncorroborated(graph, agreeing, liars)
+        trusted = agreeing & ~distrusted
+        selection = Selection(graph, cut, trusted, distrusted)
 
         def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
             judged = verdict_on(evidence, state, selection, outcome)
@@ -174,7 +178,7 @@ class RadarPlus:
             masses = np.array(site_voices([document.url for document in documents]))
         suspicion = np.zeros(len(documents))
         if self.source_prior:
-            suspicion = self.source_prior * distrust(known_honesty(evidence), NEUTRAL)
+            suspicion = self.source_prior * distrust_of(evidence)
         return Claims(
             ranks=np.array([document.rank for document in documents]),
             texts=answers,

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     NOT_JUDGED = "not_judged"  # the defence does not select documents
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
+    DISTRUSTED = "distrusted"  # its source lied before, and no other source says the same
     UNINFORMATIVE = "uninformative"  # the document does not answer the question
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
     NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept
@@ -30,12 +31,16 @@ class Reason(StrEnum):
     QUARANTINED = "quarantined"  # taught a wrong answer before: no defence saw it
 
 
+# A document with one of these was on the keep side of the cut itself.
+SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED, Reason.DISTRUSTED})
+
+
 class Abstention(StrEnum):
     """Why there is no answer."""
 
     NO_DOCUMENTS = "no_documents"
     NO_EVIDENCE = "no_evidence"  # every document was uninformative
-    NO_CONSENSUS = "no_consensus"  # the cut kept nothing and the settings forbid a fallback
+    NO_CONSENSUS = "no_consensus"  # nothing was kept that could be trusted, and no fallback
     MODEL_ABSTAINED = "model_abstained"
 
 

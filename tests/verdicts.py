@@ -1,6 +1,6 @@
 """Reads figures out of verdicts, and re-checks them from what the verdict says alone."""
 
-from schemas.verdict import MemoryDecision, Reason, Verdict
+from schemas.verdict import SOURCE_SIDE, MemoryDecision, Reason, Verdict
 
 
 def keep_values(verdict: Verdict) -> list[float]:
@@ -13,7 +13,7 @@ def reject_values(verdict: Verdict) -> list[float]:
 
 def recomputed_energy(verdict: Verdict) -> float:
     """E(y) from what the verdict says and nothing else."""
-    kept = {d.rank: d.reason in (Reason.SUPPORTED, Reason.ISOLATED) for d in verdict.documents}
+    kept = {d.rank: d.reason in SOURCE_SIDE for d in verdict.documents}
     total = sum(
         d.reject_evidence if kept[d.rank] else d.keep_evidence
         for d in verdict.documents

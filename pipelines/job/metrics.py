@@ -211,7 +211,7 @@ class Decisions:
             self._answers.labels(outcome)
         for decision in MemoryDecision:
             self._memory.labels(decision.value)
-        for reason in (Reason.CUT, Reason.ISOLATED, Reason.UNINFORMATIVE):
+        for reason in (Reason.CUT, Reason.ISOLATED, Reason.DISTRUSTED, Reason.UNINFORMATIVE):
             self._documents.labels("rejected", reason.value)
         for reason in (Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED):
             self._documents.labels("kept", reason.value)

@@ -354,7 +354,8 @@ class TestEmptyCut:
         graph = Radar().build_graph(evidence, ("A", "B"))
         graph.source[:] = 0.25
         cut = type("Cut", (), {"kept": np.zeros(2, dtype=bool)})()
-        assert source_side(graph, cut, "best_document").tolist() == [True, False]
+        nobody = np.zeros(2, dtype=bool)
+        assert source_side(graph, cut, "best_document", nobody).tolist() == [True, False]
 
     def test_all_informative(self):
         verdict = judge(self.evidence, Radar(on_empty="all_informative"))

@@ -148,12 +148,55 @@ def test_agreeing_sources_outvote_a_past():
     assert verdict.kept_ranks == (1, 2, 3)
 
 
-def test_weakness_a_liar_who_is_alone_is_believed():
-    """Nothing else answers, and the fallback keeps the best of none; `on_empty` can forbid it."""
-    evidence = knowing(claims_evidence(["lie"]), CERTAIN_LIAR)
+@pytest.mark.parametrize("radar", [PRIOR, PLUS_PRIOR])
+@pytest.mark.parametrize("state", [None, Belief("A", 0.9, 0.1, voices=2.0)])
+def test_no_single_lie_silences_a_source(radar: Method, state: Belief | None):
+    """It is believed where it is alone, as without a ledger."""
+    evidence = claims_evidence(["A", None, None])
+    verdict, _ = told(radar, knowing(evidence, ONE_LIE, NEUTRAL, NEUTRAL), state)
+    assert verdict.kept_ranks == (1,)
+
+
+@pytest.mark.parametrize("radar", [PRIOR, PLUS_PRIOR])
+@pytest.mark.parametrize("claims", [["lie"], ["lie", "lie"], ["lie", None, "lie", None]])
+def test_known_liars_alone_carry_no_answer(radar: Method, claims: list[str | None]):
+    evidence = knowing(claims_evidence(claims), *[TWO_LIES] * len(claims))
+    verdict, script = told(radar, evidence)
+    assert verdict.abstained
+    assert verdict.kept_ranks == ()
+    assert script.asked(Complete) == []
+    assert verdict.energy == pytest.approx(recomputed_energy(verdict), abs=1e-12)
+
+
+@pytest.mark.parametrize("radar", [PRIOR, PLUS_PRIOR])
+def test_what_liars_say_is_answered_where_another_source_says_it(radar: Method):
+    evidence = knowing(claims_evidence(["A", "A", "A"]), TWO_LIES, TWO_LIES, NEUTRAL)
+    assert told(radar, evidence)[0].kept_ranks == (1, 2, 3)
+
+
+def test_a_liar_kept_by_the_cut_is_told_apart_from_one_that_is_cut():
+    """At the best rank of ten a single document is kept by the cut, two lies or not."""
+    evidence = knowing(claims_evidence(["lie", *[None] * 9]), TWO_LIES, *[NEUTRAL] * 9)
     verdict, _ = told(PRIOR, evidence)
-    assert verdict.documents[0].reason is Reason.BEST_OF_NONE
-    assert told(Radar(source_prior=1.0, on_empty="abstain"), evidence)[0].abstained
+    assert verdict.documents[0].reason is Reason.DISTRUSTED
+    last = knowing(claims_evidence([*[None] * 9, "lie"]), *[NEUTRAL] * 9, TWO_LIES)
+    assert told(PRIOR, last)[0].documents[9].reason is Reason.CUT
+
+
+def test_the_memory_stands_where_only_known_liars_agree_with_it():
+    """The memory has no source: what it learnt, it may have learnt from somebody else."""
+    evidence = knowing(claims_evidence(["A"]), TWO_LIES)
+    verdict, _ = told(PRIOR, evidence, Belief("A", 0.9, 0.1))
+    assert (verdict.answer, verdict.kept_ranks) == ("A", ())
+
+
+def test_the_fallback_passes_over_known_liars():
+    """All contradict each other and the cut keeps nothing; the liar has the best margin."""
+    evidence = claims_evidence(["lie", "one", "two"])
+    quiet = Radar(source_prior=0.01)
+    assert told(Radar(), evidence)[0].kept_ranks == (1,)
+    assert told(quiet, knowing(evidence, ONE_LIE, NEUTRAL, NEUTRAL))[0].kept_ranks == (1,)
+    assert told(quiet, knowing(evidence, TWO_LIES, NEUTRAL, NEUTRAL))[0].kept_ranks == (2,)
 
 
 def test_the_memory_has_no_source():

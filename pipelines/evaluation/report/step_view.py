@@ -18,6 +18,7 @@ from schemas.events import AnswerEvent
 from schemas.snapshot import Document, Labels, SearchSnapshot
 from schemas.verdict import (
     MEMORY_NODE,
+    SOURCE_SIDE,
     Abstention,
     DocumentVerdict,
     Edge,
@@ -228,6 +229,7 @@ def _published(document: Document | None) -> str:
 _REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
+    Reason.DISTRUSTED: "survived the cut, but only sources that lied before say so",
     Reason.UNINFORMATIVE: "does not answer the question",
     Reason.NOT_JUDGED: "this defence does not select documents",
     Reason.CONTRADICTED: "outside the largest set of documents that do not contradict each other",
@@ -301,8 +303,8 @@ def name_nodes(nodes: Sequence[int]) -> str:
 
 
 def source_side(verdict: Verdict) -> frozenset[int]:
-    """Nodes on the keep side of the cut itself, before any later similarity check."""
-    sides = {d.rank for d in verdict.documents if d.reason in (Reason.SUPPORTED, Reason.ISOLATED)}
+    """Nodes on the keep side of the cut itself, before anything later."""
+    sides = {d.rank for d in verdict.documents if d.reason in SOURCE_SIDE}
     if verdict.memory.decision is MemoryDecision.RETAINED:
         sides.add(MEMORY_NODE)
     return frozenset(sides)

@@ -23,7 +23,7 @@ from pipelines.signals.source_credit import borne_out
 from schemas.errors import ModelError
 from schemas.events import AnswerEvent
 from schemas.evidence import Evidence
-from schemas.memory import Memory
+from schemas.memory import Memory, without_answer
 from schemas.sites import key_of
 from schemas.snapshot import Document, Labels, SearchSnapshot
 from schemas.sources import EventKind, LedgerRules, SourceEvent, Standing
@@ -151,6 +151,7 @@ class Stage:
                     if told.hit and oracle is not None:
                         confirmed[number] += 1
                         record(connection, events_of(event, snapshot, oracle), rules)
+                        memories[number] = unlearnt(memories[number], event.answer)
                     if contender.learn:
                         credit_sources(connection, event, snapshot, rules)
         return Played(tuple(steps), whole_ledger(engine, self.histories))
@@ -209,6 +210,11 @@ def events_of(event: AnswerEvent, snapshot: SearchSnapshot, oracle: Oracle) -> l
         )
         for document in oracle.blamed(snapshot, event.step)
     ]
+
+
+def unlearnt(memory: Memory[Any], wrong: str) -> Memory[Any]:
+    """What is left of a memory once an answer is confirmed to be wrong, as in the job."""
+    return Memory(memory.step, without_answer(memory.state, wrong))
 
 
 def credit_sources(
