@@ -92,7 +92,7 @@ def town(number: int, wrong: bool = False) -> SearchSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """Flags texts whose id starts with `start`: all of them by default."""
+    """Flags texts whose id starts with `start`: all by default. Its scores agree on the order."""
 
     start: str = ""
     asks: bool = False
@@ -104,8 +104,8 @@ class Marked:
             text = misgeneration.texts[0].document.passage
             yield Complete(Task.ATOMIC_ANSWER, misgeneration.query.text, (text,))
         entries = tuple(
-            TextScore(t.id, t.document.rank, t.id.startswith(self.start))
-            for t in misgeneration.texts
+            TextScore(t.id, t.document.rank, t.id.startswith(self.start), None, *3 * (-place,))
+            for place, t in enumerate(misgeneration.texts)
         )
         return Attribution("marked", Finding.TEXTS_FLAGGED, entries, gap=2.0, generation_gap=1.0)
 

@@ -238,7 +238,7 @@ QUIET = (
     f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: right answers that "
     f"are reported; {Clean.INVENTED_REPORTS}: answers that nobody gave. Quarantine without an "
     "operator takes trusted reporters, an answer that the pipeline gives, another one without the "
-    "flagged texts, and texts that stand clearly apart and make the answer likelier.",
+    "flagged texts, and texts that stand clearly apart, not by chance, and make it likelier.",
 )
 COST = (
     "Means over events. Seconds are wall clock, whatever else the machine was doing: completions "
