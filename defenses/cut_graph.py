@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from defenses.kernels.honesty import distrust
-from defenses.kernels.min_cut import MinCut, flip_margins
+from defenses.kernels.min_cut import MinCut, flip_margins, min_cut
 from defenses.kernels.relations import both_ways
 from defenses.protocol import Embed, Relate, Request
 from defenses.responses import embedding_rows, relation_rows
@@ -127,6 +127,19 @@ def with_memory(graph: Graph, answer: str, source: float, sink: float, pairs: Fl
         sink=np.append(graph.sink, sink),
         pair=pair,
     )
+
+
+def select(
+    graph: Graph, liars: BoolArray, on_empty: OnEmpty, similarity_threshold: float
+) -> Generator[Request, Any, Selection]:
+    """The minimum cut, its fallback, and what is dropped of either for being unlike the others or
+    for what its source did; `liars` is an (n,) mask.
+    """
+    cut = min_cut(graph.source, graph.sink, graph.pair)
+    selected = source_side(graph, cut, on_empty, liars)
+    agreeing = yield from drop_isolated(graph.texts, selected, similarity_threshold)
+    distrusted = uncorroborated(graph, agreeing, liars)
+    return Selection(graph, cut, agreeing & ~distrusted, distrusted)
 
 
 def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty, liars: BoolArray) -> BoolArray:

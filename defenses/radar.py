@@ -13,23 +13,19 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from defenses.cut_graph import (
     Graph,
     OnEmpty,
-    Selection,
     distrust_of,
-    drop_isolated,
     informative_answers,
     known_liars,
     known_relations,
     relate,
-    source_side,
+    select,
     trusted_passages,
-    uncorroborated,
     verdict_on,
     verdict_without_evidence,
     with_memory,
 )
 from defenses.kernels.belief import bayes
 from defenses.kernels.centrality import eigenvector_centrality, rescaled
-from defenses.kernels.min_cut import min_cut
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
 from defenses.protocol import Complete, Defending, Signal
@@ -102,21 +98,16 @@ class Radar:
             consistency, conflict = yield from relate(question, state.answer, answers)
             graph = self.add_history(graph, state, consistency, conflict)
 
-        cut = min_cut(graph.source, graph.sink, graph.pair)
         liars = known_liars(graph, evidence, self.source_prior)
-        selected = source_side(graph, cut, self.on_empty, liars)
-        agreeing = yield from drop_isolated(graph.texts, selected, self.similarity_threshold)
-        distrusted = uncorroborated(graph, agreeing, liars)
-        trusted = agreeing & ~distrusted
-        selection = Selection(graph, cut, trusted, distrusted)
-        if not trusted.any():
+        selection = yield from select(graph, liars, self.on_empty, self.similarity_threshold)
+        if not selection.trusted.any():
             return verdict_on(evidence, state, selection, Abstention.NO_CONSENSUS), state
 
         if state is None:
             documents = trusted_passages(evidence, selection)
             answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents)
         else:
-            claims = tuple(graph.texts[i] for i in np.flatnonzero(trusted))
+            claims = tuple(graph.texts[i] for i in np.flatnonzero(selection.trusted))
             answer = yield Complete(Task.SYNTHESISE_ANSWERS, question, claims)
         if answer.abstained:
             return verdict_on(evidence, state, selection, Abstention.MODEL_ABSTAINED), state

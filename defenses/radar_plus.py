@@ -17,21 +17,18 @@ from defenses.cut_graph import (
     OnEmpty,
     Selection,
     distrust_of,
-    drop_isolated,
     informative_answers,
     known_liars,
     known_relations,
     relate,
-    source_side,
+    select,
     trusted_passages,
-    uncorroborated,
     verdict_on,
     verdict_without_evidence,
     with_memory,
 )
 from defenses.kernels.belief import bayes
 from defenses.kernels.centrality import eigenvector_centrality, rescaled
-from defenses.kernels.min_cut import min_cut
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
 from defenses.protocol import Complete, Defending, Signal
@@ -135,13 +132,8 @@ class RadarPlus:
             recalled = yield from relate(question, state.answer, answers)
         graph = self.build_graph(claims, state, recalled, retrieved=len(evidence.documents))
 
-        cut = min_cut(graph.source, graph.sink, graph.pair)
         liars = known_liars(graph, evidence, self.source_prior)
-        selected = source_side(graph, cut, self.on_empty, liars)
-        agreeing = yield from drop_isolated(graph.texts, selected, self.similarity_threshold)
-        distrusted = uncorroborated(graph, agreeing, liars)
-        trusted = agreeing & ~distrusted
-        selection = Selection(graph, cut, trusted, distrusted)
+        selection = yield from select(graph, liars, self.on_empty, self.similarity_threshold)
 
         def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
             judged = verdict_on(evidence, state, selection, outcome)
@@ -149,13 +141,13 @@ class RadarPlus:
                 return judged
             return replace(judged, memory=spoken_for(state, recalled, selection))
 
-        if not trusted.any():
+        if not selection.trusted.any():
             return verdict(Abstention.NO_CONSENSUS), state
         if state is None:
             documents = trusted_passages(evidence, selection)
             answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents)
         else:
-            shown = tuple(graph.texts[i] for i in np.flatnonzero(trusted))
+            shown = tuple(graph.texts[i] for i in np.flatnonzero(selection.trusted))
             answer = yield Complete(Task.SYNTHESISE_ANSWERS, question, shown)
         if answer.abstained:
             return verdict(Abstention.MODEL_ABSTAINED), state
