@@ -18,6 +18,7 @@ from pipelines import build
 from pipelines.cli.app import app, main
 from pipelines.cli.terminal import cell
 from schemas.codec import encode
+from tests.brokers import free_port
 from tests.builders import make_snapshot
 
 BLOCKING = Path(__file__).with_name("blocking_radarstream.py")
@@ -213,6 +214,27 @@ def test_doctor_names_a_database_that_cannot_be_written(
     (tmp_path / "file").touch()
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path}/file/state.db")
     assert refused(capsys, "doctor", "--profile", "scripted")[0] == 1
+
+
+@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"]])
+def test_an_error_at_the_start_is_told_once(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "SERPAPI_KEY": "x",
+        "WEBHOOK_SECRET": "0123456789abcdef",
+        "RADARSTREAM_ALERTS__WEBHOOK__URL": "http://127.0.0.1:9/",
+        "RADARSTREAM_TELEMETRY__LISTEN": "",
+        "RADARSTREAM_KAFKA__BOOTSTRAP": f"127.0.0.1:{free_port()}",
+        "RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "1",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # put back: the logs take it over
+    code, said = refused(capsys, *arguments)
+    assert code == 1
+    assert len(said.splitlines()) == 1
+    assert said.startswith("error: cannot reach Kafka")
 
 
 @pytest.mark.parametrize(
