@@ -75,26 +75,25 @@ def print_answers(rows: list[dict[str, Any]], who: list[Reporters]) -> None:
     """Print a row for each reported answer; no word is broken on a narrow terminal."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     queries = [f"{row['query_id']}/{row['step']}" for row in rows]
-    decided = [row["decision"] or row["detail"] for row in rows]
+    outcomes = [outcome(row) for row in rows]
     many = [", ".join(some.parts) for some in who]
     widths = {
         "reported": len("2025-06-01"),
         "query": whole_words(queries),
-        "reporters": whole_words(many),
-        "decision": whole_words(decided),
+        "reporters": whole_words([*many, "reporters"]),
+        "decision": whole_words([*outcomes, "decision"]),
     }
-    for name in ("id", "reported", "query", "wrong answer", "reporters", "state", "decision"):
+    for name in ("id", "reported", "query", "wrong answer", "reporters", "decision"):
         width = widths.get(name) if stdout.width < WIDE else None
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "state"), width=width)
-    for row, query, some, decision in zip(rows, queries, many, decided, strict=True):
+        table.add_column(name, overflow="fold", no_wrap=name == "id", width=width)
+    for row, query, some, decided in zip(rows, queries, many, outcomes, strict=True):
         table.add_row(
             row["report_id"][:SHORT_ID],
             row["received_at"][MINUTE].replace("T", " "),
             cell(query, limit=60),
             cell(row["answer"], "bold", limit=80),
             some,
-            row["state"],
-            cell(decision, limit=60),
+            cell(decided, limit=60),
         )
     stdout.print(table)
 
@@ -211,6 +210,14 @@ def only_one(engine: Engine, report_id: str) -> dict[str, Any]:
         told_count = "no report has" if not found else "several reports have"
         raise UnknownReportError(f"{told_count} an id that begins with {report_id!r}")
     return found[0]
+
+
+def outcome(row: dict[str, Any]) -> str:
+    """What became of a reported answer: its decision, or why there is none (yet)."""
+    told = row["decision"] or row["detail"]
+    if row["state"] == ReportState.JUDGED and told:
+        return str(told)
+    return f"{row['state']}: {told}" if told else str(row["state"])
 
 
 def whole_words(values: Sequence[str]) -> int:

@@ -172,7 +172,7 @@ def test_words_stay_whole_on_a_narrow_terminal(
     engine.dispose()
     monkeypatch.setattr(stdout, "width", 80)
     shown = command(config, "reports", "list").output
-    for whole in ("q-0123456789ab/0", "human_review", "open"):
+    for whole in ("q-0123456789ab/0", "human_review", "open:", "reporters", "decision"):
         assert whole in shown
     assert max(map(len, shown.splitlines())) <= 80
 
