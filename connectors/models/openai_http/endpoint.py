@@ -38,6 +38,7 @@ class Endpoint:
     ) -> None:
         self._options = options
         self._on_failure = on_failure
+        self._pacing = asyncio.Lock()
         self._next_turn = 0.0
         # Compressed replies are not asked for: a few bytes of one could unpack to gigabytes.
         headers = {"accept": "application/json", "accept-encoding": "identity"}
@@ -100,13 +101,14 @@ class Endpoint:
             raise ServiceError("timeout", "no answer in time") from None
 
     async def _turn(self) -> None:
-        """Wait until the rate limit allows another request."""
+        """Wait until the rate limit allows another request; who gives up before takes no turn."""
         if self._options.requests_per_minute is None:
             return
         loop = asyncio.get_running_loop()
-        turn = max(loop.time(), self._next_turn)
-        self._next_turn = turn + 60.0 / self._options.requests_per_minute
-        await asyncio.sleep(turn - loop.time())
+        async with self._pacing:
+            turn = max(loop.time(), self._next_turn)
+            await asyncio.sleep(turn - loop.time())
+            self._next_turn = turn + 60.0 / self._options.requests_per_minute
 
     async def _exchange(self, method: str, path: str, payload: dict[str, Any] | None) -> bytes:
         """Send one request; the body of its reply, of at most RESPONSE_BYTES."""
