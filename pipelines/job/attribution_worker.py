@@ -152,7 +152,7 @@ def opened_worker(settings: Settings, stop: Stop, *, kafka: bool) -> Iterator[Wo
         SystemClock(stop),
     )
     attribution = settings.attribution
-    attributor = build_attributor(attribution.attributor, attribution.options)
+    attributor = build_attributor(attribution.attributor, attribution.chosen_options)
     check_needs(attributor, models)
     metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
     metrics.registry.register(ModelMetrics.of(models))

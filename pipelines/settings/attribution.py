@@ -27,7 +27,13 @@ class AttributionSettings(Section):
     attributor: Annotated[str, Field(description="who says which texts taught an answer")] = (
         "rag_origin"
     )
-    options: Annotated[dict[str, Any], Field(description="of the attributor, by name")] = {}
+    options: Annotated[
+        dict[str, Any] | None,
+        Field(
+            description="of the attributor, by name; none = its own, but `rag_origin` with"
+            ' `check_unaided = "uncontradicted"`'
+        ),
+    ] = None
     corpus_texts: Annotated[
         int,
         Field(ge=0, description="with corpus.archive: archived texts looked at beside the results"),
@@ -91,3 +97,10 @@ class AttributionSettings(Section):
             description="consumer group of the reports; default: kafka.group + -reports",
         ),
     ] = "radarstream-reports"
+
+    @property
+    def chosen_options(self) -> dict[str, Any]:
+        """The options that are set, or what was measured to suit the attributor best."""
+        if self.options is not None:
+            return self.options
+        return {"check_unaided": "uncontradicted"} if self.attributor == "rag_origin" else {}

@@ -188,11 +188,11 @@ def test_without_a_broker_events_wait(engine: Engine) -> None:
     assert len(pending(engine)) == 1
 
 
-OPTIONS = 'options = { check_unaided = "uncontradicted" }'
+OPTIONS = "options = { check_unaided = true }"
 
 
 @pytest.mark.parametrize(
-    ("options", "checked"), [("", True), (OPTIONS, "uncontradicted"), ("options = {}", True)]
+    ("options", "checked"), [("", "uncontradicted"), (OPTIONS, True), ("options = {}", True)]
 )
 def test_options_of_the_settings_reach_the_worker(
     tmp_path: Path, options: str, checked: object
@@ -201,6 +201,12 @@ def test_options_of_the_settings_reach_the_worker(
         attributor = worker.attributing.attributor
         assert isinstance(attributor, RagOrigin)
         assert attributor.check_unaided == checked
+
+
+def test_what_suits_one_attributor_is_no_option_of_another(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, 'attributor = "pfdnn"')
+    with opened_worker(settings, Stop(), kafka=False) as worker:
+        assert not isinstance(worker.attributing.attributor, RagOrigin)
 
 
 def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
