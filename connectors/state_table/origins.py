@@ -6,7 +6,7 @@ Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing he
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select, update
+from sqlalchemy import Connection, Engine, case, func, select, update
 
 from connectors.state_table.tables import ORIGINS, dialect_insert
 from schemas.codec import decode_origin, encode
@@ -95,11 +95,13 @@ def note_attribution(
 def give_word(
     connection: Connection, misgeneration: str, word: Decision, *, everywhere: bool, at_ms: int
 ) -> None:
-    """Write down on a held row what a person said."""
+    """Write down on a held row what a person said, and since when."""
+    # Said again it is as old as before: who reported in between repeated what was known.
+    since = case((_O.word == word, _O.word_ms), else_=at_ms)
     connection.execute(
         update(ORIGINS)
         .where(_O.misgeneration == misgeneration)
-        .values(word=word, word_ms=at_ms, everywhere=everywhere)
+        .values(word=word, word_ms=since, everywhere=everywhere)
     )
 
 

@@ -88,7 +88,7 @@ def next_open(engine: Engine, which: Which = "any") -> StoredReport | None:
         .order_by(
             case((_O.word == Decision.APPROVED, 0), else_=1),
             case((_R.reporter == PIPELINE, 1), else_=0),
-            case((_trusted(), 0), else_=1),
+            case((_vouched(), 0), else_=1),
             case((_R.step == latest, 0), else_=1),
             _R.attempts,
             _R.received_ms,
@@ -100,7 +100,7 @@ def next_open(engine: Engine, which: Which = "any") -> StoredReport | None:
     if which == "attributed":
         statement = statement.where(known)
     elif which == "vouched":
-        statement = statement.where(or_(known, _O.word == Decision.APPROVED, _trusted()))
+        statement = statement.where(or_(known, _O.word == Decision.APPROVED, _vouched()))
     with engine.connect() as connection:
         row = connection.execute(statement).mappings().first()
     return _report(row) if row else None
@@ -249,12 +249,14 @@ def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
         return by_state, {row[0]: row[1] for row in decisions}
 
 
-def _trusted() -> ColumnElement[bool]:
+def _vouched() -> ColumnElement[bool]:
+    """Whether a person confirmed something that this person had reported before."""
     other, origin = REPORTS.alias(), ORIGINS.alias()
     return (
         select(other.c.report_id)
         .join(origin, origin.c.misgeneration == other.c.misgeneration)
         .where(other.c.reporter == _R.reporter, origin.c.word == Decision.APPROVED)
+        .where(other.c.received_ms <= origin.c.word_ms, _R.reporter != PIPELINE)
         .correlate(REPORTS)
         .exists()
     )

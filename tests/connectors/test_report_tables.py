@@ -1,12 +1,13 @@
 """Cases, reports, origins and quarantine on SQLite and PostgreSQL."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, func, select
+from sqlalchemy import Engine, delete, event, func, select
 
 from connectors.state_table import origins, reports
 from connectors.state_table.cases import Case, cases_of, keep_case, prune_cases, queries_asking
@@ -16,12 +17,12 @@ from connectors.state_table.memory import MemoryRow, clear_run, commit_fold, loa
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import list_quarantine, withheld_keys
 from connectors.state_table.report_listing import reported_answers
-from connectors.state_table.tables import OUTBOX
+from connectors.state_table.tables import OUTBOX, REPORTS
 from connectors.state_table.transfer import export_lines, import_file
 from defenses.attribution.protection import Rules
 from pipelines.job.settling import LANE, Policy, give_word, settle
 from schemas.errors import InputError, StateConflictError
-from schemas.reports import Decision, ReportState
+from schemas.reports import PIPELINE, Decision, ReportState
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import NOW, keep, report, run_out, trusted, worker_on
 
@@ -164,6 +165,44 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
     assert len(found) == 21
     assert found["ada"] == reports.Standing(confirmed=3)
     assert found["name 7"] == reports.Standing()
+
+
+def test_joining_after_a_word_counts_nothing(engine: Engine) -> None:
+    """Neither for trust, also when the word is given again, nor for a place before strangers."""
+    keep(engine, LIED, answer="Rome")
+    keep(engine, LIED, answer="Rome", query_id="other")
+    first = report(engine, "ada")
+    give_word(engine, first, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    report(engine, "eve", now=NOW + timedelta(minutes=1))
+    run_out(worker_on(engine))
+    later_ms = NOW_MS + 120_000
+    give_word(engine, first, Decision.APPROVED, Policy(), now_ms=later_ms, everywhere=True)
+    report(engine, "eve", query_id="other")
+    assert reports.next_open(engine, "vouched") is None
+    with engine.connect() as connection:
+        assert reports.standing(connection, "eve") == reports.Standing()
+        assert reports.standing(connection, "ada") == reports.Standing(confirmed=1)
+    report(engine, "ada", query_id="other")
+    waiting = reports.next_open(engine, "vouched")
+    assert waiting is not None
+    assert waiting.reporter == "ada"
+
+
+def test_a_confirmed_suspicion_gives_the_pipeline_no_place_before_strangers(engine: Engine) -> None:
+    own = []
+    for query in ("cup", "other"):
+        keep(engine, LIED, answer="Rome", query_id=query)
+        told = replace(report(engine, "eve", query_id=query), reporter=PIPELINE)
+        own.append(replace(told, report_id=f"own-{query}"))
+    with engine.begin() as connection:
+        connection.execute(delete(REPORTS))
+        for suspicion in own:
+            reports.insert(connection, suspicion)
+    give_word(engine, own[0], Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    with engine.begin() as connection:
+        reports.close(connection, own[0].misgeneration, ReportState.JUDGED)
+    assert reports.next_open(engine) == own[1]
+    assert reports.next_open(engine, "vouched") is None
 
 
 def test_an_older_export_takes_no_word_back(engine: Engine, tmp_path: Path) -> None:
