@@ -72,22 +72,6 @@ def find_case(engine: Engine, query_id: str, step: int | None = None) -> Case | 
     return next(iter(_cases(engine, and_(*where), 1)), None)
 
 
-def queries_asking(engine: Engine, question: str) -> list[str]:
-    """Return the ids of the queries that ask a question in these words, the latest answered first.
-
-    Empty where no answer of theirs is kept.
-    """
-    latest = func.max(CASES.c.observed_ms)
-    statement = (
-        select(CASES.c.query_id)
-        .where(CASES.c.subject == question_subject(question))
-        .group_by(CASES.c.query_id)
-        .order_by(latest.desc(), CASES.c.query_id)
-    )
-    with engine.connect() as connection:
-        return list(connection.execute(statement).scalars())
-
-
 def prune_cases(engine: Engine, *, days: float) -> int:
     """Drop cases observed so long before the newest, but none with an open report of a person."""
     newest = select(func.max(CASES.c.observed_ms)).scalar_subquery()

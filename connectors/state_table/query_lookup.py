@@ -1,6 +1,8 @@
 """Which query somebody means who types its id or its question."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from sqlalchemy import Connection, Engine, Table, func, select
@@ -18,7 +20,10 @@ from connectors.state_table.tables import (
     WATCHLIST,
 )
 from schemas.codec import decode_origin
+from schemas.snapshot import Query
 
+FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 other scripts' marks are meant
+ENDINGS: Final = ("", "?", ".", "!", "...", "??", "?!", " ?", " !", "؟", "。")
 ANSWERED: Final = (CASES,)
 HELD: Final = (QUARANTINE,)
 ANYWHERE: Final = (
@@ -31,6 +36,45 @@ ANYWHERE: Final = (
     CORPUS_QUERIES,
     SOURCE_EVENTS,
 )
+
+
+def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[str]:
+    """Return the ids of the queries with rows in one of the tables that an id or a question names.
+
+    An id names one query. A question may differ in case, white space, invisible characters and its
+    final marks, and several queries may ask it. Of queries that are ANSWERED, the question of a
+    kept answer counts; else also those of the watchlist and of attributed answers, all of which are
+    read.
+    """
+    if known_in(engine, tables, [text]):
+        return [text]
+    spelt = spellings(text)
+    subjects = {question_subject(spelling) for spelling in spelt}
+    asking = asked_in_cases(engine, subjects)
+    if tuple(tables) != ANSWERED:
+        asking += asked_in_origins(engine, subjects)
+        asking += [
+            query_id
+            for query_id, entry in entries(engine)
+            if question_subject(question_in(entry) or "") in subjects
+        ]
+    derived = [Query.from_text(spelling).id for spelling in spelt]
+    return known_in(engine, tables, [*asking, *derived])
+
+
+def spellings(question: str) -> list[str]:
+    """A question with every usual ending; alone, where nothing but marks would be left."""
+    bare = question.rstrip(FINAL_MARKS)
+    return [bare + ending for ending in ENDINGS] if bare else [question]
+
+
+def question_in(entry: str) -> str | None:
+    """The question in an entry of the watchlist."""
+    with suppress(ValueError, RecursionError):
+        value = json.loads(entry)
+        if isinstance(value, dict) and isinstance(value.get("question"), str):
+            return str(value["question"])
+    return None
 
 
 def known_in(engine: Engine, tables: Sequence[Table], query_ids: Iterable[str]) -> list[str]:

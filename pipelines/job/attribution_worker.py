@@ -134,8 +134,8 @@ class Worker:
         except InputError as error:
             log.warning("a report cannot be read", reason=error.reason.value, **place)
             return "unreadable"
-        except RefusedReportError:
-            log.warning("a report was refused", **place)
+        except RefusedReportError as error:
+            log.warning("a report was refused", reason=error.reason, **place)
             return "refused"
         return "taken_in"
 

@@ -2,12 +2,14 @@
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from sqlalchemy import Engine
 
 from connectors.state_table import reports
-from connectors.state_table.cases import Case, cases_of, queries_asking
+from connectors.state_table.cases import Case, cases_of
 from connectors.state_table.engine import retry_contended
+from connectors.state_table.query_lookup import ANSWERED, queries_named
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protection import Rules, Trust, refusal
 from pipelines.settings import AttributionSettings
@@ -17,9 +19,15 @@ from schemas.reports import PIPELINE, AnswerReport, misgeneration_id
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+Refusal = Literal["ambiguous", "not_kept", "no_answer", "own_name", "enough"]
+
 
 class RefusedReportError(RadarstreamError):
-    """A report that is not taken in; the message says why."""
+    """A report that is not taken in; the message says why, `reason` without its words."""
+
+    def __init__(self, reason: Refusal, detail: str) -> None:
+        super().__init__(detail)
+        self.reason: Refusal = reason
 
 
 def rules_of(settings: AttributionSettings) -> Rules:
@@ -39,7 +47,7 @@ def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -
     Raises RefusedReportError when no kept answer is meant, or the reporter has sent enough.
     """
     if report.reporter == PIPELINE:
-        raise RefusedReportError(f"the name {PIPELINE!r} is the pipeline's own")
+        raise RefusedReportError("own_name", f"the name {PIPELINE!r} is the pipeline's own")
     case, answer = meant(engine, report)
     stored = StoredReport(
         report_id=report.id,
@@ -72,7 +80,7 @@ def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -
 
     taken = retry_contended(work)
     if isinstance(taken, str):
-        raise RefusedReportError(taken)
+        raise RefusedReportError("enough", taken)
     return taken
 
 
@@ -80,25 +88,35 @@ def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
     """The kept case that a report is about, and the wrong answer, spelt as it is on record.
 
     Without a step: the latest case in which this answer was given, or else the latest of all.
+    Raises RefusedReportError where there is none, or several queries ask the report's question.
     """
     query_id = report.query_id
     if query_id is None:
-        query_id = next(iter(queries_asking(engine, report.question or "")), report.query)
+        asking = queries_named(engine, report.question or "", ANSWERED)
+        if len(asking) > 1:
+            raise RefusedReportError(
+                "ambiguous", f"{len(asking)} queries ask this; a report names one by its id"
+            )
+        query_id = asking[0] if asking else report.query
     kept = cases_of(engine, query_id)
     if not kept:
         raise RefusedReportError(
+            "not_kept",
             f"no answer of query {query_id!r} is kept: that takes attribution.enabled when it is "
-            "answered, and ends after attribution.case_steps or case_days"
+            "answered, and ends after attribution.case_steps or case_days",
         )
     cases = [case for case in kept if report.step in (None, case.step)]
     if not cases:
         steps = ", ".join(str(case.step) for case in kept)
         raise RefusedReportError(
-            f"no answer of query {query_id!r} at step {report.step} is kept, but of steps {steps}"
+            "not_kept",
+            f"no answer of query {query_id!r} at step {report.step} is kept, but of steps {steps}",
         )
     answer = report.answer.strip() if report.answer else cases[0].answer
     if not answer:
-        raise RefusedReportError(f"query {query_id!r} has no answer that could be wrong")
+        raise RefusedReportError(
+            "no_answer", f"query {query_id!r} has no answer that could be wrong"
+        )
     for case in cases:
         for recorded in (case.answer, case.undefended):
             if recorded and recorded.casefold() == answer.casefold():

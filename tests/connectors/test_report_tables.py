@@ -10,12 +10,13 @@ import pytest
 from sqlalchemy import Engine, delete, event, func, select
 
 from connectors.state_table import origins, reports
-from connectors.state_table.cases import Case, cases_of, keep_case, prune_cases, queries_asking
+from connectors.state_table.cases import Case, cases_of, keep_case, prune_cases
 from connectors.state_table.engine import open_engine
 from connectors.state_table.forgetting import REPORTED, forget
 from connectors.state_table.memory import MemoryRow, clear_run, commit_fold, load
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import list_quarantine, withheld_keys
+from connectors.state_table.query_lookup import ANSWERED, queries_named
 from connectors.state_table.report_listing import reported_answers
 from connectors.state_table.tables import OUTBOX, REPORTS
 from connectors.state_table.transfer import export_lines, import_file
@@ -59,7 +60,7 @@ def test_what_is_written_beside_a_fold_is_written_with_it(engine: Engine) -> Non
     commit_fold(engine, None, ROW, beside=[write])
     (kept,) = cases_of(engine, "cup")
     assert kept == Case("cup", 0, "Rome\ufffd", None, snapshot)
-    assert queries_asking(engine, "who won?") == ["cup"]
+    assert queries_named(engine, "who won?", ANSWERED) == ["cup"]
     with pytest.raises(StateConflictError):
         commit_fold(engine, None, ROW, beside=[lambda _: pytest.fail("must not be reached")])
 

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
 from connectors.kafka.topic_reader import TopicRecord
+from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.engine import open_engine
 from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import count_active
@@ -27,7 +28,8 @@ from schemas.codec import encode
 from schemas.errors import BrokerError, ConfigurationError, ModelOutageError
 from schemas.records import OutboxRecord
 from schemas.reports import AnswerReport
-from tests.pipelines.attributing_rig import NOW, keep, worker_on
+from tests.builders import make_snapshot
+from tests.pipelines.attributing_rig import NOW, claims, keep, worker_on
 
 LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")
 
@@ -114,6 +116,24 @@ def test_from_the_topic_to_the_topic(engine: Engine) -> None:
         "radarstream_attribution_duration_seconds_count 1.0",
     ):
         assert line in exposed
+
+
+def test_a_question_on_the_topic_names_its_query_as_for_commands(engine: Engine) -> None:
+    snapshot = make_snapshot(claims(*LIED), question="Who won the cup?", observed_at=NOW)
+    questions = {"cup": "Who won the cup?", "one": "Who lost?", "two": "who  LOST"}
+    for query_id, question in questions.items():
+        query = replace(snapshot.query, id=query_id, text=question)
+        case = Case(query_id, 0, "Rome", None, replace(snapshot, query=query))
+        with engine.begin() as connection:
+            keep_case(connection, case, steps=2)
+    texts = ("who won the CUP", "Who won the cup ?!", "Who lost?")
+    log = Log([encode(AnswerReport(f"eve {n}", NOW, None, q)) for n, q in enumerate(texts)])
+    with capture_logs() as logs:
+        built(worker_on(engine), log).take_in()
+    assert {row["query_id"] for row in find_reports(engine)} == {"cup"}
+    assert len(find_reports(engine)) == 2
+    (line,) = logs
+    assert (line["event"], line["reason"]) == ("a report was refused", "ambiguous")
 
 
 def test_a_report_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
