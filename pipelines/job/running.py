@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from typing import Final
 
 import structlog
 from sqlalchemy import Engine
@@ -31,6 +32,7 @@ from schemas.codec import dead_letter, decode_record, outbox_record
 from schemas.errors import (
     BrokerError,
     ConfigurationError,
+    DatabaseUnavailableError,
     InputError,
     JobFailedError,
     ModelError,
@@ -39,6 +41,9 @@ from schemas.errors import (
 from schemas.events import DeadLetter
 from schemas.prompt import AnswerPair, Task
 from schemas.records import RawRecord
+
+# Somebody else must act: the message says it all, and whoever called tells it.
+PLAIN: Final = (BrokerError, ConfigurationError, DatabaseUnavailableError)
 
 log = structlog.get_logger("radarstream")
 
@@ -95,7 +100,8 @@ def run_job(settings: Settings, *, drain: bool = False) -> None:
     """Run the job until SIGTERM, or until the topic is drained.
 
     Raises one of the project's errors when it cannot go on: JobFailedError where the cause is
-    another library's, whose words may repeat what it was given.
+    another library's, whose words may repeat what it was given. The log then has the frames, but
+    for broker, database server and settings.
     """
     configure_logging(settings.telemetry)
     stop = Stop()
@@ -103,23 +109,15 @@ def run_job(settings: Settings, *, drain: bool = False) -> None:
     try:
         with opened_job(settings, stop) as driver:
             driver.run(drain=drain)
+    except PLAIN:
+        raise
     except Exception as error:  # noqa: BLE001 raised again below, without foreign words
-        tell(error)
+        log.error("failed", error=error)  # noqa: TRY400 frames, but no foreign words
         own = [cause for cause in behind(error) if isinstance(cause, RadarstreamError)]
         if own:
             raise own[0] from None
         raise JobFailedError(f"{named(error)}; the log says where") from None
     log.info("stopped", state="asked to" if stop() else "drained")
-
-
-def tell(error: BaseException) -> None:
-    """Log why the job ends: in a word where somebody else must act, with frames for a defect."""
-    if isinstance(error, ConfigurationError):
-        log.error("failed", failure="ConfigurationError", detail=str(error))
-    elif isinstance(error, BrokerError):
-        log.error("failed", failure="BrokerError", detail="the broker failed or does not answer")
-    else:
-        log.error("failed", error=error)
 
 
 def warm_up(models: Models, health: Health) -> None:

@@ -216,11 +216,16 @@ def test_doctor_names_a_database_that_cannot_be_written(
     assert refused(capsys, "doctor", "--profile", "scripted")[0] == 1
 
 
-@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"]])
+@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run"]])
 def test_an_error_at_the_start_is_told_once(
-    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     settings = {
+        "RADARSTREAM_PROFILE": "scripted",
+        "RADARSTREAM_DATABASE": f"sqlite:///{tmp_path / 'state.db'}",
         "SERPAPI_KEY": "x",
         "WEBHOOK_SECRET": "0123456789abcdef",
         "RADARSTREAM_ALERTS__WEBHOOK__URL": "http://127.0.0.1:9/",

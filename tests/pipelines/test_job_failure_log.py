@@ -1,23 +1,54 @@
 """How the log says why the job ended."""
 
+from contextlib import contextmanager
+
 import pytest
 from structlog.testing import capture_logs
 
-from pipelines.job.running import tell
-from schemas.errors import BrokerError, ConfigurationError
+from pipelines.job import running
+from pipelines.settings import load_settings
+from schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    DatabaseUnavailableError,
+    EvidenceError,
+    JobFailedError,
+)
 
 
 @pytest.mark.parametrize(
-    ("error", "detail"),
+    ("error", "raised", "events"),
     [
-        (ConfigurationError("kafka.ca_file: no file x"), "kafka.ca_file: no file x"),
-        (BrokerError("foreign words"), "the broker failed or does not answer"),
-        (KeyError("foreign words"), None),
+        (ConfigurationError("kafka.ca_file: no file x"), ConfigurationError, []),
+        (BrokerError("away"), BrokerError, []),
+        (DatabaseUnavailableError("away"), DatabaseUnavailableError, []),
+        (EvidenceError("ours"), EvidenceError, ["failed"]),
+        (KeyError("foreign words"), JobFailedError, ["failed"]),
     ],
 )
-def test_frames_are_for_defects_only(error: Exception, detail: str | None) -> None:
-    with capture_logs() as said:
-        tell(error)
-    (line,) = said
-    assert line.get("detail") == detail
-    assert ("error" in line) == (detail is None)  # of which the frames are made
+def test_frames_are_for_defects_only(
+    error: Exception,
+    raised: type[Exception],
+    events: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the message says in full is not logged: the command line prints it."""
+
+    @contextmanager
+    def failing(*_: object):
+        raise error
+        yield
+
+    monkeypatch.setattr(running, "opened_job", failing)
+    monkeypatch.setattr(running, "configure_logging", lambda _: None)
+    monkeypatch.setattr(running, "Stop", FakeStop)
+    with capture_logs() as said, pytest.raises(raised) as told:
+        running.run_job(load_settings(profile="scripted"))
+    assert [line["event"] for line in said] == events
+    assert all(line["error"] is error for line in said)
+    assert "foreign words" not in str(told.value)
+
+
+class FakeStop:
+    def install(self) -> None:
+        """Leave the signals of the tests alone."""
