@@ -12,6 +12,8 @@ from schemas.attribution import Finding
 from schemas.snapshot import STRICT, Document, Query
 
 PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
+# Letters and marks that show nothing: fillers of Hangul, the empty pattern of Braille.
+BLANKS: Final = "\u115f\u1160\u3164\uffa0\u2800"
 
 
 class Decision(StrEnum):
@@ -53,7 +55,11 @@ class AnswerReport:
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     reporter: Annotated[
         str,
-        Field(min_length=1, max_length=200, description="no control or format characters"),
+        Field(
+            min_length=1,
+            max_length=200,
+            description="characters that show; single spaces between words",
+        ),
     ]
     reported_at: AwareDatetime
     query_id: Annotated[str | None, Field(min_length=1, max_length=200)] = None
@@ -148,10 +154,13 @@ class OriginEvent:
 def is_plain_name(name: str) -> bool:
     """Whether every character of a name shows: with others it could pose as somebody else's.
 
-    >>> is_plain_name("Zoë 山田"), is_plain_name("ad" + chr(0x200B) + "a")
-    (True, False)
+    Of white space, only single spaces between words do.
+
+    >>> is_plain_name("Zoë 山田"), is_plain_name("ad" + chr(0x200B) + "a"), is_plain_name("ada ")
+    (True, False, False)
     """
-    return not any(category(character)[0] == "C" for character in name)
+    shown = not any(category(character)[0] == "C" or character in BLANKS for character in name)
+    return shown and name == " ".join(name.split())
 
 
 def misgeneration_id(query_id: str, step: int, answer: str) -> str:
