@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from connectors.state_table import reports
 from connectors.state_table.cases import Case, cases_of
 from connectors.state_table.engine import retry_contended
-from connectors.state_table.query_lookup import ANSWERED, queries_named
+from connectors.state_table.query_lookup import ANSWERED, FINAL_MARKS, queries_named
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protection import Rules, Trust, refusal
 from pipelines.settings import AttributionSettings
@@ -119,6 +119,12 @@ def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
         )
     for case in cases:
         for recorded in (case.answer, case.undefended):
-            if recorded and recorded.casefold() == answer.casefold():
+            if recorded and bare(recorded) == bare(answer):
                 return case, recorded
     return cases[0], answer
+
+
+def bare(answer: str) -> str:
+    """An answer without case, white space and final marks: spelt anew, a lie is no second one."""
+    folded = " ".join(answer.casefold().split())
+    return folded.rstrip(FINAL_MARKS) or folded
