@@ -154,7 +154,7 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
     trusted(engine, "ada")
     statements: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *told: statements.append(told[2]))
-    counted = []
+    counted, found = [], {}
     for names in (["ada"], [f"name {n}" for n in range(20)]):
         for name in names:
             report(engine, name)

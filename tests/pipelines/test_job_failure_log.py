@@ -1,5 +1,6 @@
 """How the log says why the job ended."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -35,7 +36,7 @@ def test_frames_are_for_defects_only(
     """What the message says in full is not logged: the command line prints it."""
 
     @contextmanager
-    def failing(*_: object):
+    def failing(*_: object) -> Iterator[None]:
         raise error
         yield
 
