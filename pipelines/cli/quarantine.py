@@ -14,7 +14,7 @@ from pipelines.build import existing_engine
 from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.queries import QueryName, named_query
 from pipelines.cli.reports import SHORT_ID, moment
-from pipelines.cli.terminal import agree, cell, print_json, stdout
+from pipelines.cli.terminal import agree, cell, print_json, printable, stdout
 from pipelines.evaluation.wording import counted_noun
 from pipelines.job import settling
 from pipelines.job.reporting import milliseconds
@@ -61,6 +61,9 @@ def list_texts(
             cell(row["excerpt"], limit=100),
         )
     stdout.print(table)
+    if not rows:
+        which = f" of query {printable(query)!r}" if query else ""
+        stdout.print(f"no text{which} here", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -83,9 +86,9 @@ def release(
     held = quarantine.list_quarantine(engine, query)
     chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
     if not chosen or (text is not None and len(chosen) > 1):
-        raise UnknownTextError(
-            f"{counted_noun(len(chosen), 'text')} of query {query!r} in quarantine match"
-        )
+        number = "several texts" if chosen else "no text"
+        key = f" with a key that begins with {text!r}" if text else ""
+        raise UnknownTextError(f"query {query!r} has {number} in quarantine{key}")
     texts_told = counted_noun(len(chosen), "text")
     agree(f"Let {texts_told} of {query!r} back in?", f"let {texts_told} back in", yes=yes)
     now_ms = milliseconds(datetime.now(UTC))

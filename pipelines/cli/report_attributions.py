@@ -13,8 +13,10 @@ from connectors.state_table.origins import list_origins
 from connectors.state_table.quarantine import list_quarantine
 from connectors.state_table.reports import StoredReport, find_reports
 from connectors.state_table.source_listing import count_sources, history, latest_ms, summaries
+from connectors.state_table.tables import ORIGINS, REPORTS
 from pipelines.build import existing_engine
 from pipelines.cli.options import Config
+from pipelines.cli.queries import named_query
 from pipelines.cli.terminal import make_directory, print_path
 from pipelines.evaluation.attribution_report.event_view import Standing
 from pipelines.evaluation.attribution_report.page import SOURCES, write_stream_pages
@@ -45,7 +47,9 @@ def report_attributions(
     database: Annotated[
         str | None, typer.Option(help="URL of the database; default: that of the settings.")
     ] = None,
-    query: Annotated[str | None, typer.Option(help="Only this query's wrong answers.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Only wrong answers of this query, an id or a question.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Most wrong answers, and most sources.")] = 100,
     out: Annotated[Path, typer.Option(help="Directory for the pages.")] = Path(
         "build/attributions"
@@ -58,9 +62,12 @@ def report_attributions(
     """
     settings = load_settings(config, database=database)
     engine = existing_engine(settings)
+    if query is not None:
+        named = named_query(engine, query, (ORIGINS, REPORTS))
+        if named is None:
+            raise UnknownQueryError(f"no wrong answer is known of query {query!r}")
+        query = named.query_id
     found = incidents(engine, query, limit + 1)
-    if query is not None and not found:
-        raise UnknownQueryError(f"no wrong answer is known of query {query!r}")
     attributed = [one.event for one in found[:limit] if one.event]
     anchors = {
         (event.query_id, event.step): anchor_of(number)

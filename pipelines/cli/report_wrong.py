@@ -85,7 +85,7 @@ def made(
     query = named.query_id if named else query
     by_id = named is not None or not any(character.isspace() for character in query)
     return AnswerReport(
-        reporter=reporter or user_name(),
+        reporter=user_name() if reporter is None else reporter,
         reported_at=datetime.now(UTC),
         query_id=query if by_id else None,
         question=None if by_id else query,
@@ -97,6 +97,10 @@ def made(
 
 def checked(report: AnswerReport) -> AnswerReport:
     """Return what a reader of the topic would read. Raises ConfigurationError."""
+    if report.answer is not None and not report.answer.strip():
+        raise ConfigurationError("--answer is empty; without it, the latest answer is reported")
+    if not report.reporter.strip():
+        raise ConfigurationError("--reporter is empty")
     if not is_plain_name(report.reporter):  # first: encoding leaves some of them out
         raise ConfigurationError("the reporter's name has characters that do not show")
     try:

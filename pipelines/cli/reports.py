@@ -259,7 +259,7 @@ def print_origin(event: OriginEvent) -> None:
     lines = {
         "question": event.question,
         "decision": f"{event.decision}: {event.detail}",
-        "finding": event.finding.replace("_", " ") if event.finding else "nothing was looked for",
+        "finding": event.finding.replace("_", " ") if event.finding else "no texts were looked for",
         "wrong answer": event.answer,
         "without the flagged texts": event.answer_without or "(no answer)",
     }

@@ -31,7 +31,7 @@ from pipelines.settings import Settings, SourceSettings, load_settings
 from schemas.codec import clean
 from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, RadarstreamError
-from schemas.sites import KEY_CHARACTERS, is_shared_suffix, key_of
+from schemas.sites import KEY_CHARACTERS, host_of, is_shared_suffix, key_of
 from schemas.snapshot import Document
 from schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
 
@@ -172,9 +172,10 @@ def write_verdict(
 
 def named(domain: str, settings: SourceSettings) -> str:
     """The ledger's name for a domain or an address. Raises ConfigurationError."""
-    url = domain if "://" in domain else f"https://{bracketed(domain)}"
+    url = domain.strip() if "://" in domain else f"https://{bracketed(domain.strip())}"
     name = key_of(Document(1, "", url=url), settings.granularity)
-    if not name or any(c.isspace() or not c.isprintable() for c in name):
+    # A key leaves blanks out: typed, they are a mistake that would become another name.
+    if not name or any(c.isspace() or not c.isprintable() for c in host_of(url)):
         raise ConfigurationError(f"{printable(domain)!r} names no domain")
     return name
 

@@ -128,7 +128,9 @@ def test_without_a_broker(config: Path) -> None:
     let_in = command(config, "quarantine", "list", "--proposed").output
     assert "dismissed" in let_in
     assert "proposed" not in let_in
-    command(config, "quarantine", "release", "cup", "--yes", code=1)
+    nothing_held = command(config, "quarantine", "release", "cup", "--yes", code=1)
+    assert str(nothing_held.exception) == "query 'cup' has no text in quarantine"
+    assert "no text of query 'cup' here" in command(config, "quarantine", "list", "cup").output
     for unknown in ("ffffffff", ""):
         command(config, "reports", "show", unknown, code=1)
 
@@ -271,6 +273,15 @@ def test_names_that_hide_something_are_refused(config: Path, name: str) -> None:
         checked(report)
     with pytest.raises(InputError):
         decode_report(bare, now=None)
+
+
+@pytest.mark.parametrize("option", ["--reporter", "--answer"])
+@pytest.mark.parametrize("value", ["", "  "])
+def test_an_option_left_empty_is_no_default(config: Path, option: str, value: str) -> None:
+    answer_of(config, LIES, "Rome")
+    refused = command(config, "report-wrong", "cup", option, value, code=1)
+    assert str(refused.exception).startswith(f"{option} is empty")
+    assert json.loads(command(config, "reports", "list", "--json").output) == []
 
 
 @pytest.mark.parametrize(

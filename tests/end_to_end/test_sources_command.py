@@ -151,6 +151,14 @@ def test_a_host_without_a_name_is_blocked_under_the_key_of_its_pages(engine: Eng
         assert standings(connection, [key])[key].verdict is SourceVerdict.BLOCKED
 
 
+@pytest.mark.parametrize("typed", ["not a domain", "https://lies example/1", "lies\x1b.example"])
+def test_a_mistyped_host_is_not_blocked_under_another_name(engine: Engine, typed: str):
+    with pytest.raises(ConfigurationError, match="names no domain"):
+        call("block", typed)
+    assert json.loads(call("list", "--json").stdout)["sources"] == 2
+    assert call("block", " https://lies.example/a page ").stdout == "lies.example is blocked\n"
+
+
 def test_a_persons_word_is_given_and_taken_back(engine: Engine):
     def verdict(domain: str) -> SourceVerdict | None:
         with engine.connect() as connection:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -146,8 +146,20 @@ def test_one_query_can_be_asked_for(tmp_path: Path) -> None:
     page = (tmp_path / "attributions.html").read_text("utf-8")
     assert "Greyfield" in page
     assert "Larkhaven" not in page
+    question = events()[2].question.upper()
+    command("--database", url, "--out", tmp_path, "--query", question)
+    assert (tmp_path / "attributions.html").read_text("utf-8") == page
     command("--database", url, "--out", tmp_path, "--limit", "1")
     assert "there are more than 1" in (tmp_path / "attributions.html").read_text("utf-8")
+
+
+def test_a_report_that_nothing_was_looked_for_is_told_as_that() -> None:
+    event = replace(events()[0], decision=Decision.UNVERIFIED, finding=None, attributor="")
+    life = OriginLife(START_MS, 1, None, None)
+    told = str(stream_view(incidents_of([event], {event.misgeneration: life}, [], {})))
+    assert "'no texts were looked for'" in told
+    assert "'looked into with 1 model call'" in told
+    assert "attributed in" not in told
 
 
 def test_an_empty_database_says_so(tmp_path: Path) -> None:
@@ -255,6 +267,7 @@ pasts = st.lists(st.tuples(kinds, st.floats(0.05, 1.0), st.integers(0, 300)), ma
 
 
 @given(pasts, st.integers(0, 100))
+@settings(deadline=None)
 def test_the_curve_ends_where_the_ledger_is_and_starts_at_the_prior(past, later) -> None:
     counts = Counts()
     records = []

@@ -31,13 +31,14 @@ DECISIONS = {
     Decision.PROPOSED: ("removal proposed", "other"),
     Decision.QUARANTINED: ("texts in quarantine", "bad"),
     Decision.APPROVED: ("removal approved", "bad"),
-    Decision.DISMISSED: ("dismissed: the answer is right", "good"),
+    Decision.DISMISSED: ("dismissed: the answer is not wrong", "good"),
 }
 WAITING = {
     ReportState.OPEN: ("waits for its attribution", "other"),
     ReportState.JUDGED: ("looked at", "none"),
     ReportState.UNUSABLE: ("could not be looked into", "none"),
 }
+NOT_LOOKED = "no texts were looked for"
 OPEN_TO_A_WORD = frozenset({Decision.HUMAN_REVIEW, Decision.PROPOSED})
 
 
@@ -189,8 +190,8 @@ def _facts(event: OriginEvent) -> list[Fact]:
         facts.append(Fact("defended", event.defended_answer or "no answer"))
     if event.undefended_answer is not None and event.undefended_answer != event.answer:
         facts.append(Fact("undefended", event.undefended_answer or "no answer"))
-    found = FINDINGS[event.finding] if event.finding else "nothing was looked for"
-    facts.append(Fact("finding", f"{found}, by {event.attributor}"))
+    found = f"{FINDINGS[event.finding]}, by {event.attributor}" if event.finding else NOT_LOOKED
+    facts.append(Fact("finding", found))
     if event.gap is not None:
         facts.append(Fact("separation", decimal(event.gap), "", _gap_words(event)))
     facts.append(Fact("decision", DECISIONS[event.decision][0], "", event.detail))
@@ -228,7 +229,8 @@ def _life(incident: Incident, event: OriginEvent) -> list[Moment]:
     life = incident.life
     if life and life.attributed_ms is not None:
         calls = "1 model call" if life.model_calls == 1 else f"{life.model_calls} model calls"
-        found = Moment(minute(life.attributed_ms), f"attributed in {calls}")
+        done = "attributed in" if event.finding else "looked into with"
+        found = Moment(minute(life.attributed_ms), f"{done} {calls}")
         told.append((life.attributed_ms, found))
     if life and life.word is not None and life.word_ms is not None:
         scope = ", for all queries" if life.everywhere else ""
