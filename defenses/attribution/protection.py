@@ -6,6 +6,7 @@ what is known; nothing here reads a clock, a table or a model.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -131,6 +132,9 @@ def indistinct(
         chance = chance_of(texts)
         if chance > rules.max_chance:
             return f"scores at random are as clear in {chance:.0%} of cases"
+        if chance_of([text for text in texts if text.flagged]) <= rules.max_chance:
+            # One page far from all others has honest ones flagged with those that lie.
+            return "the flagged texts are two groups themselves"
     return ""
 
 
@@ -141,5 +145,9 @@ def chance_of(texts: Sequence[TextScore | OriginText]) -> float:
         [text.semantic for text in texts],
         [text.generation for text in texts],
     ]
-    known = [row for row in rows if None not in row]
-    return chance_of_separation(np.array(known, dtype=np.float64)) if known else 1.0
+    return _chance(tuple(tuple(row) for row in rows if None not in row))
+
+
+@lru_cache(maxsize=64)  # a finding is settled anew with every report of the same answer
+def _chance(rows: tuple[tuple[float | None, ...], ...]) -> float:
+    return chance_of_separation(np.array(rows, dtype=np.float64)) if rows else 1.0

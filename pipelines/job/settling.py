@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine
 from connectors.state_table import memory, origins, quarantine, reports, sources
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.outbox import insert_records
-from defenses.attribution.protection import Rules, Trust, decide
+from defenses.attribution.protection import Rules, Trust, decide, doubt
 from pipelines.job.reporting import milliseconds, rules_of
 from pipelines.settings import Settings
 from schemas.codec import outbox_record
@@ -76,6 +76,9 @@ def settle(
     None when nothing was found out yet. Of two workers that attributed the same answer, the
     first one's finding stays, unless it had looked for no texts.
     """
+    if finding is not None:
+        # Up to a second of computing, which is remembered: others need not wait for it to write.
+        doubt(finding.event, policy.protection)
 
     def work() -> OriginEvent | None:
         with engine.begin() as connection:

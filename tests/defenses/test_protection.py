@@ -179,14 +179,19 @@ def test_strangers_remove_nothing_however_many_they_are(count: int, event: Origi
     assert decide(event, one_friend, None, RULES)[0] not in REMOVING
 
 
-def test_weakness_one_page_far_from_all_others_has_honest_pages_flagged_with_the_lie() -> None:
-    """Three lies, five honest pages, and a page of the attacker that is off the question."""
+def test_one_page_far_from_all_others_leaves_the_verdict_to_a_person() -> None:
+    """Three lies, five honest pages, and a page of the attacker that is off the question: two-means
+    parts that page from all others, and the flagged ones are two groups themselves.
+    """
     rows = [(level - 2.0 + n / 50,) * 3 for n, level in enumerate([1.0] * 3 + [0.0] * 5 + [-3.0])]
     split = split_in_two(np.mean([standard_scores(row) for row in np.array(rows).T], axis=0))
     assert split is not None
     assert list(split.upper) == [True] * 8 + [False]
-    texts = scored(*rows)
-    assert indistinct(split.gap, 1.0, texts, RULES) == ""
+    texts = tuple(
+        replace(text, flagged=bool(flag))
+        for text, flag in zip(scored(*rows), split.upper, strict=True)
+    )
+    assert "two groups themselves" in indistinct(split.gap, 1.0, texts, RULES)
     without = split_in_two(np.array([row[0] for row in rows[:-1]]))
     assert without is not None
     assert list(without.upper) == [True] * 3 + [False] * 5
