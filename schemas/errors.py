@@ -66,7 +66,12 @@ class ModelError(RadarstreamError):
 
 
 class ModelOutageError(ModelError):
-    """The model's service did not answer, or not sensibly: no request is to blame."""
+    """The model's service did not answer, or not sensibly: no request is to blame.
+
+    `asked` is False where time ran out before the service was asked, which says nothing of it.
+    """
+
+    asked = True
 
 
 class PartialModelError(ModelError):

@@ -14,8 +14,8 @@ class CircuitBreaker:
 
     While open, calls are refused at once. `cool_down_s` after it opened a single call is let
     through: its success closes the circuit, its outage opens it for another `cool_down_s`. Only
-    ModelOutageError counts as an outage: a service that refuses one request works. Usable from
-    several threads; `clock` gives seconds that never go back.
+    ModelOutageError counts as an outage, and only if the service was asked: one that refuses one
+    request works. Usable from several threads; `clock` gives seconds that never go back.
 
     `opened` counts how often it opened, `refused` the calls that were not let through.
     """
@@ -47,8 +47,11 @@ class CircuitBreaker:
         probing = self._enter()
         try:
             yield
-        except ModelOutageError:
-            self._failed()
+        except ModelOutageError as outage:
+            if outage.asked:
+                self._failed()
+            elif probing:
+                self._given_up()
             raise
         except Exception:
             self._succeeded()  # the service answered, though not with what was wanted

@@ -97,6 +97,22 @@ def test_a_try_that_is_given_up_lets_another_try(breaker: CircuitBreaker, clock:
     assert not is_refused(breaker)
 
 
+def test_what_was_never_asked_says_nothing_of_the_service(
+    breaker: CircuitBreaker, clock: FakeClock
+) -> None:
+    unasked = ModelOutageError("no turn")
+    unasked.asked = False
+    fail(breaker, times=2)
+    fail(breaker, unasked, times=9)
+    assert breaker.state == "closed"
+    fail(breaker)
+    assert breaker.state == "open"
+    clock.seconds = 10.0
+    fail(breaker, unasked)
+    assert breaker.state == "half_open"
+    assert not is_refused(breaker)
+
+
 def test_threads_get_one_try_between_them(breaker: CircuitBreaker, clock: FakeClock) -> None:
     fail(breaker, times=3)
     clock.seconds = 10.0

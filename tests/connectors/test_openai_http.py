@@ -334,14 +334,19 @@ def test_the_rate_limit_is_kept(make: Make, server: FaultServer) -> None:
 
 
 def test_what_gave_up_before_its_turn_takes_no_turn(make: Make, server: FaultServer) -> None:
-    """More is asked than the pace allows; the next snapshot starts at once all the same."""
-    options = {"requests_per_minute": 600.0, "concurrency": 16, "failures_to_open": 99}
+    """More is asked than the pace allows; the next snapshot starts at once all the same.
+
+    Our own pace says nothing of the service: the circuit stays closed.
+    """
+    options = {"requests_per_minute": 600.0, "concurrency": 16, "failures_to_open": 2}
     generator = make(deadline_s=1.0, **options)  # 0.6 s for the documents: about 6 of 16
     generator.complete([page(0)])  # starts the loop and loads certificates
     for number in range(2):
         with pytest.raises(PartialModelError) as raised:
             generator.complete(pages(16, question=f"Where is zoo {number}?"))
         assert any(isinstance(outcome, Completion) for outcome in raised.value.outcomes)
+    assert generator.client.breaker.opened == 0
+    assert generator.client.errors["not_asked"] > 0
 
 
 def test_one_failure_neither_fails_nor_repeats_the_others(make: Make, server: FaultServer) -> None:

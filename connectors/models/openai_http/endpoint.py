@@ -22,6 +22,7 @@ from connectors.models.openai_http.options import OpenAiOptions
 from connectors.models.openai_http.reply import error_codes
 
 RESPONSE_BYTES: Final = 512 * 1024  # more is no answer to prompts of at most a few hundred tokens
+_BEFORE_DEADLINE_S: Final = 0.05  # a turn is given up, before the caller's own time-out ends all
 
 ReplyT = TypeVar("ReplyT")
 
@@ -76,8 +77,13 @@ class Endpoint:
             reraise=True,
         )
 
+        failed: list[ServiceError] = []
+
         async def attempt() -> ReplyT:
-            await self._turn()
+            try:
+                await self._turn(deadline)
+            except ServiceError as late:  # says less than why an earlier attempt failed
+                raise failed[-1] if failed else late from None
             try:
                 async with asyncio.timeout(self._options.call_timeout_s):
                     return read(await self._exchange("POST", path, payload))
@@ -88,6 +94,8 @@ class Endpoint:
                 ) from None
             except (ServiceError, RequestError) as failure:
                 self._on_failure(failure.kind)
+                if isinstance(failure, ServiceError):
+                    failed.append(failure)
                 raise
 
         return await retrying(attempt)
@@ -100,15 +108,24 @@ class Endpoint:
         except TimeoutError:
             raise ServiceError("timeout", "no answer in time") from None
 
-    async def _turn(self) -> None:
-        """Wait until the rate limit allows another request; who gives up before takes no turn."""
+    async def _turn(self, deadline: float) -> None:
+        """Wait until the rate limit allows another request; who gives up before takes no turn.
+
+        Raises ServiceError when that would be after the deadline.
+        """
         if self._options.requests_per_minute is None:
             return
         loop = asyncio.get_running_loop()
-        async with self._pacing:
-            turn = max(loop.time(), self._next_turn)
-            await asyncio.sleep(turn - loop.time())
-            self._next_turn = turn + 60.0 / self._options.requests_per_minute
+        try:
+            async with asyncio.timeout_at(deadline - _BEFORE_DEADLINE_S), self._pacing:
+                turn = max(loop.time(), self._next_turn)
+                await asyncio.sleep(turn - loop.time())
+                self._next_turn = turn + 60.0 / self._options.requests_per_minute
+        except TimeoutError:
+            self._on_failure("not_asked")
+            raise ServiceError(
+                "not_asked", "not asked: the pace left no turn before the deadline", passing=False
+            ) from None
 
     async def _exchange(self, method: str, path: str, payload: dict[str, Any] | None) -> bytes:
         """Send one request; the body of its reply, of at most RESPONSE_BYTES."""

@@ -32,6 +32,7 @@ class ServiceError(ModelOutageError):
     ) -> None:
         super().__init__(detail)
         self.kind: Kind = kind
+        self.asked = kind != "not_asked"
         self.passing = passing
         self.retry_after_s = retry_after_s
 
