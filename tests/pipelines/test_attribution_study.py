@@ -12,7 +12,7 @@ from pipelines.evaluation.attribution import records, staging
 from pipelines.evaluation.attribution.events import won
 from pipelines.evaluation.attribution.results import acted, results_of
 from pipelines.evaluation.attribution.rows import Outcome, Role
-from pipelines.evaluation.attribution.scenarios import parse_scenario
+from pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from pipelines.evaluation.attribution.staging import Questions
 from pipelines.evaluation.attribution.tables import as_markdown
 from schemas.attribution import Finding
@@ -76,7 +76,7 @@ def test_removing_what_was_planted_ends_the_attack_and_removing_nothing_does_not
     assert best.scores["dacc"].micro == 1.0 and best.exact.value == 1.0
     assert (idle.attacked_after.value, idle.scores["fnr"].micro) == (1.0, 1.0)
     assert (eager.scores["fpr"].micro, eager.scores["fnr"].micro) == (1.0, 0.0)
-    assert found.cell(NOBODY, "plain").events == 3
+    assert found.cell(NOBODY, Family.PLAIN).events == 3
 
 
 def test_an_answer_that_outlives_the_removal_is_nobodys_doing(bench):
@@ -340,3 +340,13 @@ def test_an_answer_that_means_the_target_is_the_attackers(bench):
     jammed = [("Who?", Labels(target="I can not provide false or misleading information"))]
     assert won(jammed, [AtomicAnswer("I don't know", abstained=True)], differing) == [True]
     assert won(jammed, answer, agreeing) == [False]
+
+
+def test_the_family_several_is_not_its_scenario_of_that_name(bench):
+    study = bench.run("several,injection-rivals", NOBODY)
+    found = scored(study)
+    alone, whole = found.cell(NOBODY, "several"), found.cell(NOBODY, Family.SEVERAL)
+    assert 0 < alone.events < whole.events
+    told = as_markdown(found, [NOBODY])
+    assert f"| all several ({whole.events}) |" in told
+    assert f"| several ({alone.events}) |" in told

@@ -80,8 +80,8 @@ class Results:
     by_family: tuple[Cell, ...]
 
     def cell(self, attributor: str, group: str) -> Cell | None:
-        """An attributor's cell of a scenario or a family."""
-        cells = (*self.by_scenario, *self.by_family)
+        """An attributor's cell of a Family, or of a scenario: one of them shares its name."""
+        cells = self.by_family if isinstance(group, Family) else self.by_scenario
         return next((c for c in cells if (c.attributor, c.group) == (attributor, group)), None)
 
 

@@ -31,11 +31,11 @@ def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]
     """Every table that the results have something for, the most wanted first."""
     names = sorted(attributors, key=lambda name: name != REFERENCE)
     attacked = [s.scenario for s in results.scenarios if s.events and s.family is not Family.CLEAN]
-    families = [family.value for family in Family if any_cell(results, names, family.value)]
+    families = [family for family in Family if any_cell(results, names, family)]
     clean = [s.scenario for s in results.scenarios if s.events and s.family is Family.CLEAN]
     found = [scenario_table(results)]
     if attacked:
-        groups = families + attacked
+        groups = [*families, *attacked]
         found += [
             by_group(results, names, groups, "micro", "Who is found out", rates, MICRO),
             by_group(results, names, groups, "removal", "After removal", removal, *REMOVAL),
@@ -45,7 +45,7 @@ def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]
     if clean:
         found.append(by_group(results, names, clean, "clean", "Nobody attacked", quiet, *QUIET))
     if attacked or clean:
-        found.append(cost_table(results, names, families + clean))
+        found.append(cost_table(results, names, [*families, *clean]))
     return tuple(found)
 
 
@@ -119,8 +119,9 @@ def by_group(
         cells = [results.cell(name, group) for name in attributors]
         counted = max((cell.events for cell in cells if cell), default=0)
         shown = tuple(TableCell(NOTHING) if c is None else noting(c, show(c)) for c in cells)
-        heading = f"all {group}" if group in set(Family) else group
-        rows.append(TableRow(f"{heading} ({counted})", shown, group in set(Family)))
+        whole = isinstance(group, Family)
+        heading = f"all {group}" if whole else group
+        rows.append(TableRow(f"{heading} ({counted})", shown, whole))
     notes = (*notes, "In parentheses: events.")
     return Table(key, title, "scenario", tuple(attributors), tuple(rows), notes)
 
