@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pipelines.build import existing_engine
 from pipelines.cli.options import ChosenProfile, Config
 from pipelines.settings import load_settings
 
@@ -26,4 +27,7 @@ def attribute(
     """
     from pipelines.job.attribution_worker import run_attribution  # takes seconds
 
-    run_attribution(load_settings(config, profile=profile), kafka=kafka, drain=drain)
+    settings = load_settings(config, profile=profile)
+    if not kafka:  # nothing could come into a new database
+        existing_engine(settings)
+    run_attribution(settings, kafka=kafka, drain=drain)

@@ -40,7 +40,9 @@ class UnknownQueryError(RadarstreamError):
 
 @app.command()
 def show(
-    query: Annotated[str | None, typer.Argument(help="A query's id; default: all.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(help="A query's id, or its question; default: all.")
+    ] = None,
     config: Config = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows without a query.")] = 100,
     as_json: AsJson = False,
@@ -54,7 +56,8 @@ def show(
         else:
             print_rows(rows, total)
         return
-    row = load(engine, [query]).get(query)
+    query_id = (named_query(engine, query, ANYWHERE) or Named(query, None)).query_id
+    row = load(engine, [query_id]).get(query_id)
     if row is None:
         raise UnknownQueryError(f"nothing is remembered about query {query!r}")
     if as_json:

@@ -204,6 +204,7 @@ def test_words_stay_whole_on_a_narrow_terminal(
         "corpus list",
         "corpus search who",
         "state show",
+        "attribute --no-kafka --drain",
     ],
 )
 def test_who_looks_or_edits_makes_no_database(tmp_path: Path, typed: str) -> None:

@@ -105,6 +105,7 @@ def test_show_decodes_one_query(database: str) -> None:
     text = run("show", "q-mine").stdout
     assert "Ada Lovelace" in text
     assert "cluster-a" in text
+    assert run("show", QUESTION.upper()).stdout == text
 
 
 def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:
