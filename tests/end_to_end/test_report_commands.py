@@ -324,6 +324,7 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
 
 def test_models_without_probabilities_are_refused_in_words(config: Path) -> None:
     config.write_text(settings_text(config.parent, '[tokens]\nkind = "none"\n'))
+    open_engine(f"sqlite:///{config.parent / 'state.db'}").dispose()
     done = program(config, "attribute", "--no-kafka", "--drain")
     assert done.returncode == 2
     assert "token probabilities" in done.stderr

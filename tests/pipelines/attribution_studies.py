@@ -92,9 +92,13 @@ def town(number: int, wrong: bool = False) -> SearchSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """Flags texts whose id starts with `start`: all by default. Its scores agree on the order."""
+    """Flags texts whose id starts with `start`, of those the `first`: all by default.
+
+    Its scores agree: high for flagged texts, falling for others.
+    """
 
     start: str = ""
+    first: int = 1_000
     asks: bool = False
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
@@ -103,8 +107,15 @@ class Marked:
         if self.asks:
             text = misgeneration.texts[0].document.passage
             yield Complete(Task.ATOMIC_ANSWER, misgeneration.query.text, (text,))
+        meant = [t.id for t in misgeneration.texts if t.id.startswith(self.start)][: self.first]
         entries = tuple(
-            TextScore(t.id, t.document.rank, t.id.startswith(self.start), None, *3 * (-place,))
+            TextScore(
+                t.id,
+                t.document.rank,
+                flag := t.id in meant,
+                None,
+                *3 * (0.0 if flag else -9.0 - place,),
+            )
             for place, t in enumerate(misgeneration.texts)
         )
         return Attribution("marked", Finding.TEXTS_FLAGGED, entries, gap=2.0, generation_gap=1.0)

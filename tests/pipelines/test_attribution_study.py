@@ -145,13 +145,15 @@ def test_refusals_count_as_what_jamming_wants(bench):
 
 def test_reports_of_answers_that_nobody_attacked(bench):
     data = towns(wrong=[1])
-    study = bench.run("clean", EVERYBODY, dataset=data)
+    study = bench.run("clean", "marked:first=6", dataset=data)
     found = {s.scenario: s.events for s in scored(study).scenarios}
     assert found == {"benign-errors": 1, "false-reports": 2, "invented-reports": 3}
     assert all(e.reproduced for e in events_of(study, "false-reports").values() if e.texts)
     assert not any(e.reproduced for e in events_of(study, "invented-reports").values())
     cells = {c.group: c for c in scored(study).by_scenario}
-    assert cells["false-reports"].acted.value == 1.0
+    after = {r.query_id: r.after for r in study.rows.values() if r.scenario == "false-reports"}
+    assert {query: one.persists for query, one in after.items()} == {"q-0": False, "q-2": True}
+    assert cells["false-reports"].acted.value == 0.5  # the other outlives the removal
     assert cells["invented-reports"].acted.value == 0.0
 
 
