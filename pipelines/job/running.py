@@ -100,16 +100,19 @@ def run_job(settings: Settings, *, drain: bool = False) -> None:
     """Run the job until SIGTERM, or until the topic is drained.
 
     Raises one of the project's errors when it cannot go on: JobFailedError where the cause is
-    another library's, whose words may repeat what it was given. The log then has the frames, but
-    for broker, database server and settings.
+    another library's, whose words may repeat what it was given. The log then has the frames; of
+    broker, database server and settings only which failed, and nothing at the start.
     """
     configure_logging(settings.telemetry)
-    stop = Stop()
+    stop, started = Stop(), False
     stop.install()
     try:
         with opened_job(settings, stop) as driver:
+            started = True
             driver.run(drain=drain)
-    except PLAIN:
+    except PLAIN as error:
+        if started:  # hours later nobody watches the terminal
+            log.error("failed", failure=named(error))  # noqa: TRY400 no frames where none help
         raise
     except Exception as error:  # noqa: BLE001 raised again below, without foreign words
         log.error("failed", error=error)  # noqa: TRY400 frames, but no foreign words

@@ -50,6 +50,27 @@ def test_frames_are_for_defects_only(
     assert "foreign words" not in str(told.value)
 
 
+@pytest.mark.parametrize("error", [BrokerError("away"), DatabaseUnavailableError("away")])
+def test_what_fails_after_the_start_is_in_the_log_too(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing:
+        def run(self, **_: object) -> None:
+            raise error
+
+    @contextmanager
+    def opened(*_: object) -> Iterator[Failing]:
+        yield Failing()
+
+    monkeypatch.setattr(running, "opened_job", opened)
+    monkeypatch.setattr(running, "configure_logging", lambda _: None)
+    monkeypatch.setattr(running, "Stop", FakeStop)
+    with capture_logs() as said, pytest.raises(type(error)):
+        running.run_job(load_settings(profile="scripted"))
+    (line,) = said
+    assert (line["event"], line["failure"]) == ("failed", type(error).__name__)
+
+
 class FakeStop:
     def install(self) -> None:
         """Leave the signals of the tests alone."""
