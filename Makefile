@@ -42,7 +42,7 @@ bench: $(STAMP) ## measure; figures in build/bench-figures.json, timings in buil
 	@mkdir -p build
 	$(BIN)/python -m pytest tests/benchmarks -m bench --benchmark-json build/bench.json
 
-chaos: $(STAMP) ## kill the job and its broker under load; figures in build/chaos.json
+chaos: $(STAMP) ## kill the job, its broker and its database under load; figures in build/chaos.json
 	$(BIN)/python -m tests.chaos
 
 docs-check: $(STAMP) ## run the README's Python and check generated files

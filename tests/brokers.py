@@ -1,5 +1,6 @@
 """Real brokers that speak Kafka's protocol, as processes of our own, on loopback only."""
 
+import signal
 import socket
 import subprocess
 import time
@@ -68,6 +69,16 @@ class Broker:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def freeze(self) -> None:
+        """Stop it from running, its connections open, until `thaw`."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen broker go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def save(self) -> None:
         """Wait until what was acknowledged before this call is on disk."""

@@ -1,4 +1,4 @@
-"""Brokers for every test that wants one; tables as wide as in a pipe."""
+"""Brokers and PostgreSQL servers for every test that wants one; tables as wide as in a pipe."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.brokers import Broker, running_broker
+from tests.postgresql import PostgresqlServer, running_server
 
 _numbers = count()
 # Parallel workers are told a terminal's width. It must go before the first module asks for it.
@@ -34,3 +35,23 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
 def prefix() -> str:
     """A topic prefix and group name that no other test uses."""
     return f"test{next(_numbers)}."
+
+
+@pytest.fixture(scope="session")
+def shared_postgresql() -> Iterator[PostgresqlServer]:
+    """A server that the tests share."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgresql_server() -> Iterator[PostgresqlServer]:
+    """A server for one test, which may stop and start it."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql_socket(shared_postgresql: PostgresqlServer) -> str:
+    """The socket directory of the shared server."""
+    return shared_postgresql.socket

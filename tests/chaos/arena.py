@@ -79,17 +79,14 @@ class Producer:
 
 @dataclass
 class Arena:
-    """Starts workers on one database and one topic prefix, and remembers how long they took."""
+    """Starts workers on one database (a URL) and topic prefix; remembers how long they took."""
 
     broker: Broker
     options: KafkaOptions
     directory: Path
+    database: str
     healthy_s: list[float] = field(default_factory=list)
     kills: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def database(self) -> Path:
-        return self.directory / "state.db"
 
     @property
     def calls_file(self) -> Path:
@@ -105,7 +102,7 @@ class Arena:
             "RADARSTREAM_KAFKA__PARTITIONS": str(self.options.partitions),
             "RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "5",
             "RADARSTREAM_KAFKA__DELIVERY_TIMEOUT_S": "10",
-            "RADARSTREAM_DATABASE": f"sqlite:///{self.database}",
+            "RADARSTREAM_DATABASE": self.database,
             "RADARSTREAM_CACHE__CHUNK": "8",
             "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
             "CHAOS_CALLS": str(self.calls_file),

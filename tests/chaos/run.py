@@ -1,7 +1,7 @@
 """One chaos run: named crash points, kills at random, restarts of the broker, then the truth."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.topics import ensure_topics
+from schemas.snapshot import SearchSnapshot
 from tests.brokers import running_broker
 from tests.chaos.arena import Arena, Producer, percentile, story, until
 from tests.chaos.dying_worker import POINTS
@@ -75,7 +76,7 @@ def run_chaos(size: Size, directory: Path, say: Callable[[str], None]) -> Outcom
         options, calm = (
             broker.options(topic_prefix=f"{name}.", group=name) for name in ("chaos", "calm")
         )
-        arena = Arena(broker, options, directory)
+        arena = Arena(broker, options, directory, sqlite(directory))
         snapshots = story(size.snapshots, size.queries)
         producer = Producer(options, list(snapshots))
         ensure_topics(options)
@@ -90,7 +91,8 @@ def run_chaos(size: Size, directory: Path, say: Callable[[str], None]) -> Outcom
         producer.publish(len(producer.waiting))
         finish(arena)
         say("running the same snapshots undisturbed")
-        undisturbed = undisturbed_run(arena, calm, size)
+        (directory / "calm").mkdir()
+        undisturbed = undisturbed_run(arena, calm, snapshots, sqlite(directory / "calm"))
         found = findings(
             snapshots, (options, arena.database), (calm, undisturbed.database), arena.calls_file
         )
@@ -194,12 +196,17 @@ def finish(arena: Arena) -> None:
     assert job.process.returncode == 0, job.log_file.read_text()[-3000:]
 
 
-def undisturbed_run(arena: Arena, options: KafkaOptions, size: Size) -> Arena:
+def undisturbed_run(
+    arena: Arena, options: KafkaOptions, snapshots: Sequence[SearchSnapshot], database: str
+) -> Arena:
     """The same snapshots through topics and a database of their own."""
-    directory = arena.directory / "calm"
-    directory.mkdir()
     ensure_topics(options)
-    Producer(options, story(size.snapshots, size.queries)).publish(size.snapshots)
-    calm = Arena(arena.broker, options, directory)
+    Producer(options, list(snapshots)).publish(len(snapshots))
+    calm = Arena(arena.broker, options, arena.directory / "calm", database)
     finish(calm)
     return calm
+
+
+def sqlite(directory: Path) -> str:
+    """The URL of a state database in this directory."""
+    return f"sqlite:///{directory / 'state.db'}"

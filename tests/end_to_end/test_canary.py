@@ -20,7 +20,6 @@ from schemas.records import Envelope, OutboxRecord
 from schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import make_snapshot
-from tests.connectors.conftest import postgresql_socket  # noqa: F401 a fixture
 from tests.end_to_end.running_job import Job, produce, running_job
 
 SECRET = "canary-K3Y-9f31c7"
