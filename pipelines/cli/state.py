@@ -112,10 +112,16 @@ def import_(
     replace: Annotated[
         bool, typer.Option("--replace", help="Also where a row here is newer than the file's.")
     ] = False,
+    query: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only the memory of this query, to repair it.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the rows of an export over those of the same keys: all of them or none."""
-    written = import_file(shared_engine(load_settings(config)), file, replace=replace)
+    engine = shared_engine(load_settings(config))
+    written = import_file(engine, file, replace=replace, query_id=query)
+    if query is not None and not written:
+        raise UnknownQueryError(f"{file.name} has no memory of query {query!r}")
     if as_json:
         print_json(written)
         return
