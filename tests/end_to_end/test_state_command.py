@@ -233,6 +233,8 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "source_events": 0,
         "corpus_texts": 0,
         "reports": 0,
+        "dead_letters": 0,
+        "elsewhere": 0,
     }
     assert any("--retract" in sentence for sentence in result["kept"])
     assert b"Canaryville" not in b"".join(f.read_bytes() for f in tmp_path.glob("state.db*"))
