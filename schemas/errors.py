@@ -16,7 +16,7 @@ RadarstreamError
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 
 class ReasonClass(StrEnum):
@@ -41,6 +41,11 @@ class ReasonClass(StrEnum):
     LATE = "late"
     MODEL_UNAVAILABLE = "model_unavailable"
     INTERNAL_ERROR = "internal_error"
+    DAMAGED_STATE = "damaged_state"
+
+
+# The record is not at fault: replayed once the model or the state is back, it may be answered.
+OUTAGES: Final = frozenset({ReasonClass.MODEL_UNAVAILABLE, ReasonClass.DAMAGED_STATE})
 
 
 class RadarstreamError(Exception):
@@ -50,12 +55,17 @@ class RadarstreamError(Exception):
 
 
 class InputError(RadarstreamError):
-    """A record that cannot be used, with the reason an operator can count and act on."""
+    """A record that cannot be used, with the reason an operator can count and act on.
+
+    A runner that raises it again appends the step's name to the reason, as plain text; the name
+    then goes to the detail. ValueError where the reason is none of the classes.
+    """
 
     def __init__(self, reason: ReasonClass, detail: str) -> None:
-        super().__init__(reason, detail)
-        self.reason = reason
-        self.detail = detail
+        name, _, step = reason.partition(" ")
+        self.reason = ReasonClass(name)
+        self.detail = f"{detail} {step}" if step else detail
+        super().__init__(self.reason, self.detail)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"

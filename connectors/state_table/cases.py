@@ -1,12 +1,26 @@
 """What the last answers were made of, so that a wrong one can be traced to its documents."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, exists, func, not_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    LargeBinary,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    not_,
+    select,
+)
 
 from connectors.state_table.subject import question_subject
 from connectors.state_table.tables import CASES, REPORTS, dialect_insert
 from schemas.codec import clean, decode_snapshot, encode
+from schemas.errors import InputError
 from schemas.events import AnswerEvent
 from schemas.records import Limits
 from schemas.reports import PIPELINE, ReportState
@@ -93,11 +107,14 @@ def _reported() -> ColumnElement[bool]:
 
 
 def _cases(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> list[Case]:
-    columns = (CASES.c.query_id, CASES.c.step, CASES.c.answer, CASES.c.undefended, CASES.c.snapshot)
+    snapshot = cast(CASES.c.snapshot, LargeBinary)  # SQLite stores what it is given
+    columns = (CASES.c.query_id, CASES.c.step, CASES.c.answer, CASES.c.undefended, snapshot)
     statement = select(*columns).where(where).order_by(CASES.c.step.desc()).limit(limit)
     with engine.connect() as connection:
         rows = connection.execute(statement).all()
-    return [
-        Case(query, step, answer, bare, decode_snapshot(data, limits=NO_LIMITS, now=None))
-        for query, step, answer, bare, data in rows
-    ]
+    cases = []
+    for query, step, answer, bare, data in rows:
+        with suppress(InputError):  # a damaged case is as good as none
+            found = decode_snapshot(data, limits=NO_LIMITS, now=None)
+            cases.append(Case(query, step, answer, bare, found))
+    return cases

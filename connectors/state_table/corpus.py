@@ -124,12 +124,30 @@ def forget_query(connection: Connection, query_id: str) -> int:
     Texts that other queries found, or a user added, lose the query's name only.
     """
     locked(connection)
-    mine = select(_QUERIES.text_id).where(_QUERIES.query_id == query_id)
-    others = exists().where(_QUERIES.text_id == _TEXTS.id, _QUERIES.query_id != query_id)
-    alone = and_(_TEXTS.id.in_(mine), not_(_TEXTS.own), not_(others))
-    deleted = _delete(connection, alone)
+    deleted = _delete(connection, _found_alone(query_id))
     connection.execute(delete(CORPUS_QUERIES).where(_QUERIES.query_id == query_id))
     return deleted
+
+
+def not_found_by_others(
+    connection: Connection, query_id: str, ids: Iterable[str]
+) -> frozenset[str]:
+    """Return those of a query's texts that the corpus has for nobody else.
+
+    That is all it has for this query alone, and what of `ids` it does not have.
+    """
+    own = set(connection.execute(select(_TEXTS.id).where(_found_alone(query_id))).scalars())
+    for chunk in chunks(ids):
+        there = select(_TEXTS.id).where(_TEXTS.id.in_(chunk))
+        own |= {*chunk} - set(connection.execute(there).scalars())
+    return frozenset(own)
+
+
+def _found_alone(query_id: str) -> ColumnElement[bool]:
+    """Whether a text was found for this query and no other, and no user added it."""
+    mine = select(_QUERIES.text_id).where(_QUERIES.query_id == query_id)
+    others = exists().where(_QUERIES.text_id == _TEXTS.id, _QUERIES.query_id != query_id)
+    return and_(_TEXTS.id.in_(mine), not_(_TEXTS.own), not_(others))
 
 
 def _rows(

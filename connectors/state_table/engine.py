@@ -170,6 +170,8 @@ def _parse(url: str) -> URL:
 
 def _sqlite_setup(durability: Durability, wait_ms: int) -> Callable[[Any, object], None]:
     def configure(connection: Any, _record: object) -> None:
+        # A damaged text must not fail the query that reads it beside sound ones.
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout = {wait_ms}")
         cursor.execute("PRAGMA journal_mode = WAL")

@@ -3,16 +3,12 @@
 from typing import NamedTuple
 
 from sqlalchemy import Engine, Update, delete, update
-from sqlalchemy.exc import DBAPIError
 
 from connectors.state_table.corpus import forget_query
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.subject import EMBEDDINGS, question_subject
 from connectors.state_table.tables import (
     CASES,
-    CORPUS_QUERIES,
-    CORPUS_TEXTS,
-    CORPUS_VECTORS,
     MEMORY,
     ORIGINS,
     OUTBOX,
@@ -22,6 +18,7 @@ from connectors.state_table.tables import (
     SOURCE_EVENTS,
     WATCHLIST,
 )
+from connectors.state_table.traces import erase, traces_of
 from schemas.codec.wire import WIRE_SCHEMAS
 from schemas.events import AnswerEvent, AttributionEvent
 
@@ -52,17 +49,21 @@ class Forgotten(NamedTuple):
     source_events: int = 0
     corpus_texts: int = 0
     reports: int = 0
+    dead_letters: int = 0
+    elsewhere: int = 0
 
 
 def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
     """Delete a query's memory, unsent events, watchlist entry, documents, reports, cached answers.
 
-    All or nothing; doing it again deletes what appeared since. The ledger of sources keeps what
-    counts against a domain, without a word of the query. Other questions lose nothing but
-    cached embeddings and unmarked answers, which are computed again when needed. Stays behind:
-    unsent dead letters, which hold a record's bytes as they came, and, until `compact`, the bytes
-    of the deleted rows in the database's files.
+    All or nothing; doing it again deletes what appeared since. Rows of others stay without the
+    words that they had of the query (see `traces`). The ledger of sources keeps what counts against
+    a domain, without a word of the query. Other questions lose nothing but cached embeddings,
+    unmarked answers, and cached answers that may have come from the query's documents, which are
+    computed again when needed. The bytes of the deleted rows are in the database's files until
+    `compaction.compact`.
     """
+    traces = traces_of(engine, query_id, question)
     statements = [
         delete(MEMORY).where(MEMORY.c.query_id == query_id),
         delete(OUTBOX).where(OUTBOX.c.key == query_id, OUTBOX.c.topic.in_(KEYED_TOPICS)),
@@ -75,15 +76,25 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
 
     def work() -> Forgotten:
         with engine.begin() as connection:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA secure_delete = ON")
             counts = [connection.execute(statement).rowcount for statement in statements]
             blanked = connection.execute(blank_source_events(query_id)).rowcount
+            erased = erase(connection, traces)
             texts = forget_query(connection, query_id)
             reported = sum(
                 connection.execute(delete(table).where(table.c.query_id == query_id)).rowcount
                 for table in REPORTED
             )
-            return Forgotten(*counts)._replace(
-                source_events=blanked, corpus_texts=texts, reports=reported
+            forgotten = Forgotten(*counts)
+            answers = forgotten.cached_answers
+            return forgotten._replace(
+                cached_answers=answers if answers is None else answers + erased.cached,
+                source_events=blanked,
+                corpus_texts=texts,
+                reports=reported,
+                dead_letters=erased.dead_letters,
+                elsewhere=erased.elsewhere,
             )
 
     return retry_contended(work)
@@ -93,25 +104,3 @@ def blank_source_events(query_id: str) -> Update:
     """Make the ledger of sources forget what a lie was about; that its domain told one stays."""
     gone = {"query_id": None, "step": None, "text_id": None, "claim": None}
     return update(SOURCE_EVENTS).where(SOURCE_EVENTS.c.query_id == query_id).values(**gone)
-
-
-def compact(engine: Engine) -> bool:
-    """Rewrite the database so that its files no longer hold the bytes of deleted rows.
-
-    SQLite: needs as much free space again as the database takes, and no other writer; PostgreSQL:
-    a plain VACUUM of the tables. Backups and a server's archived logs keep what they have.
-    False when it could not be done now; the rows are deleted all the same.
-    """
-    corpus = (CORPUS_TEXTS, CORPUS_QUERIES, CORPUS_VECTORS)
-    tables = (*corpus, *REPORTED, MEMORY, OUTBOX, WATCHLIST, RESPONSE_CACHE, SOURCE_EVENTS)
-    try:
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql("VACUUM")
-                # The log of changes still has the old pages.
-                busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
-                return not busy
-            connection.exec_driver_sql(f"VACUUM {', '.join(table.name for table in tables)}")
-            return True
-    except DBAPIError:
-        return False

@@ -4,17 +4,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 
-from sqlalchemy import Connection, Engine, delete, func, select, update
+from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
 
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.outbox import insert_records
 from connectors.state_table.tables import CASES, MEMORY, OUTBOX, dialect_insert
 from schemas.codec import decode_state, encode_state
-from schemas.errors import InputError, StateConflictError
-from schemas.memory import without_answer
+from schemas.codec.state import State
+from schemas.errors import InputError, ReasonClass, StateConflictError
+from schemas.memory import Memory, without_answer
 from schemas.records import OutboxRecord
 
 KEYS_PER_SELECT = 500
+MOST_STEPS = 2**53
+CALENDAR_MS = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
+# SQLite stores what it is given, whatever a column's type: a damaged number is another number.
+_COLUMNS = [cast(c, BigInteger) if isinstance(c.type, Integer) else c for c in MEMORY.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +66,36 @@ def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
     rows: dict[str, MemoryRow] = {}
     with engine.connect() as connection:
         while chunk := list(islice(ids, KEYS_PER_SELECT)):
-            found = connection.execute(select(MEMORY).where(MEMORY.c.query_id.in_(chunk)))
+            found = connection.execute(select(*_COLUMNS).where(MEMORY.c.query_id.in_(chunk)))
             rows.update((row.query_id, MemoryRow(*row)) for row in found)
     return rows
 
 
+def remembered(row: MemoryRow) -> Memory[State]:
+    """Return what a row remembers. Raises InputError, without its words, for a damaged one."""
+    if not isinstance(row.state, bytes):
+        raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not binary")
+    if not 1 <= row.step < MOST_STEPS:
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"the stored step is {row.step}")
+    if row.as_of_ms not in CALENDAR_MS:
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"the stored time is {row.as_of_ms} ms")
+    return Memory(row.step, decode_state(row.state))
+
+
 def load_first(engine: Engine, limit: int) -> list[MemoryRow]:
     """Return the first rows by query id."""
-    statement = select(MEMORY).order_by(MEMORY.c.query_id).limit(limit)
+    statement = select(*_COLUMNS).order_by(MEMORY.c.query_id).limit(limit)
     with engine.connect() as connection:
         return [MemoryRow(*row) for row in connection.execute(statement)]
 
 
-def count(engine: Engine) -> int:
-    """Return how many queries have a row."""
+def count(engine: Engine, defense: str | None = None) -> int:
+    """Return how many queries have a row, or one that this defence wrote."""
+    statement = select(func.count()).select_from(MEMORY)
+    if defense is not None:
+        statement = statement.where(MEMORY.c.defense == defense)
     with engine.connect() as connection:
-        return connection.execute(select(func.count()).select_from(MEMORY)).scalar_one()
+        return connection.execute(statement).scalar_one()
 
 
 def log_epochs(engine: Engine) -> set[str]:

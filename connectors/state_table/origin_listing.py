@@ -36,5 +36,5 @@ def _lives(engine: Engine, wanted: Sequence[str]) -> Iterator[tuple[str, OriginL
             chunk = wanted[start : start + KEYS_PER_SELECT]
             statement = select(*columns, _O.everywhere).where(_O.misgeneration.in_(chunk))
             for name, at_ms, calls, word, word_ms, everywhere in connection.execute(statement):
-                said = Decision(word) if word else None
+                said = Decision(word) if word in tuple(Decision) else None
                 yield name, OriginLife(at_ms, calls, said, word_ms, everywhere)

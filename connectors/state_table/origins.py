@@ -6,18 +6,24 @@ Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing he
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, case, func, select, update
+from sqlalchemy import Connection, Engine, LargeBinary, case, cast, func, select, update
 
 from connectors.state_table.tables import ORIGINS, dialect_insert
 from schemas.codec import decode_origin, encode
+from schemas.errors import InputError
 from schemas.reports import Decision, OriginEvent
 
 _O = ORIGINS.c
+# SQLite stores what it is given, whatever a column's type.
+STORED_EVENT = cast(_O.event, LargeBinary).label("event")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A row, held by the transaction that read it. `event` is None before the attribution."""
+    """A row, held by the transaction that read it.
+
+    `event` is None before the attribution, and where it is damaged: the answer is attributed anew.
+    """
 
     misgeneration: str
     revision: int
@@ -38,7 +44,7 @@ def hold(connection: Connection, misgeneration: str, query_id: str, step: int) -
     }
     # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
     connection.execute(dialect_insert(connection, ORIGINS).on_conflict_do_nothing(), fresh)
-    statement = select(_O.revision, _O.word, _O.everywhere, _O.event)
+    statement = select(_O.revision, _O.word, _O.everywhere, STORED_EVENT)
     row = connection.execute(
         statement.where(_O.misgeneration == misgeneration).with_for_update()
     ).one()
@@ -47,7 +53,7 @@ def hold(connection: Connection, misgeneration: str, query_id: str, step: int) -
 
 def look(engine: Engine, misgeneration: str) -> Origin | None:
     """Return the row of a wrong answer as it is now; None if there is none."""
-    statement = select(_O.revision, _O.word, _O.everywhere, _O.event)
+    statement = select(_O.revision, _O.word, _O.everywhere, STORED_EVENT)
     with engine.connect() as connection:
         row = connection.execute(statement.where(_O.misgeneration == misgeneration)).one_or_none()
     return _origin(misgeneration, row) if row else None
@@ -58,13 +64,20 @@ def list_origins(
 ) -> list[OriginEvent]:
     """Return the last event of each attributed answer, attributed last first."""
     newest = (_O.attributed_ms.desc(), _O.misgeneration)
-    statement = select(_O.event).where(_O.event.is_not(None)).order_by(*newest)
+    statement = select(STORED_EVENT).where(_O.event.is_not(None)).order_by(*newest)
     if query_id is not None:
         statement = statement.where(_O.query_id == query_id)
     with engine.connect() as connection:
-        return [
-            decode_origin(data) for data in connection.execute(statement.limit(limit)).scalars()
-        ]
+        stored = connection.execute(statement.limit(limit)).scalars()
+        return [event for event in map(readable, stored) if event is not None]
+
+
+def readable(stored: bytes | None) -> OriginEvent | None:
+    """Decode a stored event; None where there is none, or a damaged one."""
+    try:
+        return decode_origin(stored) if stored else None
+    except InputError:
+        return None
 
 
 def write_event(connection: Connection, event: OriginEvent) -> None:
@@ -117,7 +130,7 @@ def _origin(misgeneration: str, row: Any) -> Origin:
     return Origin(
         misgeneration,
         row.revision,
-        Decision(row.word) if row.word else None,
+        Decision(row.word) if row.word in tuple(Decision) else None,
         row.everywhere,
-        decode_origin(row.event) if row.event else None,
+        readable(row.event),
     )

@@ -1,15 +1,32 @@
 """Events written with the state that produced them, until a sink has made them durable."""
 
+import logging
+import re
+from base64 import b64encode
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from sqlalchemy import Connection, Engine, delete, func, select
+from sqlalchemy import Connection, Engine, LargeBinary, Text, cast, delete, func, select
 
 from connectors.state_table.tables import OUTBOX, dialect_insert
-from schemas.codec.cloud_events import decode_envelope, encode_envelope
+from schemas.codec.cloud_events import decode_envelope, encode_envelope, outbox_record
+from schemas.errors import InputError, ReasonClass
+from schemas.events import DeadLetter
 from schemas.records import OutboxRecord
 
 RECORDS_PER_PUBLISH = 500
+TOPIC: Final = re.compile(r"[\w.-]{1,200}", re.ASCII)  # a later release may have others than this
+_C = OUTBOX.c
+# SQLite stores what it is given, whatever a column's type.
+_COLUMNS: Final = (
+    _C.seq,
+    cast(_C.topic, Text),
+    cast(_C.envelope, Text),
+    cast(_C.data, LargeBinary),
+    _C.lane,
+)
+
+log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
@@ -48,17 +65,16 @@ def insert_records(connection: Connection, records: Sequence[OutboxRecord]) -> N
 def pending(
     engine: Engine, limit: int = RECORDS_PER_PUBLISH, lanes: Collection[int] | None = None
 ) -> list[PendingRecord]:
-    """Return the oldest unsent events of these lanes, or of all, oldest first."""
-    columns = (OUTBOX.c.seq, OUTBOX.c.topic, OUTBOX.c.envelope, OUTBOX.c.data, OUTBOX.c.lane)
-    statement = select(*columns).order_by(OUTBOX.c.seq).limit(limit)
+    """Return the oldest unsent events of these lanes, or of all, oldest first.
+
+    In the place of a damaged one stands a dead letter, so that those behind it are not held up.
+    """
+    statement = select(*_COLUMNS).order_by(OUTBOX.c.seq).limit(limit)
     if lanes is not None:
         statement = statement.where(OUTBOX.c.lane.in_(lanes))
     with engine.connect() as connection:
         rows = connection.execute(statement).all()
-    return [
-        PendingRecord(seq, OutboxRecord(topic, decode_envelope(envelope), data, lane))
-        for seq, topic, envelope, data, lane in rows
-    ]
+    return [PendingRecord(row[0], _record(*row)) for row in rows]
 
 
 def depth(engine: Engine) -> int:
@@ -97,6 +113,30 @@ def publish_outbox(
         mark_sent(engine, [entry.seq for entry in batch])
         sent += len(batch)
     return sent
+
+
+def _record(seq: int, topic: str, envelope: str, data: bytes, lane: int) -> OutboxRecord:
+    try:
+        event = decode_envelope(envelope)
+    except InputError as error:
+        return _dead_letter(seq, data, lane, error.detail)
+    if not TOPIC.fullmatch(topic):
+        return _dead_letter(seq, data, lane, "its topic is none")
+    return OutboxRecord(topic, event, data, lane)
+
+
+def _dead_letter(seq: int, data: bytes, lane: int, damage: str) -> OutboxRecord:
+    log.error("an unsent event is damaged: a dead letter is published in its place")
+    letter = DeadLetter(
+        reason=ReasonClass.DAMAGED_STATE,
+        detail=f"an unsent event is damaged: {damage}",
+        disposition="poison",  # what it carries is no snapshot
+        source="outbox",
+        position=seq,
+        attempts=1,
+        payload_base64=b64encode(data).decode("ascii"),
+    )
+    return outbox_record(letter, lane=lane)
 
 
 def _columns(record: OutboxRecord) -> dict[str, object]:

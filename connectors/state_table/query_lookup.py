@@ -8,6 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Table, func, select
 
 from connectors.state_table.cases import find_case
+from connectors.state_table.origins import STORED_EVENT, readable
 from connectors.state_table.subject import question_subject
 from connectors.state_table.tables import (
     CASES,
@@ -19,7 +20,6 @@ from connectors.state_table.tables import (
     SOURCE_EVENTS,
     WATCHLIST,
 )
-from schemas.codec import decode_origin
 from schemas.snapshot import Query
 
 FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 other scripts' marks are meant
@@ -126,8 +126,10 @@ def _questions(connection: Connection, query_id: str | None = None) -> Iterator[
     if query_id is not None:
         attributed = attributed.where(ORIGINS.c.query_id == query_id)
     one = attributed.subquery()
-    statement = select(ORIGINS.c.query_id, ORIGINS.c.event).join(
+    statement = select(ORIGINS.c.query_id, STORED_EVENT).join(
         one, one.c.one == ORIGINS.c.misgeneration
     )
-    for name, event in connection.execute(statement):
-        yield name, decode_origin(event).question
+    for name, stored in connection.execute(statement):
+        event = readable(stored)
+        if event is not None:
+            yield name, event.question

@@ -51,7 +51,7 @@ def repeated(connection: Connection, report: StoredReport) -> StoredReport | Non
     alike = (_R.misgeneration == report.misgeneration) & (_R.reporter == report.reporter)
     statement = select(REPORTS).where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
     row = connection.execute(statement.limit(1)).mappings().first()
-    return _report(row) if row else None
+    return report_of(row) if row else None
 
 
 def insert(connection: Connection, report: StoredReport) -> bool:
@@ -103,7 +103,7 @@ def next_open(engine: Engine, which: Which = "any") -> StoredReport | None:
         statement = statement.where(or_(known, _O.word == Decision.APPROVED, _vouched()))
     with engine.connect() as connection:
         row = connection.execute(statement).mappings().first()
-    return _report(row) if row else None
+    return report_of(row) if row else None
 
 
 def find_reports(
@@ -136,7 +136,7 @@ def waiting(connection: Connection, misgeneration: str) -> list[StoredReport]:
     """Return the open reports of one wrong answer, oldest first."""
     mine = (_R.misgeneration == misgeneration, _R.state == ReportState.OPEN)
     statement = select(REPORTS).where(*mine).order_by(_R.received_ms)
-    return [_report(row) for row in connection.execute(statement).mappings()]
+    return [report_of(row) for row in connection.execute(statement).mappings()]
 
 
 def reporters_of(connection: Connection, query_id: str, answer: str) -> dict[str, Standing]:
@@ -267,6 +267,9 @@ def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     return connection.execute(statement).scalar_one()
 
 
-def _report(row: Any) -> StoredReport:
+def report_of(row: Any) -> StoredReport:
+    """Read a report from a row that may have more than it."""
     values = {name: row[name] for name in StoredReport.__dataclass_fields__}
-    return StoredReport(**(values | {"state": ReportState(values["state"])}))
+    known = values["state"] in tuple(ReportState)  # a damaged one waits for nothing
+    state = ReportState(values["state"]) if known else ReportState.UNUSABLE
+    return StoredReport(**(values | {"state": state}))

@@ -151,7 +151,7 @@ def standing_of(row: Row[Any]) -> Standing:
     return Standing(
         domain=row.domain,
         counts=Counts(row.honest, row.dishonest, row.updated_ms),
-        verdict=None if row.verdict is None else SourceVerdict(row.verdict),
+        verdict=SourceVerdict(row.verdict) if row.verdict in tuple(SourceVerdict) else None,
         note=row.note,
     )
 

@@ -20,6 +20,7 @@ from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_,
 
 from connectors.state_table.corpus_listing import document_of
 from connectors.state_table.corpus_vectors import locked
+from connectors.state_table.memory import MemoryRow, remembered
 from connectors.state_table.migration import HEAD
 from connectors.state_table.tables import (
     CORPUS_QUERIES,
@@ -36,7 +37,6 @@ from connectors.state_table.tables import (
 )
 from schemas.codec.decoding import decode_origin
 from schemas.codec.json_text import JsonObject, parse_object
-from schemas.codec.state import decode_state
 from schemas.codec.wire import compact_json
 from schemas.errors import InputError, ReasonClass, StateConflictError
 from schemas.reports import Decision, ReportState
@@ -97,12 +97,14 @@ def export_lines(engine: Engine) -> Iterator[str]:
         yield compact_json({"rows": count}) + "\n"
 
 
-def import_file(engine: Engine, file: Path, *, replace: bool = False) -> dict[str, int]:
+def import_file(
+    engine: Engine, file: Path, *, replace: bool = False, query_id: str | None = None
+) -> dict[str, int]:
     """Write the rows of an exported file over those of the same keys; return them per table.
 
-    Every line is checked before the first is written, and all are written or none. Raises
-    InputError, naming the line, and StateConflictError when a row has developed further here than
-    in the file, unless `replace`. Rows that are not in the file stay.
+    With `query_id`, its memory alone. Every line is checked before the first is written, and all
+    are written or none. Raises InputError, naming the line, and StateConflictError when a row has
+    developed further here than in the file, unless `replace`. Rows that are not in the file stay.
     """
     for _ in read_rows(file):
         pass
@@ -110,6 +112,8 @@ def import_file(engine: Engine, file: Path, *, replace: bool = False) -> dict[st
         upserts = {name: _upsert(connection, table, replace) for name, table in TABLES.items()}
         written: Counter[str] = Counter()
         for table, row in read_rows(file):
+            if query_id is not None and (table is not MEMORY or row["query_id"] != query_id):
+                continue
             if connection.execute(upserts[table.name], row).rowcount != 1:
                 key = next(iter(table.primary_key)).name
                 raise StateConflictError(
@@ -204,9 +208,9 @@ def _value(column: Column[Any], value: Any) -> Any:
 
 def _check_meaning(table: Table, row: dict[str, Any]) -> None:
     if table is MEMORY:
-        decode_state(row["state"])
-        if row["step"] < 1 or row["log_high_offset"] < row["log_offset"]:
-            raise InputError(ReasonClass.OUT_OF_RANGE, "step or log_high_offset is too small")
+        remembered(MemoryRow(**row))
+        if row["log_high_offset"] < row["log_offset"]:
+            raise InputError(ReasonClass.OUT_OF_RANGE, "log_high_offset is too small")
     elif table is WATCHLIST:
         parse_object(row["entry"].encode(), max_bytes=LINE_BYTES)
     elif table is SOURCE_LEDGER:

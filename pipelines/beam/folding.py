@@ -13,14 +13,22 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from connectors.state_table.memory import MemoryRow, advance, commit_fold, load
+from connectors.state_table.memory import (
+    MemoryRow,
+    advance,
+    commit_fold,
+    count,
+    load,
+    remembered,
+)
 from connectors.state_table.order import order_decision
 from connectors.state_table.outbox import append
+from defenses.registry import DEFENSES
 from pipelines.beam.elements import Ready
 from pipelines.beam.model_stages import unavailable
 from pipelines.beam.witnesses import Witness, Write
 from pipelines.guard import Guard
-from schemas.codec import dead_letter, decode_state, encode_state, outbox_record
+from schemas.codec import dead_letter, encode_state, outbox_record
 from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
@@ -36,12 +44,13 @@ Outcome = AnswerEvent | DeadLetter
 
 @dataclass(slots=True)
 class Progress:
-    """One query on its way through this bundle."""
+    """One query on its way through this bundle; with `damage` nothing of it can be folded."""
 
     waiting: deque[Ready]
     stored: MemoryRow | None
     current: MemoryRow | None
     memory: Memory[Any]
+    damage: InputError | None = None
     outgoing: list[OutboxRecord] = field(default_factory=list)
     beside: list[Write] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
@@ -62,12 +71,13 @@ def fold_queries(
     their log is each query's own snapshots in event-time order, and a snapshot's offset is its
     event time, since its place would change with the number of earlier ones that a model failed
     on. So a resumed replay of the same input skips what it has folded, and of two snapshots of
-    one moment only the first counts. Raises StateConflictError if
-    another worker moved a row meanwhile, ConfigurationError if another defence wrote one.
+    one moment only the first counts. Snapshots of a query whose row is damaged become dead
+    letters, and the others go on. Raises StateConflictError if another worker moved a row
+    meanwhile, ConfigurationError if the rows are another defence's.
     """
     rows = load(engine, list(snapshots))
     queries = {
-        query_id: start(guard, rows.get(query_id), readies)
+        query_id: start(guard, engine, rows.get(query_id), readies)
         for query_id, readies in snapshots.items()
     }
     while wave := [
@@ -99,26 +109,52 @@ def fold_queries(
             )
 
 
-def start(guard: Guard[Any], row: MemoryRow | None, readies: Sequence[Ready]) -> Progress:
+def start(
+    guard: Guard[Any], engine: Engine, row: MemoryRow | None, readies: Sequence[Ready]
+) -> Progress:
     """Begin where the query's row left off."""
-    if row is not None and row.defense != guard.name:
+    ordered = deque(sorted(readies, key=lambda ready: ready.order))
+    progress = Progress(ordered, stored=row, current=row, memory=guard.initial_memory())
+    if row is None:
+        return progress
+    try:
+        check_defense(guard.name, engine, row)
+        progress.memory = remembered(row)
+    except InputError as error:
+        told = f"the memory of query {shown(row.query_id)} is damaged: {error.detail}"
+        progress.damage = InputError(ReasonClass.DAMAGED_STATE, told)
+    return progress
+
+
+def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
+    """Raise InputError for a row that this defence did not write.
+
+    Raises ConfigurationError instead where another defence wrote it and most others: then it is
+    not the row that is wrong.
+    """
+    if row.defense == name:
+        return
+    if row.defense in DEFENSES and 2 * count(engine, name) < count(engine):
         raise ConfigurationError(
             f"the memory of query {row.query_id!r} was written by defence {row.defense!r}, not "
-            f"{guard.name!r}: start over or use another database"
+            f"{name!r}: start over or use another database"
         )
-    memory = guard.initial_memory() if row is None else Memory(row.step, decode_state(row.state))
-    ordered = sorted(readies, key=lambda ready: ready.order)
-    return Progress(deque(ordered), stored=row, current=row, memory=memory)
+    raise InputError(ReasonClass.WRONG_TYPE, f"it is not of defence {name!r}")
 
 
 def next_to_fold(progress: Progress, log_epoch: str) -> Ready | None:
-    """Take the query's next new snapshot; skip what was folded before, park what is late."""
+    """Take the query's next new snapshot; skip what was folded before.
+
+    Parks what is late, and everything new of a query whose memory is damaged.
+    """
     while progress.waiting:
         ready = progress.waiting.popleft()
         as_of_ms = ready.observed.snapshot.observed_at_ms
         position = log_position(ready, log_epoch)
         row = progress.current
         match order_decision(row, as_of_ms, position.epoch, position.partition, position.offset):
+            case "fold" | "late" if progress.damage is not None:
+                park(progress, dead_letter(ready.observed.record, progress.damage), ready)
             case "fold":
                 return ready
             case "late":
@@ -134,20 +170,21 @@ def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
 
     Depends on the record and the row alone: what is folded again after a crash is the same letter.
     """
-    query_id = "".join(c if c.isprintable() else " " for c in snapshot.query.id)
-    name = query_id if len(query_id) <= QUERY_CHARACTERS else query_id[:QUERY_CHARACTERS] + "…"
     return (
-        f"observed {wire_time(snapshot.observed_at)}, but query {name} has answered up to "
-        f"{time_of(row.as_of_ms) if row else 'now'}"
+        f"observed {wire_time(snapshot.observed_at)}, but query {shown(snapshot.query.id)} has "
+        f"answered up to {time_of(row.as_of_ms) if row else 'now'}"
     )
 
 
+def shown(query_id: str) -> str:
+    """A query's id for the detail of a dead letter: printable and not too long."""
+    name = "".join(c if c.isprintable() else " " for c in query_id)
+    return name if len(name) <= QUERY_CHARACTERS else name[:QUERY_CHARACTERS] + "…"
+
+
 def time_of(milliseconds: int) -> str:
-    """Write a row's event time; one that no calendar has, in a damaged row, as it stands."""
-    try:
-        return wire_time(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))
-    except OverflowError:
-        return f"{milliseconds} ms"
+    """Write a row's event time."""
+    return wire_time(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))
 
 
 def log_position(ready: Ready, log_epoch: str) -> LogPosition:

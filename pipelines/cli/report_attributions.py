@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from sqlalchemy import Engine
@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from connectors.state_table.origin_listing import lives_of
 from connectors.state_table.origins import list_origins
 from connectors.state_table.quarantine import list_quarantine
-from connectors.state_table.reports import StoredReport, find_reports
+from connectors.state_table.reports import find_reports, report_of
 from connectors.state_table.source_listing import count_sources, history, latest_ms, summaries
 from connectors.state_table.tables import ORIGINS, REPORTS
 from pipelines.build import existing_engine
@@ -30,7 +30,6 @@ from pipelines.evaluation.attribution_report.stream_view import (
 )
 from pipelines.settings import Settings, load_settings
 from schemas.errors import RadarstreamError
-from schemas.reports import ReportState
 from schemas.sites import key_of
 from schemas.snapshot import Document
 
@@ -90,7 +89,7 @@ def report_attributions(
 def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
     """The newest wrong answers with all that is stored of each, attributed ones first."""
     events = list_origins(engine, query, limit)
-    reports = [stored(r) for r in find_reports(engine, limit=limit * PER_ANSWER, query_id=query)]
+    reports = [report_of(r) for r in find_reports(engine, limit=limit * PER_ANSWER, query_id=query)]
     held: defaultdict[str, list[HeldText]] = defaultdict(list)
     texts = list_quarantine(engine, query, active_only=False, limit=limit * PER_ANSWER)
     for row in texts:
@@ -98,12 +97,6 @@ def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
         held[row["misgeneration"]].append(HeldText(row["url"], row["title"], **switches))
     lives = lives_of(engine, [event.misgeneration for event in events])
     return incidents_of(events, lives, reports, held)
-
-
-def stored(row: dict[str, Any]) -> StoredReport:
-    """A report from a row that has more than it."""
-    values = {name: row[name] for name in StoredReport.__dataclass_fields__}
-    return StoredReport(**(values | {"state": ReportState(values["state"])}))
 
 
 def standings(view: SourcesView, settings: Settings) -> Callable[[str], Standing | None]:

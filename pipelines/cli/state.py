@@ -12,15 +12,22 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from connectors.state_table.compaction import Compacted, compact
 from connectors.state_table.engine import open_engine
-from connectors.state_table.forgetting import KEYED_TOPICS, compact, forget
+from connectors.state_table.forgetting import KEYED_TOPICS, forget
 from connectors.state_table.memory import MemoryRow, count, load, load_first, row_bytes
 from connectors.state_table.migration import HEAD, pending_sql
 from connectors.state_table.outbox import depth
-from connectors.state_table.query_lookup import ANYWHERE
+from connectors.state_table.query_lookup import ANYWHERE, queries_named
 from connectors.state_table.transfer import export_lines, import_file
 from pipelines.build import existing_engine, shared_engine
-from pipelines.cli.forgotten import QUESTION_UNKNOWN, anything, print_forgotten, remainder
+from pipelines.cli.forgotten import (
+    NOT_REWRITTEN,
+    QUESTION_UNKNOWN,
+    anything,
+    print_forgotten,
+    remainder,
+)
 from pipelines.cli.options import AsJson, Config, Yes
 from pipelines.cli.queries import Named, QueryName, named_query
 from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
@@ -112,10 +119,16 @@ def import_(
     replace: Annotated[
         bool, typer.Option("--replace", help="Also where a row here is newer than the file's.")
     ] = False,
+    query: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only the memory of this query, to repair it.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the rows of an export over those of the same keys: all of them or none."""
-    written = import_file(shared_engine(load_settings(config)), file, replace=replace)
+    engine = shared_engine(load_settings(config))
+    written = import_file(engine, file, replace=replace, query_id=query)
+    if query is not None and not written:
+        raise UnknownQueryError(f"{file.name} has no memory of query {query!r}")
     if as_json:
         print_json(written)
         return
@@ -138,6 +151,14 @@ def forget_(
     if_exists: Annotated[
         bool, typer.Option("--if-exists", help="Exit with 0 when there was nothing to delete.")
     ] = False,
+    rewrite: Annotated[
+        bool,
+        typer.Option(
+            "--rewrite/--no-rewrite",
+            help="Rewrite the database's files, where the bytes of deleted rows stay otherwise. "
+            "Workers wait meanwhile: on PostgreSQL for each table in turn.",
+        ),
+    ] = True,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -156,9 +177,11 @@ def forget_(
     agree(f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes)
     forgotten = forget(engine, query, question)
     found = anything(forgotten)
-    compacted = compact(engine)
+    compacted = compact(engine) if rewrite else Compacted(done=False, left=(NOT_REWRITTEN,))
     failure = publish_tombstones(settings, query) if retract else None
-    kept = remainder(forgotten, compacted=compacted, retracted=retract and failure is None)
+    kept = remainder(forgotten, compacted.left, retracted=retract and failure is None)
+    if question and (alike := queries_named(engine, question, ANYWHERE)):
+        kept.insert(0, f"queries that ask the same: {', '.join(map(printable, alike))}")
     if as_json:
         print_json({"query_id": query, "deleted": forgotten._asdict(), "kept": kept})
     elif found or retract:

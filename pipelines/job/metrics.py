@@ -21,7 +21,7 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from schemas.errors import ReasonClass
+from schemas.errors import OUTAGES, ReasonClass
 from schemas.events import AnswerEvent, DeadLetter
 from schemas.records import RawRecord
 from schemas.snapshot import Provenance
@@ -216,8 +216,7 @@ class Decisions:
         for reason in (Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED):
             self._documents.labels("kept", reason.value)
         for why in ReasonClass:
-            outage = why is ReasonClass.MODEL_UNAVAILABLE
-            self._dead.labels(why.value, "outage" if outage else "poison")
+            self._dead.labels(why.value, "outage" if why in OUTAGES else "poison")
         self._ages.labels(Provenance.LIVE.value)
 
     def count(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:

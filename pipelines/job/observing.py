@@ -12,7 +12,7 @@ from pipelines.job.dead_letters import query_of
 from pipelines.job.health import Health
 from pipelines.job.metrics import JobMetrics
 from schemas.codec import envelope
-from schemas.errors import BrokerError
+from schemas.errors import BrokerError, ReasonClass
 from schemas.events import AnswerEvent, DeadLetter
 from schemas.records import RawRecord
 
@@ -92,7 +92,7 @@ class Observer:
         self.metrics.outcomes(outcomes, now)
         if any(isinstance(outcome, AnswerEvent) for outcome in outcomes):
             self.health.passed("models")
-        elif any(isinstance(o, DeadLetter) and o.disposition == "outage" for o in outcomes):
+        elif any(is_model_outage(outcome) for outcome in outcomes):
             self.health.passed("models", False)
         for outcome in outcomes:
             if isinstance(outcome, AnswerEvent):
@@ -138,3 +138,8 @@ class Observer:
             position=record.position,
             error=error,
         )
+
+
+def is_model_outage(outcome: AnswerEvent | DeadLetter) -> bool:
+    """Whether a model did not answer; a damaged row of the database is an outage of its own."""
+    return isinstance(outcome, DeadLetter) and outcome.reason is ReasonClass.MODEL_UNAVAILABLE

@@ -82,11 +82,17 @@ def decode_envelope(text: str) -> Envelope:
     named: JsonObject = parse_object(text.encode("utf-8", "surrogatepass"), max_bytes=2**20)
     try:
         named.pop("specversion")
-        if "time" in named:
-            named["time"] = datetime.fromisoformat(named["time"])
-        return Envelope(**named)
+        time = named.pop("time", None)
+        texts = {name: _text(value) for name, value in named.items()}
+        return Envelope(**texts, time=datetime.fromisoformat(time) if time else None)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(ReasonClass.WRONG_TYPE, f"not an event envelope: {error}") from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("an attribute is not text")
+    return value
 
 
 def _identity(value: Payload) -> tuple[str, str, datetime | None]:

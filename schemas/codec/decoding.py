@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from schemas.codec.json_text import JsonObject, parse_object
 from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
-from schemas.errors import InputError, ReasonClass
+from schemas.errors import OUTAGES, InputError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from schemas.records import Limits, RawRecord
 from schemas.reports import AnswerReport, OriginEvent, is_plain_name
@@ -114,11 +114,10 @@ def decode_dead_letter(data: bytes) -> DeadLetter:
 
 def dead_letter(record: RawRecord, error: InputError) -> DeadLetter:
     """What becomes of a record that cannot be used; its bytes are kept."""
-    outage = error.reason is ReasonClass.MODEL_UNAVAILABLE
     return DeadLetter(
         reason=error.reason,
         detail=error.detail,
-        disposition="outage" if outage else "poison",
+        disposition="outage" if error.reason in OUTAGES else "poison",
         source=record.source,
         position=record.position,
         attempts=record.attempts,

@@ -194,6 +194,24 @@ def test_an_import_never_moves_a_query_back(
     engine.dispose()
 
 
+def test_an_import_of_one_query_repairs_its_memory_alone(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "export.jsonl"
+    run("export", "--out", file)
+    engine = open_engine(database)
+    commit_fold(engine, ROW, damaged := replace(ROW, step=8, state=b"\xff"))
+    other = replace(ROW, query_id="q-other")
+    commit_fold(engine, other, moved := replace(other, step=9))
+    assert refused(capsys, "import", file, "--query", "q-mine")[0] == 1
+    assert load(engine, ["q-mine"])["q-mine"] == damaged
+    done = run("import", file, "--query", "q-mine", "--replace", "--json").stdout
+    assert json.loads(done) == {"memory": 1}
+    assert load(engine, ["q-mine", "q-other"]) == {"q-mine": ROW, "q-other": moved}
+    assert "no memory of query 'nope'" in refused(capsys, "import", file, "--query", "nope")[1]
+    engine.dispose()
+
+
 def test_a_wrong_file_is_named(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,6 +233,8 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "source_events": 0,
         "corpus_texts": 0,
         "reports": 0,
+        "dead_letters": 0,
+        "elsewhere": 0,
     }
     assert any("--retract" in sentence for sentence in result["kept"])
     assert b"Canaryville" not in b"".join(f.read_bytes() for f in tmp_path.glob("state.db*"))

@@ -16,7 +16,7 @@ from defenses.radar import Radar
 from defenses.registry import build_defense
 from pipelines.beam import folding
 from pipelines.beam.elements import Observed, Ready
-from pipelines.beam.folding import fold_queries, time_of
+from pipelines.beam.folding import fold_queries
 from pipelines.guard import Guard
 from schemas.codec import decode_dead_letter, decode_state, encode
 from schemas.codec.wire import wire_time
@@ -201,10 +201,6 @@ def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: 
     assert detail == (
         f"observed {times[0]}, but query a  {'x' * 61}… has answered up to {times[1]}"
     )
-
-
-def test_the_time_of_a_damaged_row_ends_nothing() -> None:
-    assert time_of(2**62) == f"{2**62} ms"
 
 
 def test_an_outage_for_one_query_parks_only_that(engine: Engine, other_engine: Engine) -> None:
