@@ -9,6 +9,7 @@ import pytest
 from connectors.models.scripted import ScriptedGenerator
 from defenses.attribution import registry
 from pipelines.evaluation.attribution import records, staging
+from pipelines.evaluation.experiment import answering_code
 from pipelines.evaluation.attribution.events import won
 from pipelines.evaluation.attribution.results import acted, results_of
 from pipelines.evaluation.attribution.rows import Outcome, Role
@@ -216,7 +217,7 @@ def test_another_study_is_refused(bench):
 
 def test_changed_code_is_refused(bench, monkeypatch):
     bench.run("injection", NOBODY)
-    monkeypatch.setattr(records, "source_of", lambda name: b"changed")
+    monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
     with pytest.raises(ConfigurationError, match="the code that computes events, marked"):
         bench.study("injection", NOBODY)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
@@ -11,9 +10,9 @@ from pydantic import TypeAdapter
 from defenses.attribution.protocol import Attributor
 from defenses.attribution.registry import ATTRIBUTORS, build_attributor
 from pipelines.evaluation.attribution.rows import AttributionRow, EventKey, EventRow, RowKey
-from pipelines.evaluation.experiment.answering_code import SHARED, modules_from, source_of
+from pipelines.evaluation.experiment.answering_code import SHARED, digest_of
 from pipelines.evaluation.experiment.contenders import ALL, option, plain, split_specs
-from pipelines.evaluation.experiment.identity import WAYS_OUT, prompt_digests, shown
+from pipelines.evaluation.experiment.identity import WAYS_OUT, differing_fields, reworded
 from pipelines.evaluation.experiment.row_files import read_lines
 from pipelines.signals.ports import Models
 from pipelines.signals.token_probabilities import check_needs
@@ -21,7 +20,7 @@ from schemas.errors import ConfigurationError
 
 ROWS, EVENTS, RECORD, RESULTS = "rows.jsonl", "events.jsonl", "study.json", "results.json"
 TABLES = "tables.md"
-SAME = ("dataset_digest", "k", "seed", "models")
+SAME = {name: name for name in ("dataset_digest", "k", "seed", "models")}
 HERE = "pipelines.evaluation.attribution"
 # What events depend on, beside what the signals of a pipeline do.
 STAGING = (
@@ -142,24 +141,9 @@ def code_of(spec: Spec) -> str:
     return digest_of((type(spec.build()).__module__, *JUDGING))
 
 
-def digest_of(roots: tuple[str, ...]) -> str:
-    """A digest of modules and of what they import from the method packages."""
-    digest = sha256()
-    for name in sorted(modules_from(roots)):
-        digest.update(f"{name}\0".encode() + sha256(source_of(name)).digest())
-    return digest.hexdigest()[:12]
-
-
 def continued(earlier: StudyRecord, now: StudyRecord) -> StudyRecord:
     """The record of both runs. Raises ConfigurationError when they are not one study."""
-    found = [
-        f"{name}: {shown(getattr(earlier, name))} there, {shown(getattr(now, name))} here"
-        for name in SAME
-        if getattr(earlier, name) != getattr(now, name)
-    ]
-    wordings = prompt_digests()
-    changed = [task for task, digest in earlier.prompts.items() if wordings.get(task) != digest]
-    found += [f"the wording of the prompts {', '.join(sorted(changed))}"] if changed else []
+    found = [*differing_fields(earlier, now, SAME), *reworded(earlier.prompts)]
     names = [name for name, code in now.code.items() if earlier.code.get(name, code) != code]
     found += [f"the code that computes {', '.join(names)}"] if names else []
     if found:

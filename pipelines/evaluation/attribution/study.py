@@ -109,12 +109,7 @@ class Study:
             seed=request.seed,
             scenarios=tuple(scenario.name for scenario in request.scenarios),
             attributors=request.attributors,
-            models={
-                "generator": models.generator.model_id,
-                "relations": models.relations.model_id,
-                "embedder": models.embedder.model_id,
-                **tokens,
-            },
+            models=models.ids | tokens,
             command=request.command,
             revision=code_revision(),
             versions=package_versions(),
