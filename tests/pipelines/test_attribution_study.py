@@ -418,7 +418,7 @@ def test_the_time_left_counts_the_events_that_questions_become(tmp_path, monkeyp
     assert progressed.seconds_left() == 0.0
     told = [(left, clock.now - now) for now, left in clock.estimates]
     assert len(told) > 30
-    assert all(abs(left - true) <= 25.0 for left, true in told), told
+    assert all(abs(left - true) <= 40.0 for left, true in told), told
 
 
 def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):

@@ -71,7 +71,8 @@ class StudyRecord:
 
     `command`, `revision`, `versions` and `settings` are the last run's. `code` has a digest of the
     code that events and each attributor's rows depend on, `prompts` one per task that was asked.
-    `texts` is how many the clean corpus has, `asked` are the ids of the questions. `thresholds` are those that attributors were given by benign texts.
+    `texts` is how many the clean corpus has, `asked` are the ids of the questions. `thresholds` are
+    those that attributors were given by benign texts.
     """
 
     dataset: str
