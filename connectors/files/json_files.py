@@ -9,11 +9,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from connectors.files.json_items import JsonItems
+from connectors.files.json_items import JsonItems, bytes_of, text_of
 from connectors.files.lines import BROKEN_GZIP, EXCERPT_BYTES, broken_gzip, open_bytes
 from connectors.files.poisoned_rag import is_targets, target_records
 from connectors.files.robust_rag import CONTEXT, question_records
@@ -25,29 +24,29 @@ from schemas.records import Limits, RawRecord
 def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
     """Yield the snapshots of every item, in file order; a file holds one item or a list of them.
 
-    Positions count records from 1. What cannot be used comes as JSON with the reason. Broken
-    syntax ends the file with one record that keeps 64 KiB from there.
+    Positions count records from 1. What cannot be used comes with its bytes, decompressed, and the
+    reason. Broken syntax ends the file with one record that keeps 64 KiB from there.
     """
     source = path.as_posix()
     position = 0
-    with TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="replace") as stream:
+    with text_of(open_bytes(path)) as stream:
         items = JsonItems(stream)
         try:
             for item in items:
-                for record in _records(item, limits):
+                for record in _records(item, items.item, limits):
                     position += 1
                     yield replace(record, source=source, position=position)
         except InputError as error:
-            rest = items.rest[:EXCERPT_BYTES].encode()[:EXCERPT_BYTES]
+            rest = bytes_of(items.rest[:EXCERPT_BYTES])[:EXCERPT_BYTES]
             yield RawRecord(source, position + 1, rest, error.reason, error.detail)
         except BROKEN_GZIP as error:
             yield broken_gzip(source, position + 1, error)
 
 
-def _records(item: Any, limits: Limits) -> Iterator[RawRecord]:
+def _records(item: Any, original: str, limits: Limits) -> Iterator[RawRecord]:
     if isinstance(item, dict) and CONTEXTS not in item:
         if CONTEXT in item:
-            return question_records(item, limits)
+            return question_records(item, original, limits)
         if is_targets(item):
-            return target_records(item)
-    return yearly_records(item, limits)
+            return target_records(item, original, limits)
+    return yearly_records(item, original, limits)

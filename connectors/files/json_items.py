@@ -6,7 +6,8 @@ A dynamic data set with page contents takes gigabytes; only the item at hand is 
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, TextIO
+from io import TextIOWrapper
+from typing import Any, BinaryIO, TextIO
 
 from connectors.files.lines import BROKEN_GZIP
 from schemas.errors import InputError, ReasonClass
@@ -14,7 +15,18 @@ from schemas.errors import InputError, ReasonClass
 CHUNK_CHARACTERS = 2**20
 PIECE = 2**13
 ITEM_CHARACTERS = 2**28
+ENCODING, BYTES_KEPT = "utf-8-sig", "surrogateescape"
 _NOT_BLANK = re.compile(r"[^ \t\r\n]")
+
+
+def text_of(stream: BinaryIO) -> TextIOWrapper:
+    """The stream as text that `bytes_of` turns back into the very bytes, be they UTF-8 or not."""
+    return TextIOWrapper(stream, encoding=ENCODING, errors=BYTES_KEPT, newline="")
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes that a part of `text_of` was read from."""
+    return text.encode(errors=BYTES_KEPT)
 
 
 class JsonObject(dict[str, Any]):
@@ -36,6 +48,7 @@ class JsonItems:
         self._stream = stream
         self._text = ""
         self._start = 0
+        self._item = slice(0)
 
     def __iter__(self) -> Iterator[Any]:
         while character := self._next_character():
@@ -44,6 +57,11 @@ class JsonItems:
                 yield from self._list_items()
             else:
                 yield self._value()
+
+    @property
+    def item(self) -> str:
+        """The item delivered last, as it stands in the document."""
+        return self._text[self._item]
 
     @property
     def rest(self) -> str:
@@ -83,6 +101,7 @@ class JsonItems:
                     raise InputError(ReasonClass.MALFORMED_JSON, str(error)) from None
             else:
                 if end < len(self._text) or not self._read_more():
+                    self._item = slice(self._start, end)
                     self._start = end
                     return value
 
@@ -94,7 +113,8 @@ class JsonItems:
                 ReasonClass.OVERSIZED_RECORD, f"an item exceeds {ITEM_CHARACTERS} characters"
             )
         more = self._read(max(CHUNK_CHARACTERS, len(held)))
-        self._text, self._start = held + more, 0
+        if more:
+            self._text, self._start = held + more, 0
         return bool(more)
 
     def _read(self, characters: int) -> str:
@@ -108,6 +128,24 @@ class JsonItems:
             if not pieces:
                 raise  # the next read of a damaged stream fails again
         return "".join(pieces)
+
+
+def members_of(item: str) -> Iterator[tuple[str, slice, slice]]:
+    """Name, whole extent and extent of the value of every member of a JSON object's text."""
+    place = _next(item, 0) + 1
+    while item[place := _next(item, place)] != "}":
+        if item[place] == ",":
+            place = _next(item, place + 1)
+        name, end = _DECODER.raw_decode(item, place)
+        start = _next(item, _next(item, end) + 1)
+        _, end = _DECODER.raw_decode(item, start)
+        yield name, slice(place, end), slice(start, end)
+        place = end
+
+
+def _next(text: str, place: int) -> int:
+    found = _NOT_BLANK.search(text, place)
+    return found.start() if found else len(text)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=JsonObject)

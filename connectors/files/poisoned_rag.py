@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from connectors.files.json_items import members_of
 from connectors.files.page_text import PageText, PageTexts
 from connectors.files.robust_rag import UNDATED, literal
-from connectors.files.web_json import checked, refused
+from connectors.files.web_json import checked, encoded, refused
 from schemas.answer_text import expanded_answers
-from schemas.codec import encode
 from schemas.errors import InputError
-from schemas.records import RawRecord
+from schemas.records import Limits, RawRecord
 from schemas.snapshot import Labels, Provenance, Query, SearchSnapshot
 
 FALSE_PASSAGES = "adv_texts"
@@ -38,14 +38,24 @@ def is_targets(item: dict[str, Any]) -> bool:
     )
 
 
-def target_records(item: dict[str, Any]) -> Iterator[RawRecord]:
-    """Yield a snapshot without documents per entry, in file order, or the entry with the reason."""
-    entries = {"": item} if FALSE_PASSAGES in item else item
-    for name, entry in entries.items():
-        try:
-            yield RawRecord("", 0, encode(_snapshot(checked(_Target, _parsed(entry)))))
-        except InputError as error:
-            yield refused({name: entry} if name else entry, error)
+def target_records(item: dict[str, Any], original: str, limits: Limits) -> Iterator[RawRecord]:
+    """Yield a snapshot without documents per entry, in file order; of an entry that cannot be used
+    its part of the `original` text, with the reason.
+    """
+    if FALSE_PASSAGES in item:
+        yield _record(item, original, limits)
+        return
+    parts = {name: original[whole] for name, whole, _ in members_of(original)}
+    for name, entry in item.items():
+        yield _record(entry, parts[name], limits)
+
+
+def _record(entry: Any, original: str, limits: Limits) -> RawRecord:
+    try:
+        snapshot = _snapshot(checked(_Target, _parsed(entry)))
+        return RawRecord("", 0, encoded(snapshot, limits))
+    except InputError as error:
+        return refused(original, error)
 
 
 def _parsed(entry: Any) -> Any:

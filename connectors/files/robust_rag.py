@@ -16,9 +16,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from connectors.files.page_text import PageText, PageTexts, capped
-from connectors.files.web_json import checked, refused
+from connectors.files.web_json import checked, encoded, refused
 from schemas.answer_text import expanded_answers
-from schemas.codec import encode
 from schemas.errors import InputError, ReasonClass
 from schemas.records import Limits, RawRecord
 from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
@@ -50,16 +49,17 @@ class _Question(BaseModel):
     long_gen: PageText = ""
 
 
-def question_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord]:
-    """Yield the one snapshot of an item, or the item with the reason why it cannot be used.
+def question_records(item: dict[str, Any], original: str, limits: Limits) -> Iterator[RawRecord]:
+    """Yield the one snapshot of an item, or its `original` text with why it cannot be used.
 
     Documents are ranked as listed. The day is that of the question id, where it has one
     (`20231013_1`). Questions for a long answer carry the tag `long_form`.
     """
     try:
-        yield RawRecord("", 0, encode(_snapshot(checked(_Question, _parsed(item)), limits)))
+        snapshot = _snapshot(checked(_Question, _parsed(item)), limits)
+        yield RawRecord("", 0, encoded(snapshot, limits))
     except InputError as error:
-        yield refused(item, error)
+        yield refused(original, error)
 
 
 def literal(value: object) -> object:

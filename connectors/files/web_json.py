@@ -2,13 +2,16 @@
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from connectors.files.json_items import bytes_of
+from schemas.codec import decode_snapshot, encode
 from schemas.codec.decoding import input_error
 from schemas.errors import InputError, ReasonClass
-from schemas.records import RawRecord
+from schemas.records import Limits, RawRecord
+from schemas.snapshot import SearchSnapshot
 
 # What validation says of Python values, and how an author of JSON calls it.
 WORDS_OF_JSON = {
@@ -43,10 +46,13 @@ def checked(model: type[ModelT], value: object) -> ModelT:
         raise InputError(refusal.reason, detail) from None
 
 
-def refused(part: Any, error: InputError) -> RawRecord:
-    """A part of a file that cannot be used, as JSON, with the reason."""
-    try:
-        payload = json.dumps(part).encode()
-    except RecursionError:
-        payload = b""
-    return RawRecord("", 0, payload, error.reason, error.detail)
+def refused(original: str, error: InputError) -> RawRecord:
+    """A part of a file that cannot be used, with its bytes and the reason."""
+    return RawRecord("", 0, bytes_of(original), error.reason, error.detail)
+
+
+def encoded(snapshot: SearchSnapshot, limits: Limits) -> bytes:
+    """The snapshot in the wire format. Raises InputError where the decoder would refuse it."""
+    payload = encode(snapshot)
+    decode_snapshot(payload, limits=limits, now=None)
+    return payload

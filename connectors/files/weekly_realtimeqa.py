@@ -14,8 +14,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from connectors.files.lines import read_lines
 from connectors.files.page_text import PageText, PageTexts, capped
-from connectors.files.web_json import parsed_line
-from schemas.codec import encode
+from connectors.files.web_json import encoded, parsed_line
 from schemas.errors import ConfigurationError, InputError, ReasonClass
 from schemas.records import Limits, RawRecord
 from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
@@ -75,7 +74,7 @@ def _read(path: Path, questions_path: Path, limits: Limits) -> Iterator[RawRecor
     for line in read_lines(path, limits.record_bytes):
         try:
             snapshot = _snapshot(parsed_line(_Results, line), questions, limits)
-            yield replace(line, payload=encode(snapshot))
+            yield replace(line, payload=encoded(snapshot, limits))
         except InputError as error:
             yield replace(line, reason=error.reason, detail=error.detail)
 

@@ -17,16 +17,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator
 
-from connectors.files.json_items import JsonObject
+from connectors.files.json_items import JsonObject, members_of
 from connectors.files.page_text import PageText, PageTexts, capped
-from connectors.files.web_json import checked, refused
-from schemas.codec import encode
+from connectors.files.web_json import checked, encoded, refused
 from schemas.errors import InputError, ReasonClass
 from schemas.records import Limits, RawRecord
 from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
 
 CONTEXTS = "yearly_contexts"
 FALSEHOODS = ("incorrect_answer", "incorrect_context")
+TEXTS = ("content", "snippet")
 _YEAR = re.compile(r"[0-9]{4}")
 
 
@@ -42,7 +42,14 @@ class _Page(BaseModel):
 
 
 def _page(value: object) -> object:
-    return {"content": value} if isinstance(value, str) else value
+    """A document as an object. Raises InputError where nothing is said of its text."""
+    if isinstance(value, str):
+        return {"content": value}
+    if isinstance(value, dict) and all(value.get(name) is None for name in TEXTS):
+        members = ", ".join(ascii(name) for name in value)[:200] or "nothing"
+        detail = f"a document has neither {' nor '.join(TEXTS)}, but {members}"
+        raise InputError(ReasonClass.MISSING_FIELD, detail)
+    return value
 
 
 class _Year(BaseModel):
@@ -60,42 +67,63 @@ class _Question(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """What a file says about one question in one year, unchecked."""
+    """What a file says about one question in one year, unchecked.
+
+    It is member number `place` of the contexts, or of the item itself where it is `astray`.
+    """
 
     key: str
     content: Any
+    place: int
+    astray: bool
 
 
-def yearly_records(item: Any, limits: Limits) -> Iterator[RawRecord]:
+def yearly_records(item: Any, original: str, limits: Limits) -> Iterator[RawRecord]:
     """Yield one snapshot per year of a question, the years in order.
 
-    A year that cannot be used comes as JSON with the reason, as does the whole item when it has
-    no readable question or years. Page text is the content, or the snippet if there is none; a
-    document may also be its text alone.
+    A year that cannot be used comes as its part of the `original` text with the reason. The whole
+    item does when it has no readable question or years, or no other year. Page text is the
+    content, or the snippet if there is none; a document may also be its text alone. Empty
+    text is an empty page; neither content nor snippet is an error.
     """
     try:
         question = checked(_Question, item)
         blocks = _blocks(item)
     except InputError as error:
-        yield refused(item, error)
+        yield refused(original, error)
         return
     for block in blocks:
         try:
-            yield RawRecord("", 0, encode(_snapshot(question, block, limits)))
+            yield RawRecord("", 0, encoded(_snapshot(question, block, limits), limits))
         except InputError as error:
-            part = {"question": item["question"], CONTEXTS: {block.key: block.content}}
-            yield refused(part, error)
+            detail = f"year {ascii(block.key)[:20]}: {error.detail}"
+            part = original if len(blocks) == 1 else _part(original, block)
+            yield refused(part, InputError(error.reason, detail))
+
+
+def _part(original: str, block: _Block) -> str:
+    """The year as it stands in the file, with its name."""
+    members = list(members_of(original))
+    if not block.astray:
+        original = original[{name: value for name, _, value in members}[CONTEXTS]]
+        members = list(members_of(original))
+    return original[members[block.place][1]]
 
 
 def _blocks(item: JsonObject) -> list[_Block]:
     contexts = item.get(CONTEXTS)
     if not isinstance(contexts, JsonObject):
         raise InputError(ReasonClass.MISSING_FIELD, f"{CONTEXTS} is missing or not an object")
-    astray = [(name, v) for name, v in item.pairs if name in FALSEHOODS or _YEAR.fullmatch(name)]
+    found = [(*member, place, False) for place, member in enumerate(contexts.pairs)]
+    found += [
+        (name, value, place, True)
+        for place, (name, value) in enumerate(item.pairs)
+        if name in FALSEHOODS or _YEAR.fullmatch(name)
+    ]
     blocks: list[_Block] = []
-    for name, value in (*contexts.pairs, *astray):
+    for name, value, place, astray in found:
         if name not in FALSEHOODS:
-            blocks.append(_Block(name, value))
+            blocks.append(_Block(name, value, place, astray))
         elif blocks and isinstance(blocks[-1].content, dict):
             # Mis-nested: it belongs to the year it follows, unless that year has its own.
             blocks[-1].content.setdefault(name, value)

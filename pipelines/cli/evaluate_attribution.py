@@ -30,6 +30,7 @@ from pipelines.evaluation.attribution.records import (
 )
 from pipelines.evaluation.attribution.results import Results, results_of
 from pipelines.evaluation.attribution.scenarios import parse_scenarios
+from pipelines.evaluation.attribution.staging import Questions
 from pipelines.evaluation.attribution.study import Request, Study
 from pipelines.evaluation.attribution.tables import as_markdown, tables_of
 from pipelines.evaluation.attribution_report.page import STUDY, write_study_page
@@ -57,7 +58,10 @@ def evaluate_attribution(
         str, typer.Option(help="Who competes: all, or e.g. rag_origin,rag_origin:block=2,norm.")
     ] = "all",
     k: Annotated[int, typer.Option("-k", min=1, help="Texts an answer is generated from.")] = 5,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only the first N questions, over the documents of so many."),
+    ] = None,
     out: Annotated[
         Path, typer.Option(help="Directory for results and the models' answers.")
     ] = Path("build/evaluate-attribution"),
@@ -84,7 +88,8 @@ def evaluate_attribution(
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
     make_directory(out)
     models = build_models(settings, shared_engine(settings))
-    served, notes = servable(specs, models, insisted=attributors)
+    benign = len(Questions.of(data, limit).corpus.entries)
+    served, notes = servable(specs, models, benign, insisted=attributors)
     request = Request(
         dataset=data,
         scenarios=scenarios,
@@ -110,7 +115,7 @@ def evaluate_attribution(
 
 
 def kept(study: Study) -> str:
-    """How much there is of the questions asked now."""
+    """How much there is."""
     events, rows = study.found()
     return f"{counted_noun(len(events), 'question')} and {counted_noun(len(rows), 'attribution')}"
 

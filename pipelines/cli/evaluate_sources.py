@@ -70,7 +70,7 @@ def evaluate_sources(
         "campaign": asdict(campaign),
         "priors": weights,
         "rules": asdict(settings.sources.rules),
-        "models": [models.generator.model_id, models.relations.model_id, models.embedder.model_id],
+        "models": list(models.ids.values()),
     }
     found = {"record": record, "results": asdict(results)}
     write_json(out / RESULTS, found)

@@ -1,5 +1,6 @@
 """`radarstream ingest`: publish a search history to the topic that the continuous job reads."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Annotated
 import typer
 
 from pipelines.cli.options import Config
+from pipelines.cli.replay import tell_skipped
 from pipelines.cli.terminal import stdout
-from pipelines.evaluation.attacks.schedule import Schedule
+from pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
 from pipelines.evaluation.replay_input import ReplayInput
 from pipelines.settings import load_settings
 from schemas.codec import WIRE_SCHEMAS, decode_record, outbox_record
@@ -41,7 +43,11 @@ def ingest(
 
     settings = load_settings(config)
     source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
-    snapshots, broken = sorted_out(source)
+    attacks = source.schedule.plantings()
+    snapshots, broken = sorted_out(source, attacks)
+    if snapshots:
+        check_plantings(attacks)
+    tell_skipped(attacks)
     events = chain(
         (outbox_record(snapshot, source=SOURCE) for snapshot in snapshots), map(as_it_is, broken)
     )
@@ -58,11 +64,13 @@ def ingest(
     stdout.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def sorted_out(source: ReplayInput) -> tuple[list[SearchSnapshot], list[RawRecord]]:
+def sorted_out(
+    source: ReplayInput, attacks: Sequence[Planting]
+) -> tuple[list[SearchSnapshot], list[RawRecord]]:
     """Return the snapshots of a history, oldest first, and the records that are none."""
     snapshots: list[SearchSnapshot] = []
     broken: list[RawRecord] = []
-    for record in source():
+    for record in source(attacks):
         try:
             snapshots.append(decode_record(record, limits=source.limits, now=None))
         except InputError:

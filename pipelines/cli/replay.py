@@ -1,5 +1,7 @@
 """`radarstream replay`: a search history through the pipeline, then a table and a report."""
 
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -24,17 +26,17 @@ from pipelines.cli.run_files import (
     count_lines,
     first_dead_letter,
     read_results,
+    read_run,
     write_report,
     write_run,
 )
-from pipelines.cli.terminal import make_directory, print_json, print_path, stderr
-from pipelines.evaluation.attacks.schedule import Schedule
-from pipelines.evaluation.provenance import code_revision
+from pipelines.cli.terminal import make_directory, print_json, print_path, printable, stderr
+from pipelines.evaluation.attacks.schedule import Planting, Schedule
 from pipelines.evaluation.replay_input import ReplayInput, Survey, survey
-from pipelines.evaluation.run_record import RunRecord, StageCost
+from pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
 from pipelines.settings import Profile, Settings, load_settings
 from pipelines.signals.metering import CallCounts
-from schemas.errors import RadarstreamError
+from schemas.errors import ConfigurationError, RadarstreamError
 
 STATE = "state.sqlite"
 INTERRUPTED = 130  # what shells report for Ctrl-C
@@ -85,19 +87,45 @@ def replayed(
     settings: Settings, files: tuple[Path, ...], schedule: Schedule, out: Path, resume: bool
 ) -> Results:
     """Replay into a directory that no other replay writes to, and read the results back."""
-    shared_guard(settings)  # wrong settings must not cost the results of an earlier replay
+    # Wrong settings and input must not cost the results of an earlier replay.
+    run = begun(settings, shared_guard(settings))
     source = ReplayInput(files, settings.limits.as_limits(), schedule)
-    resumes = log_epochs(shared_engine(settings)) if resume else ()
+    resumes = resumable_logs(settings, run, out) if resume else ()
     found = survey(source, out / SNAPSHOTS, resumes=resumes)
+    tell_skipped(found.attacks)
     if not resume:
         start_over(settings, out)
+    run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
+    write_run(out, run)  # what --resume must be like
     try:
-        run = run_through(settings, source, found, out)
+        run = run_through(settings, source, found, out, run)
     except KeyboardInterrupt:
         stderr.print("interrupted: the same command with --resume goes on from here")
         raise typer.Exit(INTERRUPTED) from None
     write_run(out, run)
     return read_results(out)
+
+
+def resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
+    """Which inputs the replay in a directory has read. Raises ConfigurationError for a replay that
+    was not like this one, or of which nobody knows.
+    """
+    logs = log_epochs(shared_engine(settings))
+    if (out / RUN).exists():
+        check_resumable(read_run(out / RUN), run)
+    elif logs:
+        raise ConfigurationError(
+            f"no {RUN} in {out} says which models and settings answered there: start over without "
+            "--resume"
+        )
+    return logs
+
+
+def tell_skipped(attacks: Iterable[Planting]) -> None:
+    """Say which snapshots an attack leaves alone, before the models are asked."""
+    for attack in attacks:
+        if attack.skipped:
+            stderr.print(printable(f"note: {attack}", 500), markup=False, highlight=False)
 
 
 def replay_settings(
@@ -120,7 +148,9 @@ def start_over(settings: Settings, out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def run_through(settings: Settings, source: ReplayInput, found: Survey, out: Path) -> RunRecord:
+def run_through(
+    settings: Settings, source: ReplayInput, found: Survey, out: Path, run: RunRecord
+) -> RunRecord:
     """Run the pipeline, publish its events and record what it cost."""
     from pipelines.beam.replay import run_replay  # takes seconds: the other commands go without
 
@@ -138,20 +168,14 @@ def run_through(settings: Settings, source: ReplayInput, found: Survey, out: Pat
         with progress_of("model answers", total, done):
             run_replay(settings, source, found.digest)
         publish_outbox(engine, sink)
-    return RunRecord(
-        settings=settings.model_dump(mode="json"),
-        revision=code_revision(),
-        models={
-            "generator": generator.model_id,
-            "relations": guard.models.relations.model_id,
-            "embedder": guard.models.embedder.model_id,
-        },
+    return replace(
+        run,
         stages=tuple(
             StageCost(name, t.calls + t.hits, t.calls, t.hits, t.seconds)
             for name, t in guard.meter.stages.items()
         ),
-        snapshots=found.snapshots,
         answers=count_lines(out / ANSWERS),
         dead_letters=count_lines(out / DEAD_LETTERS),
         seconds=perf_counter() - started,
+        finished=True,
     )

@@ -52,10 +52,9 @@ def report(
 
 
 def write_study_report(directory: Path, record: StudyRecord) -> Path:
-    """Render what a study found of the questions that were asked last."""
-    asked = set(record.asked)
-    events = [e for e in read_events(directory).values() if not asked or e.query_id in asked]
-    rows = [r for r in read_study_rows(directory).values() if not asked or r.query_id in asked]
+    """Render what a study found."""
+    events = list(read_events(directory).values())
+    rows = list(read_study_rows(directory).values())
     names = [spec.name for spec in record.attributors]
     results = results_of(events, rows, names, record.scenarios, seed=record.seed)
     return write_study_page(directory, study_view(record, events, rows, results))

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from connectors.files.jsonl_sink import FILES
+from pipelines.evaluation.experiment.row_files import write_json
 from pipelines.evaluation.metrics import GroupScores, Rate, score_groups
 from pipelines.evaluation.report import render_report
 from pipelines.evaluation.run_record import RunRecord
@@ -63,13 +64,18 @@ def plain_scores(group: GroupScores) -> dict[str, Any]:
 
 
 def read_results(directory: Path) -> Results:
-    """Read a run back. Raises ConfigurationError when the directory holds none."""
+    """Read a run back. Raises ConfigurationError when the directory holds none that is finished."""
     snapshots = {}
     for number, line in enumerate(lines_of(directory / SNAPSHOTS), start=1):
         record = RawRecord(SNAPSHOTS, number, line)
         with damage_named(directory / SNAPSHOTS, number):
             snapshot = decode_record(record, limits=OWN_LIMITS, now=None)
         snapshots[snapshot.id] = snapshot
+    run = read_run(directory / RUN)
+    if not run.finished:
+        raise ConfigurationError(
+            f"{directory} holds no finished replay: its command with --resume goes on from there"
+        )
     order = {query_id: place for place, query_id in enumerate(query_order(snapshots))}
     answers = []
     for number, line in enumerate(lines_of(directory / ANSWERS), start=1):
@@ -77,7 +83,7 @@ def read_results(directory: Path) -> Results:
             answers.append(decode_answer(line))
     answers = [answer for answer in answers if answer.snapshot_id in snapshots]
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
-    return Results(read_run(directory / RUN), answers, snapshots, dead_reasons(directory))
+    return Results(run, answers, snapshots, dead_reasons(directory))
 
 
 @contextmanager
@@ -129,8 +135,7 @@ def count_lines(file: Path) -> int:
 
 def write_run(directory: Path, run: RunRecord) -> None:
     """Store what the run was beside its results."""
-    text = json.dumps(asdict(run), indent=2, ensure_ascii=False)
-    (directory / RUN).write_text(text + "\n", encoding="utf-8")
+    write_json(directory / RUN, asdict(run))
 
 
 def read_run(file: Path) -> RunRecord:

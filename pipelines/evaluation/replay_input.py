@@ -1,12 +1,12 @@
 """What a replay reads: every record of the given files, attacked where a schedule says so."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from connectors.files.reader import read_records
-from pipelines.evaluation.attacks.schedule import Schedule
+from pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
 from schemas.codec import decode_record, encode
 from schemas.errors import ConfigurationError, InputError
 from schemas.records import Limits, RawRecord
@@ -21,10 +21,13 @@ class ReplayInput:
     limits: Limits
     schedule: Schedule = Schedule()
 
-    def __call__(self) -> Iterator[RawRecord]:
-        """Read everything from the start. Records that cannot be decoded pass unchanged."""
+    def __call__(self, plantings: Sequence[Planting] = ()) -> Iterator[RawRecord]:
+        """Read everything from the start. Records that cannot be decoded pass unchanged.
+
+        `plantings`, one per clause of the schedule, count what it attacks.
+        """
         slot: list[SearchSnapshot] = []
-        poisoned = self.schedule.poison(iter(slot.pop, None))
+        poisoned = self.schedule.poison(iter(slot.pop, None), plantings)
         for path in self.paths:
             for record in read_records(path, self.limits):
                 snapshot = self.decoded(record)
@@ -48,12 +51,13 @@ class ReplayInput:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A first pass over the input: how much there is, and what identifies it."""
+    """A first pass over the input: how much there is, what is attacked, what identifies it."""
 
     records: int
     snapshots: int
     documents: int
     digest: str
+    attacks: tuple[Planting, ...] = ()
 
 
 def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) -> Survey:
@@ -62,11 +66,12 @@ def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) ->
     Raises ConfigurationError, and leaves `keep` alone, when the input is not there, holds nothing,
     cannot be attacked as the schedule says, or has another digest than the input that it `resumes`.
     """
+    attacks = source.schedule.plantings()
     records = snapshots = documents = 0
     digest = sha256()
     partial = keep.with_name(keep.name + ".part")
     with partial.open("wb") as lines:
-        for record in source():
+        for record in source(attacks):
             records += 1
             digest.update(sha256(record.payload).digest())
             snapshot = source.decoded(record)
@@ -76,10 +81,12 @@ def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) ->
                 lines.write(encode(snapshot) + b"\n")
     if records == 0:
         raise ConfigurationError("the given files hold no record")
+    if snapshots:
+        check_plantings(attacks)
     if resumes and digest.hexdigest() not in resumes:
         raise ConfigurationError(
             "the interrupted replay read other files or another attack: repeat its command, or "
             "start over without --resume"
         )
     partial.replace(keep)
-    return Survey(records, snapshots, documents, digest.hexdigest())
+    return Survey(records, snapshots, documents, digest.hexdigest(), attacks)

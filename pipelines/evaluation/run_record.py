@@ -1,7 +1,20 @@
-"""What a run was and what it cost: stored beside its results, shown in its report."""
+"""What a replay is and what it cost: stored beside its results, shown in its report."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
+
+from defenses.protocol import Signal
+from pipelines.evaluation.attacks.schedule import Planting
+from pipelines.evaluation.experiment.answering_code import SHARED, digest_of
+from pipelines.evaluation.experiment.identity import differing, prompt_digests, reworded
+from pipelines.evaluation.provenance import code_revision
+from pipelines.guard import Guard
+from pipelines.settings import Settings
+from schemas.errors import ConfigurationError
+
+DECIDING = ("defense", "limits", "sources")  # sections of settings that answers depend on
+GUARD = "pipelines.guard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +30,63 @@ class StageCost:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Provenance and totals of one replay."""
+    """Provenance and totals of one replay.
+
+    `prompts` and `code` are digests of the wording of tasks and of the code behind answers, both
+    empty where nobody noted them. Until a replay is `finished`, its totals are zero.
+    """
 
     settings: dict[str, Any]
     revision: str
     models: dict[str, str]
-    stages: tuple[StageCost, ...]
-    snapshots: int
-    answers: int
-    dead_letters: int
-    seconds: float
+    stages: tuple[StageCost, ...] = ()
+    snapshots: int = 0
+    answers: int = 0
+    dead_letters: int = 0
+    seconds: float = 0.0
+    attacks: tuple[Planting, ...] = ()
+    prompts: dict[str, str] = field(default_factory=dict)
+    code: str = ""
+    finished: bool = True
+
+
+def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
+    """The record of a replay that starts now."""
+    models = guard.models.ids
+    if Signal.TOKEN_PROBABILITIES in guard.defense.needs and guard.models.tokens is not None:
+        models |= {"tokens": guard.models.tokens.model_id}
+    return RunRecord(
+        settings=settings.model_dump(mode="json"),
+        revision=code_revision(),
+        models=models,
+        prompts=prompt_digests(),
+        code=digest_of((type(guard.defense).__module__, GUARD, *SHARED)),
+        finished=False,
+    )
+
+
+def check_resumable(earlier: RunRecord, now: RunRecord) -> None:
+    """Raise ConfigurationError, saying what differs, unless both give the same answers."""
+    found = [*differing(identity(earlier), identity(now)), *reworded(earlier.prompts)]
+    if earlier.code not in ("", now.code):
+        found.append("the code that computes answers has changed")
+    if found:
+        raise ConfigurationError(
+            f"the results there are of another replay: {'; '.join(found)}. Repeat its command, or "
+            "start over without --resume (answers of the models are kept)"
+        )
+
+
+def identity(record: RunRecord) -> dict[str, object]:
+    """Models and settings that decide an answer, by their names."""
+    sections = {name: record.settings.get(name) for name in DECIDING}
+    return {f"models.{name}": id_ for name, id_ in record.models.items()} | dict(flat(sections))
+
+
+def flat(settings: dict[str, Any], start: str = "") -> Iterator[tuple[str, object]]:
+    """Every setting of nested ones, by its name with dots."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{start}{name}.")
+        else:
+            yield f"{start}{name}", value

@@ -106,3 +106,12 @@ class Models:
     tokens: TokenScorer | None = None
     norms: MeasuringEmbedder | None = None
     tells_distributions: bool = True
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """What identifies the models that every pipeline runs on, by their part in it."""
+        return {
+            "generator": self.generator.model_id,
+            "relations": self.relations.model_id,
+            "embedder": self.embedder.model_id,
+        }

@@ -199,7 +199,83 @@ def test_yearly_bad_parts_leave_the_others_alone(tmp_path) -> None:
     ]
     assert [record.position for record in records] == list(range(1, 12))
     assert json.loads(records[1].payload) == 7
-    assert json.loads(records[8].payload)["yearly_contexts"] == {"2016": {"answer": "x"}}
+    assert records[8].payload == b'"2016": {"answer": "x"}'
+    assert records[8].detail.startswith("year '2016': ")
+
+
+@pytest.mark.parametrize(
+    ("page", "named"),
+    [
+        ({"title": "T", "url": "u", "text": "Ann leads."}, "but 'title', 'url', 'text'"),
+        ({"title": "T", "url": "u"}, "but 'title', 'url'"),
+        ({"content": None, "Content": "Ann leads."}, "but 'content', 'Content'"),
+        ({}, "but nothing"),
+    ],
+)
+def test_a_yearly_document_without_a_known_text_is_no_empty_page(tmp_path, page, named) -> None:
+    block = {"docs": [{"content": "Bob leads.", "score": 3}, page]}
+    item = {"question": "Who?", "yearly_contexts": {"2015": block, "2016": year("Cid")}}
+    refused, good = read_records(written(tmp_path, item))
+    assert (refused.reason, refused.detail) == (
+        ReasonClass.MISSING_FIELD,
+        f"year '2015': a document has neither content nor snippet, {named}",
+    )
+    assert isinstance(outcome(good), SearchSnapshot)
+
+
+def test_a_yearly_page_may_say_that_it_is_empty_and_have_other_members(tmp_path) -> None:
+    block = {"docs": [{"content": "", "source": "CNN"}, {"snippet": " ", "content": None}, ""]}
+    (snapshot,) = outcomes(
+        written(tmp_path, {"question": "Q?", "yearly_contexts": {"2015": block}})
+    )
+    assert [document.text.strip() for document in snapshot.documents] == [""] * 3
+
+
+# Spacing, escapes, line ends, digits and bytes that a parser does not hand back.
+ODD = b'{ "question":"Wh\\u006f\\/ l\xe9ads?",\r\n  "yearly_contexts" : {%s}, "n":1.0e2 }'
+BAD_YEAR = b'"20\\u00317" : {\t"docs":[ {"text":"\xc3\xa9 \\u00e9 \xff"} ] }'
+GOOD_YEAR = b'"2016":{"docs":["Ann leads."]}'
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("chunk", [1, 2**20])
+def test_dead_letters_of_json_files_keep_the_bytes_of_the_file(
+    tmp_path, monkeypatch, packed: bool, chunk: int
+) -> None:
+    monkeypatch.setattr(json_items, "CHUNK_CHARACTERS", chunk)
+    unnamed = b'{"yearly_contexts": {"2015" :{ }},\r\n "\xff": "\\ud83d"}'
+    nested = b'{"question":"Q?","yearly_contexts":{%s,"incorrect_answer":"B"} , %s }'
+    items = [
+        ODD % BAD_YEAR,
+        unnamed,
+        ODD % (GOOD_YEAR + b" ,\n" + BAD_YEAR),
+        nested % (GOOD_YEAR, BAD_YEAR),
+        b"7.50",
+    ]
+    data = b"\xef\xbb\xbf [" + b" ,\r\n".join(items) + b"]"
+    path = tmp_path / ("history.json.gz" if packed else "history.json")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    dead = [record.payload for record in read_records(path) if record.reason]
+    assert dead == [items[0], items[1], BAD_YEAR, BAD_YEAR, items[4]]
+
+
+def test_a_snapshot_that_the_decoder_refuses_keeps_the_bytes_of_the_file(tmp_path) -> None:
+    path = tmp_path / "history.json"
+    path.write_bytes(ODD % GOOD_YEAR)
+    (record,) = read_records(path, Limits(documents=0))
+    assert (record.reason, record.payload) == (
+        ReasonClass.TOO_MANY_DOCUMENTS,
+        path.read_bytes(),
+    )
+
+
+@pytest.mark.parametrize("again", ['"2016": 5', '"yearly_contexts": {"2016": 5}'])
+def test_repeated_names_keep_their_own_bytes(tmp_path, again: str) -> None:
+    good = json.dumps(year("Cid"))
+    text = f'{{"question": "Q?", "yearly_contexts": {{"2016": {good}, "2017": {good}}}, {again}}}'
+    dead = [record.payload for record in read_records(written(tmp_path, text)) if record.reason]
+    whole = again.startswith('"y')  # the last of two counts, and has no other year
+    assert dead == [text.encode() if whole else again.encode()]
 
 
 @pytest.mark.parametrize("tail", ['{"question": "W', "{]", "}", "x", "[" * 100_000, ""])

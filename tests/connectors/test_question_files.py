@@ -214,7 +214,7 @@ def test_bad_targets_leave_the_others_alone(tmp_path) -> None:
     records = list(read_records(path))
     assert [record.position for record in records] == [1, 2, 3, 4]
     assert [record.reason for record in records[1:3]] == [ReasonClass.WRONG_TYPE] * 2
-    assert json.loads(records[2].payload) == {"c": 5}
+    assert records[2].payload == b'"c": 5'
     assert records[3].payload == records[0].payload
 
 

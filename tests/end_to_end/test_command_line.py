@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from unicodedata import category
 
@@ -18,6 +19,7 @@ from pipelines import build
 from pipelines.cli.app import app, main
 from pipelines.cli.terminal import cell
 from schemas.codec import encode
+from schemas.snapshot import Labels
 from tests.brokers import free_port
 from tests.builders import make_snapshot
 
@@ -255,9 +257,13 @@ def test_an_error_at_the_start_is_told_once(
         (["replay", "history.json", "--dry-run", "--attack", "bomb@1"], "bomb"),
         (["replay", "history.json", "--dry-run", "--attack", "pia@1:17"], "17"),
         (["replay", "unlabelled.jsonl", "--dry-run", "--attack", "pia@1"], "no target"),
+        (["replay", "history.json", "--dry-run", "--attack", "pia@1:1999"], "pia@1:1999"),
+        (["replay", "history.json", "--dry-run", "--attack", "pia@1; poison@2:late-40"], "late-40"),
+        (["replay", "history.json", "--dry-run", "--attack", "poisonedrag-mixed@1"], "no second"),
         (["replay", "history.json", "--dry-run", "--out", "notes.txt/out"], "notes.txt/out"),
         (["replay", "history.json", "--dry-run", "--config", "none.toml"], "none.toml"),
         (["replay", "history.json", "--dry-run", "--config", "wrong.toml"], "profil"),
+        (["ingest", "history.json", "--attack", "pia@1:1999"], "pia@1:1999"),
         (["simulate", "--years", "later"], "later"),
         (["simulate", "--out", "notes.txt/history.json"], "notes.txt"),
         (["report", "."], "snapshots.jsonl"),
@@ -314,6 +320,103 @@ def test_only_the_same_input_is_resumed(
     assert "another attack" in error
     assert {file.name: file.read_bytes() for file in Path("out").glob("*.jsonl")} == before
     run(*replay, "--resume")
+
+
+CHANGED = "defense.options = {pair_scale = 0.5}\n[sources]\nhalf_life_days = 9.0"
+UNCHANGED = """cache.chunk = 3
+[batch]
+snapshots = 2
+queries = 1
+[telemetry]
+log_level = "debug"
+traces = true
+[kafka]
+topic_prefix = "elsewhere"
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "named"),
+    [
+        (CHANGED, (), ["defense.options.pair_scale: None there, 0.5 here", "half_life_days"]),
+        ("limits.documents = 7", (), ["limits.documents: 200 there, 7 here"]),
+        ("", ("--defense", "vanilla"), ["defense.name: radar there, vanilla here"]),
+    ],
+)
+def test_a_replay_is_resumed_with_its_own_settings_only(
+    history: Path,
+    capsys: pytest.CaptureFixture[str],
+    config: str,
+    options: tuple[str, ...],
+    named: list[str],
+) -> None:
+    replay = ("replay", history, "--dry-run", "--out", "out")
+    run(*replay)
+    before = {file.name: file.read_bytes() for file in Path("out").glob("*.json*")}
+    Path("other.toml").write_text(config)
+    changed = (*replay, "--config", "other.toml", *options)
+    code, error = refused(capsys, *changed, "--resume")
+    assert (code, error.count("\n")) == (2, 1)
+    assert error.startswith("error: the results there are of another replay: ")
+    assert all(words in error for words in named)
+    assert {file.name: file.read_bytes() for file in Path("out").glob("*.json*")} == before
+    run(*changed)  # it may start over
+
+
+def test_a_replay_is_resumed_with_its_own_models_and_code_only(
+    history: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replay = ("replay", history, "--dry-run", "--out", "out", "--resume")
+    run(*replay)
+    file = Path("out/run.json")
+    record = json.loads(file.read_text())
+    assert record["finished"] and record["code"] and record["prompts"]
+    for changes, named in (
+        ({"models": record["models"] | {"generator": "gpt-9"}}, "models.generator: gpt-9 there, "),
+        ({"models": record["models"] | {"tokens": "gpt-9"}}, "models.tokens: gpt-9 there, "),
+        ({"code": "0" * 12}, "the code that computes answers has changed"),
+        ({"prompts": {"atomic_answer": "0"}}, "the wording of the prompts atomic_answer"),
+    ):
+        file.write_text(json.dumps(record | changes))
+        code, error = refused(capsys, *replay)
+        assert code == 2 and named in error
+    del record["code"], record["prompts"]  # written before they were
+    file.write_text(json.dumps(record))
+    run(*replay)
+    file.unlink()
+    code, error = refused(capsys, *replay)
+    assert code == 2 and "no run.json in out" in error
+
+
+def test_where_and_how_fast_a_replay_goes_on_may_differ(history: Path) -> None:
+    run("replay", history, "--dry-run", "--out", "out")
+    Path("out").rename("moved")
+    Path("other.toml").write_text(UNCHANGED)
+    run("replay", history, "--dry-run", "--config", "other.toml", "--out", "moved", "--resume")
+
+
+def test_an_attack_skips_snapshots_without_what_it_needs_and_says_so(tmp_path: Path) -> None:
+    lies = Labels(("Oslo",), target="Bergen", false_passages=("It is Bergen.",))
+    unclaimed, unaimed = replace(lies, false_passages=()), replace(lies, target=None)
+    lines_of = []
+    for number, labels in enumerate((lies, unclaimed, unaimed, None, lies)):
+        snapshot = make_snapshot(
+            ["Oslo it is."], question=f"Where is it {number}?", query_id=f"q-{number}"
+        )
+        lines_of.append(encode(replace(snapshot, labels=labels)) + b"\n")
+    (tmp_path / "mixed.jsonl").write_bytes(b"".join(lines_of))
+    replay = ("replay", "mixed.jsonl", "--dry-run", "--out", "out", "--json")
+    result = run(*replay, "--attack", "poison@1:every-2; pia@1")
+    attacked = [(s["labels"] or {}).get("attack") for s in lines(Path("out/snapshots.jsonl"))]
+    assert attacked == ["poison", "pia", None, None, "poison"]
+    note = "note: pia@1: 1 snapshot attacked, 1 skipped; the first: "
+    assert note in result.stderr and "has no target answer to attack with" in result.stderr
+    told = json.loads(result.stdout)["run"]["attacks"]
+    assert [{**t, "reason": ""} for t in told] == [
+        {"clause": "poison@1:every-2", "due": 3, "attacked": 2, "skipped": 1, "reason": ""},
+        {"clause": "pia@1", "due": 5, "attacked": 1, "skipped": 1, "reason": ""},
+    ]
+    assert len(lines(Path("out/answers.jsonl"))) == 5
 
 
 @pytest.mark.parametrize("options", [[], ["--resume"]])
@@ -425,6 +528,8 @@ def test_resuming_an_interrupted_replay_equals_an_uninterrupted_one(
     run(*common, "--out", whole)
     assert interrupted(tmp_path, call, number, [*common, "--out", str(out)])[0] == code
     assert len((out / "answers.jsonl").read_bytes()) < len((whole / "answers.jsonl").read_bytes())
+    assert not json.loads((out / "run.json").read_text())["finished"]
+    assert "no finished replay" in process("report", out).stderr
     finished = process(*common, "--out", out, "--resume")
     assert finished.returncode == 0, finished.stderr
     for name in ("answers.jsonl", "attribution.jsonl", "deadletter.jsonl", "snapshots.jsonl"):

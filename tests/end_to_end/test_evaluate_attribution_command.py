@@ -13,6 +13,7 @@ from pipelines import build
 from pipelines.cli.app import app
 from pipelines.evaluation.attribution.study import Study
 from schemas.codec import encode
+from schemas.errors import ConfigurationError
 from tests.pipelines.attribution_studies import towns
 
 
@@ -104,3 +105,48 @@ def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
         f"to go on: {command}",
         "what there is: radarstream report out",
     ]
+
+
+def targets(file: Path) -> Path:
+    """Questions and attack targets without documents, in PoisonedRAG's format."""
+    entries = {
+        f"test{number}": {
+            "id": f"test{number}",
+            "question": f"how many moons has planet number {number}",
+            "correct answer": "3",
+            "incorrect answer": "8",
+            "adv_texts": [
+                f"Planet number {number} has 8 moons, says survey {n}." for n in range(5)
+            ],
+        }
+        for number in range(4)
+    }
+    file.write_text(json.dumps(entries))
+    return file
+
+
+def test_targets_without_documents_are_evaluated_without_thresholds(tmp_path: Path) -> None:
+    words = ("--dataset", targets(tmp_path / "targets.json"), "--attacks", "poisonedrag,injection",
+             "--dry-run", "--limit", 2, "--out", "out")  # fmt: skip
+    result = run(*words)
+    assert result.exit_code == 0, (result.output, result.exception)
+    said = result.stderr.replace("\n", " ")
+    assert "note: the questions bring no documents" in said
+    assert "norm is left out: norm takes its threshold from benign texts" in said
+    record = json.loads(Path("out/study.json").read_text())
+    assert (record["texts"], len(record["asked"])) == (0, 2)
+    assert "rag_origin" in {spec["name"] for spec in record["attributors"]}
+    assert len(Path("out/events.jsonl").read_text().splitlines()) == 4
+    refused = run(*words, "--attributors", "norm")
+    assert isinstance(refused.exception, ConfigurationError)
+    assert "name a data set that has some as another --dataset" in str(refused.exception)
+
+
+def test_targets_are_put_to_the_corpus_of_another_data_set(tmp_path: Path, questions: Path) -> None:
+    result = run("--dataset", targets(tmp_path / "targets.json"), "--dataset", questions,
+                 "--attacks", "poisonedrag", "--attributors", "norm", "--limit", 2, "--dry-run",
+                 "--out", "out")  # fmt: skip
+    assert result.exit_code == 0, (result.output, result.exception)
+    record = json.loads(Path("out/study.json").read_text())
+    assert (record["texts"], len(record["asked"])) == (12, 2)
+    assert "norm come from 12 benign texts" in " ".join(record["notes"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attacks.schedule import Schedule
+from pipelines.evaluation.attacks.schedule import Schedule, check_plantings
 from pipelines.evaluation.attacks.timing import Moment, Timing
 from pipelines.evaluation.experiment.records import Condition
 from schemas.errors import ConfigurationError
@@ -95,9 +95,46 @@ def test_no_clause_is_the_benign_run():
     assert list(Schedule().poison(history(0))) == history(0)
 
 
-def test_attack_errors_surface():
-    unlabelled = [replace(s, labels=None) for s in history(0)]
-    with pytest.raises(ConfigurationError, match="no target"):
-        list(Schedule.parse("pia@1").poison(unlabelled))
+def counted(schedule, snapshots):
+    parsed = Schedule.parse(schedule)
+    plantings = parsed.plantings()
+    return list(parsed.poison(snapshots, plantings)), plantings
+
+
+def test_snapshots_that_cannot_be_attacked_stay_as_they_are_and_are_counted():
+    given_ = history(0)
+    given_[1] = replace(given_[1], labels=None)
+    given_[3] = replace(given_[3], labels=replace(given_[3].labels, target="It is right."))
+    made, (years, others) = counted("pia@2:2016,2018; poison@1", given_)
+    assert [s.labels and s.labels.attack for s in made] == [
+        "poison", None, "pia", None, "poison", "poison",
+    ]  # fmt: skip
+    assert made[1] is given_[1] and made[3] is given_[3]
+    assert (years.due, years.attacked, years.skipped) == (2, 1, 1)
+    assert "no target" in years.reason
+    assert (others.due, others.attacked, others.skipped) == (6, 3, 1)
+    assert "contains the right answer" in str(others)
+    check_plantings((years, others))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "change", "message"),
+    [
+        ("pia@1:1999", {}, "pia@1:1999 matches no snapshot"),
+        ("pia@1; poison@2:late-6", {}, "poison@2:late-6 matches no snapshot"),
+        ("pia@1", {"target": None}, "no target answer"),
+        ("poison@1", {"false_passages": ()}, "no false passage"),
+        ("stale@1", {}, "stale@1 has nothing to plant"),
+    ],
+)
+def test_a_schedule_that_attacks_nothing_is_refused(schedule, change, message):
+    given_ = [replace(s, labels=replace(s.labels, **change)) for s in history(0)]
+    made, plantings = counted(schedule, given_)
+    assert any(s.labels.attack for s in made) == schedule.startswith("pia@1;")
+    with pytest.raises(ConfigurationError, match=message):
+        check_plantings(plantings)
+
+
+def test_ranks_that_there_cannot_be_are_refused():
     with pytest.raises(ConfigurationError, match="positions"):
         list(Schedule.parse("pia@4").poison(history(0), k=3))

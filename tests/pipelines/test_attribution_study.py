@@ -15,6 +15,7 @@ from pipelines.evaluation.attribution.rows import Outcome, Role
 from pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from pipelines.evaluation.attribution.staging import Questions
 from pipelines.evaluation.attribution.tables import as_markdown
+from pipelines.evaluation.experiment import answering_code, progress
 from schemas.attribution import Finding
 from schemas.errors import ConfigurationError, ModelError
 from schemas.evidence import AtomicAnswer
@@ -25,6 +26,7 @@ from tests.pipelines.attribution_studies import (
     NOBODY,
     TARGETS,
     Bench,
+    WordEmbedder,
     obedient,
     oracle,
     towns,
@@ -216,7 +218,7 @@ def test_another_study_is_refused(bench):
 
 def test_changed_code_is_refused(bench, monkeypatch):
     bench.run("injection", NOBODY)
-    monkeypatch.setattr(records, "source_of", lambda name: b"changed")
+    monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
     with pytest.raises(ConfigurationError, match="the code that computes events, marked"):
         bench.study("injection", NOBODY)
 
@@ -233,7 +235,7 @@ def test_models_that_fail_are_asked_again(bench):
 
 
 def test_an_attribution_that_fails_is_a_row_with_an_error_and_tried_again(bench):
-    bench.run("injection", NOBODY)
+    bench.run("injection", NOBODY, limit=1)
     bench.generator = ScriptedGenerator(
         script=lambda prompt: obedient(prompt), fail_on_calls=frozenset({1})
     )
@@ -302,10 +304,10 @@ def test_several_values_of_an_option():
 def test_attributors_that_the_models_cannot_serve_are_left_out(bench):
     poor = replace(bench.models, tokens=None)
     specs = records.parse_attributors("rag_origin,marked")
-    kept, notes = records.servable(specs, poor, insisted="all")
+    kept, notes = records.servable(specs, poor, 1_000, insisted="all")
     assert [spec.name for spec in kept] == ["marked"] and "rag_origin" in notes[0]
     with pytest.raises(ConfigurationError, match="token probabilities"):
-        records.servable(specs, poor, insisted="rag_origin,marked")
+        records.servable(specs, poor, 1_000, insisted="rag_origin,marked")
 
 
 def test_the_record_tells_how_to_repeat_it(bench):
@@ -352,3 +354,79 @@ def test_the_family_several_is_not_its_scenario_of_that_name(bench):
     told = as_markdown(found, [NOBODY])
     assert f"| all several ({whole.events}) |" in told
     assert f"| several ({alone.events}) |" in told
+
+
+def test_a_limit_shrinks_the_corpus_with_the_questions(bench):
+    study = bench.run("injection,injection/crowd", NOBODY, limit=1)
+    assert study.record.texts == len(study.questions.corpus.entries) == 6
+    embedded = set(bench.embedder.asked)
+    assert not any(town in text for text in embedded for town in ("Corvane", "Tethra"))
+    assert {len(e.texts) for e in study.events.values()} == {11}
+    assert Bench(bench.out.with_name("whole")).study("injection", NOBODY).record.texts == 18
+
+
+def test_questions_without_documents_are_asked_of_as_many_that_have_some(bench):
+    with_documents = towns().histories
+    bare = replace(with_documents[2][0], documents=())
+    dataset = replace(towns(), histories=((bare,), *with_documents[:2]))
+    questions = Questions.of(dataset, 1)
+    assert questions.asked == (bare,)
+    assert {e.document.text[:8] for e in questions.corpus.entries} == {"Belbrook"}
+    assert Questions.of(dataset, 2).corpus == Questions.of(dataset).corpus
+
+
+def test_another_limit_is_another_study(bench):
+    bench.run("injection", NOBODY, limit=1)
+    with pytest.raises(ConfigurationError, match=r"texts: 6 there, 12 here; questions: 1 there, 2"):
+        bench.study("injection", NOBODY, limit=2)
+    bench.study("injection", NOBODY, limit=1)
+
+
+SLOW = "marked:asks=true"
+
+
+class Clock:
+    """Time that passes when a model is asked: a second a prompt or a text to embed."""
+
+    def __init__(self, out):
+        self.now = 0.0
+        self.estimates = []
+        self.bench = Bench(out, ScriptedGenerator(script=self.said))
+        self.bench.embedder.embed = self.embedded
+        self.embed = WordEmbedder().embed
+
+    def said(self, prompt):
+        self.now += 1.0
+        if self.study.progress.finished[SLOW]:
+            self.estimates.append((self.now, self.study.progress.seconds_left()))
+        return obedient(prompt) if "Belbrook" in prompt.question else "I don't know"
+
+    def embedded(self, texts):
+        self.now += len(texts)
+        return self.embed(texts)
+
+
+def test_the_time_left_counts_the_events_that_questions_become(tmp_path, monkeypatch):
+    """One question in four becomes an event, and the corpus is embedded once."""
+    clock = Clock(tmp_path / "out")
+    monkeypatch.setattr(progress, "perf_counter", lambda: clock.now)
+    names = "injection,hijack,poisonedrag,injection-benign"
+    clock.study = clock.bench.study(names, SLOW, dataset=towns(4))
+    clock.study.run()
+    progressed = clock.study.progress
+    assert progressed.done == progressed.total == 16 + 4
+    assert progressed.seconds_left() == 0.0
+    told = [(left, clock.now - now) for now, left in clock.estimates]
+    assert len(told) > 30
+    assert all(abs(left - true) <= 40.0 for left, true in told), told
+
+
+def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):
+    specs = records.parse_attributors("marked,norm,perplexity,norm:threshold=3")
+    kept, notes = records.servable(specs, bench.models, 0, insisted="all,norm:threshold=3")
+    assert [spec.name for spec in kept] == ["marked", "norm:threshold=3"]
+    assert [note.split()[0] for note in notes] == ["the", "norm", "perplexity"]
+    with pytest.raises(ConfigurationError, match="norm takes its threshold from benign texts"):
+        records.servable(specs, bench.models, 0, insisted="norm")
+    _, notes = records.servable(specs, bench.models, 9, insisted="all")
+    assert notes == ("thresholds of norm, perplexity come from 9 benign texts, not from 1,000",)

@@ -4,20 +4,60 @@
     clause   = a condition, as in `conditions`, on a result list
 
 Snapshots stream by, so that the length of a history is not known: a ramp takes
-`timing.STEPS` steps, and attacks that need a second question are refused.
+`timing.STEPS` steps, and attacks that need a second question can attack none.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.evaluation.attacks.conditions import parse_condition
 from pipelines.evaluation.attacks.places import aim_at, check_depth, peak_of, ranks_of, surface_of
-from pipelines.evaluation.attacks.protocol import Surface
+from pipelines.evaluation.attacks.protocol import Surface, UnattackableError
 from pipelines.evaluation.attacks.registry import attack_named
 from pipelines.evaluation.attacks.timing import Moment, Timing, moment_after
 from pipelines.evaluation.experiment.records import BENIGN, Condition
+from pipelines.evaluation.wording import counted_noun
 from schemas.errors import ConfigurationError
 from schemas.snapshot import SearchSnapshot
+
+
+@dataclass(slots=True)
+class Planting:
+    """What became of one clause, in snapshots.
+
+    `due` are those whose turn it was, `attacked` and `skipped` parts of them: the others were an
+    earlier clause's, or the attack had nothing to plant yet. Skipped ones lack what the attack
+    needs and stay as they are; `reason` is why, for the first of them.
+    """
+
+    clause: str
+    due: int = 0
+    attacked: int = 0
+    skipped: int = 0
+    reason: str = ""
+
+    def skip(self, reason: str) -> None:
+        """Count a snapshot that cannot be attacked."""
+        self.skipped += 1
+        self.reason = self.reason or reason
+
+    def __str__(self) -> str:
+        attacked = f"{counted_noun(self.attacked, 'snapshot')} attacked"
+        if not self.skipped:
+            return f"{self.clause}: {attacked}"
+        return f"{self.clause}: {attacked}, {self.skipped} skipped; the first: {self.reason}"
+
+
+def check_plantings(plantings: Sequence[Planting]) -> None:
+    """Raise ConfigurationError for a clause whose turn never came, and when nothing is attacked."""
+    for planting in plantings:
+        if not planting.due:
+            raise ConfigurationError(
+                f"the attack {planting.clause} matches no snapshot: check its years or steps"
+            )
+    if plantings and not any(planting.attacked for planting in plantings):
+        reasons = "; ".join(p.reason or f"{p.clause} has nothing to plant" for p in plantings)
+        raise ConfigurationError(f"no snapshot can be attacked: {reasons}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +76,41 @@ class Schedule:
         parts = [part.strip() for part in text.split(";")]
         return Schedule(tuple(_clause(part) for part in parts if part))
 
+    def plantings(self) -> tuple[Planting, ...]:
+        """A count of zero for every clause, for `poison` to add to."""
+        return tuple(Planting(clause.name) for clause in self.clauses)
+
     def poison(
-        self, snapshots: Iterable[SearchSnapshot], *, k: int | None = None, seed: int = 0
+        self,
+        snapshots: Iterable[SearchSnapshot],
+        plantings: Sequence[Planting] = (),
+        *,
+        k: int | None = None,
+        seed: int = 0,
     ) -> Iterator[SearchSnapshot]:
-        """The snapshots in the same order, the scheduled ones attacked.
+        """The snapshots in the same order, the scheduled ones attacked, those that lack what the
+        attack needs as they are; `plantings` count both.
 
         Each question's snapshots must come in chronological order; questions may interleave. `k`
-        defaults to each snapshot's number of documents. Raises ConfigurationError like
-        `Attack.poison`.
+        defaults to each snapshot's number of documents. Raises ConfigurationError for ranks that
+        there cannot be.
         """
         if k is not None:
             for clause in self.clauses:
                 check_depth(clause, k)
         followed: dict[str, _Followed] = {}
+        counted = plantings or self.plantings()
         for snapshot in snapshots:
             question = followed.setdefault(snapshot.query.id, _Followed(len(followed)))
-            yield self._next(question, snapshot, k, seed)
+            yield self._next(question, snapshot, counted, k, seed)
 
     def _next(
-        self, question: "_Followed", snapshot: SearchSnapshot, k: int | None, seed: int
+        self,
+        question: "_Followed",
+        snapshot: SearchSnapshot,
+        plantings: Sequence[Planting],
+        k: int | None,
+        seed: int,
     ) -> SearchSnapshot:
         moment = moment_after(question.moment, snapshot, question=question.number)
         question.moment = moment
@@ -63,13 +119,21 @@ class Schedule:
             timing, peak = Timing.parse(clause.schedule), peak_of(clause)
             previous = question.counts.get(clause, 0)
             question.counts[clause] = timing.count(moment, peak=peak, previous=previous, seed=seed)
-        for clause in self.clauses:
+        attacked: SearchSnapshot | None = None
+        for clause, planting in zip(self.clauses, plantings, strict=True):
             attack, count = attack_named(clause.attack), question.counts[clause]
-            if count and attack.ready(aim):
-                depth = k or max(len(snapshot.documents), count)
-                ranks = ranks_of(clause, moment, count, depth, seed)
-                return attack.poison(snapshot, positions=ranks, k=k, aim=aim)
-        return snapshot
+            planting.due += count > 0
+            if attacked or not count or not attack.ready(aim):
+                continue
+            depth = k or max(len(snapshot.documents), count)
+            ranks = ranks_of(clause, moment, count, depth, seed)
+            try:
+                attacked = attack.poison(snapshot, positions=ranks, k=k, aim=aim)
+                planting.attacked += 1
+            except UnattackableError as error:
+                attacked = snapshot
+                planting.skip(str(error))
+        return attacked or snapshot
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
@@ -10,18 +9,29 @@ from pydantic import TypeAdapter
 
 from defenses.attribution.protocol import Attributor
 from defenses.attribution.registry import ATTRIBUTORS, build_attributor
+from pipelines.evaluation.attribution.calibration import TEXTS, Calibrated
 from pipelines.evaluation.attribution.rows import AttributionRow, EventKey, EventRow, RowKey
-from pipelines.evaluation.experiment.answering_code import SHARED, modules_from, source_of
+from pipelines.evaluation.experiment.answering_code import SHARED, digest_of
 from pipelines.evaluation.experiment.contenders import ALL, option, plain, split_specs
-from pipelines.evaluation.experiment.identity import WAYS_OUT, prompt_digests, shown
+from pipelines.evaluation.experiment.identity import (
+    WAYS_OUT,
+    differing,
+    differing_fields,
+    reworded,
+)
 from pipelines.evaluation.experiment.row_files import read_lines
+from pipelines.evaluation.wording import counted_noun
 from pipelines.signals.ports import Models
 from pipelines.signals.token_probabilities import check_needs
 from schemas.errors import ConfigurationError
 
 ROWS, EVENTS, RECORD, RESULTS = "rows.jsonl", "events.jsonl", "study.json", "results.json"
 TABLES = "tables.md"
-SAME = ("dataset_digest", "k", "seed", "models")
+SAME = {name: name for name in ("dataset_digest", "texts", "k", "seed", "models")}
+NO_CORPUS = (
+    "the questions bring no documents, so that all texts searched are planted ones: name a data "
+    "set that has some as another --dataset"
+)
 HERE = "pipelines.evaluation.attribution"
 # What events depend on, beside what the signals of a pipeline do.
 STAGING = (
@@ -61,8 +71,8 @@ class StudyRecord:
 
     `command`, `revision`, `versions` and `settings` are the last run's. `code` has a digest of the
     code that events and each attributor's rows depend on, `prompts` one per task that was asked.
-    `asked` are the ids of the questions asked last: rows of others may lie beside theirs.
-    `thresholds` are those that attributors were given by benign texts.
+    `texts` is how many the clean corpus has, `asked` are the ids of the questions. `thresholds` are
+    those that attributors were given by benign texts.
     """
 
     dataset: str
@@ -110,17 +120,20 @@ def parse_attributors(text: str) -> tuple[Spec, ...]:
 
 
 def servable(
-    specs: Sequence[Spec], models: Models, *, insisted: str
+    specs: Sequence[Spec], models: Models, benign: int, *, insisted: str
 ) -> tuple[tuple[Spec, ...], tuple[str, ...]]:
-    """The attributors that the models can serve, and notes on those left out.
+    """The attributors that the models and the `benign` texts of the corpus can serve, and notes on
+    those left out.
 
     Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
     """
     named = set(split_specs(insisted))
-    kept, notes = [], []
+    kept: list[Spec] = []
+    notes = [] if benign else [NO_CORPUS]
     for spec in specs:
         try:
             check_needs(spec.build(), models)
+            check_benign(spec, benign)
         except ConfigurationError as error:
             if spec.name in named or spec.options:
                 raise
@@ -129,7 +142,26 @@ def servable(
             kept.append(spec)
     if not kept:
         raise ConfigurationError("; ".join(["no attributor to evaluate", *notes]))
+    few = [spec.name for spec in kept if benign < TEXTS and is_uncalibrated(spec)]
+    if few:
+        of = counted_noun(benign, "benign text")
+        notes.append(f"thresholds of {', '.join(few)} come from {of}, not from {TEXTS:,}")
     return tuple(kept), tuple(notes)
+
+
+def is_uncalibrated(spec: Spec) -> bool:
+    """Whether an attributor is to be given its threshold by benign texts."""
+    attributor = spec.build()
+    return isinstance(attributor, Calibrated) and attributor.threshold is None
+
+
+def check_benign(spec: Spec, benign: int) -> None:
+    """Raise ConfigurationError for a threshold that would come from no text at all."""
+    if not benign and is_uncalibrated(spec):
+        raise ConfigurationError(
+            f"{spec.name} takes its threshold from benign texts, and the questions bring no "
+            "documents: name a data set that has some as another --dataset, or give a threshold"
+        )
 
 
 def events_code() -> str:
@@ -142,24 +174,10 @@ def code_of(spec: Spec) -> str:
     return digest_of((type(spec.build()).__module__, *JUDGING))
 
 
-def digest_of(roots: tuple[str, ...]) -> str:
-    """A digest of modules and of what they import from the method packages."""
-    digest = sha256()
-    for name in sorted(modules_from(roots)):
-        digest.update(f"{name}\0".encode() + sha256(source_of(name)).digest())
-    return digest.hexdigest()[:12]
-
-
 def continued(earlier: StudyRecord, now: StudyRecord) -> StudyRecord:
     """The record of both runs. Raises ConfigurationError when they are not one study."""
-    found = [
-        f"{name}: {shown(getattr(earlier, name))} there, {shown(getattr(now, name))} here"
-        for name in SAME
-        if getattr(earlier, name) != getattr(now, name)
-    ]
-    wordings = prompt_digests()
-    changed = [task for task, digest in earlier.prompts.items() if wordings.get(task) != digest]
-    found += [f"the wording of the prompts {', '.join(sorted(changed))}"] if changed else []
+    found = [*differing_fields(earlier, now, SAME), *reworded(earlier.prompts)]
+    found += differing({"questions": len(earlier.asked)}, {"questions": len(now.asked)})
     names = [name for name, code in now.code.items() if earlier.code.get(name, code) != code]
     found += [f"the code that computes {', '.join(names)}"] if names else []
     if found:

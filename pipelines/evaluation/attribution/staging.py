@@ -19,7 +19,7 @@ from schemas.snapshot import Labels, Query, SearchSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """A data set's questions as they were last observed, and the corpus of all their documents.
+    """A data set's questions as they were last observed, and the corpus of their documents.
 
     `asked` are those that events are made of, `everybody` those that attacks borrow from.
     """
@@ -30,11 +30,18 @@ class Questions:
 
     @staticmethod
     def of(dataset: Dataset, limit: int | None = None) -> "Questions":
-        """Questions that ask for a long answer are left out, and their documents stay."""
+        """Questions that ask for a long answer are left out, and their documents stay.
+
+        A limit is for the corpus, too: it holds the documents of so many questions, those asked
+        first, and others' in the place of those that bring none.
+        """
         last = tuple(history[-1] for history in dataset.histories)
         short = tuple(snapshot for snapshot in last if not is_long_form(snapshot))
-        corpus = corpus_of(document for snapshot in last for document in snapshot.documents)
-        return Questions(short[:limit], short, corpus)
+        asked = short[:limit]
+        holding = dict.fromkeys(s.query.id for s in (*asked, *last) if s.documents)
+        searched = set(tuple(holding)[:limit])
+        corpus = corpus_of(d for s in last if s.query.id in searched for d in s.documents)
+        return Questions(asked, short, corpus)
 
     def aim(self, snapshot: SearchSnapshot) -> Aim:
         """What an attacker knows, with the next question to borrow from."""
@@ -104,9 +111,9 @@ def attacked_once(
 
 
 def attacked_by_all(attack: Attack, count: int, questions: Questions) -> Corpus:
-    """The clean corpus attacked on every question that can be."""
+    """The clean corpus attacked on every question asked that can be."""
     corpus = questions.corpus
-    for snapshot in questions.everybody:
+    for snapshot in questions.asked:
         try:
             corpus = inject(corpus, attack, snapshot, count=count, aim=questions.aim(snapshot))
         except UnattackableError:

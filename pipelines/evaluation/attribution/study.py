@@ -4,6 +4,7 @@ Events and rows are appended batch by batch. What is there is not asked again, u
 failed; what models answered is kept by their caches.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -86,7 +87,8 @@ class Study:
     scope_rule: ScopeRule = rag_origin_scope
 
     def __post_init__(self) -> None:
-        self.questions = Questions.of(self.request.dataset, self.request.limit)
+        request = self.request
+        self.questions = Questions.of(request.dataset, request.limit)
         self.progress = Progress()
         now, earlier = self.described(), read_record(self.out)
         self.record = continued(earlier, now) if earlier else now
@@ -94,6 +96,11 @@ class Study:
         self.scopes: dict[EventKey, int] = {}
         embedder = RememberingEmbedder(self.models.embedder)
         self.asking = replace(noting_use(self.models, self.note_use), embedder=embedder)
+        scenarios = request.scenarios
+        self.progress.expected[EVIDENCE_WORK] = sum(len(self.unasked(s)) for s in scenarios)
+        self.owed = Counter(
+            {s.name: sum(len(self.due(one, s)) for one in scenarios) for s in request.attributors}
+        )
         self.expect()
 
     def described(self) -> StudyRecord:
@@ -109,12 +116,7 @@ class Study:
             seed=request.seed,
             scenarios=tuple(scenario.name for scenario in request.scenarios),
             attributors=request.attributors,
-            models={
-                "generator": models.generator.model_id,
-                "relations": models.relations.model_id,
-                "embedder": models.embedder.model_id,
-                **tokens,
-            },
+            models=models.ids | tokens,
             command=request.command,
             revision=code_revision(),
             versions=package_versions(),
@@ -136,11 +138,15 @@ class Study:
         write_json(self.out / RECORD, self.record.as_json())
 
     def expect(self) -> None:
-        """Count the work: questions to be asked, and their rows, at most one an attributor."""
-        for scenario in self.request.scenarios:
-            self.progress.expected[EVIDENCE_WORK] += len(self.unasked(scenario))
-            for spec in self.request.attributors:
-                self.progress.expected[spec.name] += len(self.pending(scenario, spec))
+        """Count the rows of each attributor: those owed, and as large a share of the questions
+        left as became events so far, all of them while none was asked.
+        """
+        expected = self.progress.expected
+        left = expected[EVIDENCE_WORK] - self.progress.finished[EVIDENCE_WORK]
+        outcomes = [event.outcome for event in self.events.values()]
+        share = outcomes.count(Outcome.EVENT) / len(outcomes) if outcomes else 1.0
+        for name, owed in self.owed.items():
+            expected[name] = owed + round(share * left)
 
     def run(self) -> None:
         """Do what is not yet done. What is done is on disk, however this ends."""
@@ -152,6 +158,8 @@ class Study:
                 self.row_file: RowFile[AttributionRow] = files.enter_context(
                     RowFile(self.out / ROWS)
                 )
+                if self.progress.total:
+                    self.embed_corpus()
                 for scenario in self.request.scenarios:
                     self.run_scenario(scenario)
         finally:
@@ -159,10 +167,17 @@ class Study:
             self.record = replace(self.record, seconds=seconds)
             self.write_record()
 
+    def embed_corpus(self) -> None:
+        """Have all questions find the corpus embedded, so that the first is not timed with it."""
+        self.progress.doing = "embedding the corpus"
+        passages = [entry.document.passage for entry in self.questions.corpus.entries]
+        if passages:
+            self.asking.embedder.embed(passages)
+
     def run_scenario(self, scenario: Scenario) -> None:
         """Ask every question, then let every attributor loose on the events."""
         unasked = self.unasked(scenario)
-        if not unasked and not any(self.pending(scenario, s) for s in self.request.attributors):
+        if not unasked and not any(self.due(scenario, s) for s in self.request.attributors):
             return
         items = {item.query.id: item for item in staged(scenario, self.questions)}
         self.progress.doing = f"{scenario.name}: asking"
@@ -170,6 +185,7 @@ class Study:
             with self.progress.working(EVIDENCE_WORK) as piece:
                 self.ask([items[query_id] for query_id in batch], scenario)
                 piece.units = len(batch)
+            self.expect()
         ready = {key: item for key, item in items.items() if isinstance(item, Staged)}
         for spec in self.request.attributors:
             self.progress.doing = f"{scenario.name}: {spec.name}"
@@ -186,19 +202,17 @@ class Study:
         rows += verified(observe(ready, self.asking, k=self.request.k), self.asking)
         self.events |= {row.key: row for row in rows}
         self.event_file.append(rows)
-        eventless = sum(row.outcome is not Outcome.EVENT for row in rows)
         for spec in self.request.attributors:
-            self.progress.expected[spec.name] -= eventless
+            self.owed[spec.name] += sum(
+                row.outcome is Outcome.EVENT and not self.complete((spec.name, *row.key))
+                for row in rows
+            )
 
     def attribute(self, scenario: Scenario, spec: Spec, items: Mapping[str, Staged]) -> None:
         """Write down what an attributor makes of the events that it has not seen."""
-        pending = [
-            query_id
-            for query_id in self.pending(scenario, spec)
-            if self.events[scenario.name, query_id].outcome is Outcome.EVENT
-        ]
-        attributor = self.calibrated(spec) if pending else spec.build()
-        for batch in batched(pending, AT_ONCE):
+        due = self.due(scenario, spec)
+        attributor = self.calibrated(spec) if due else spec.build()
+        for batch in batched(due, AT_ONCE):
             with self.progress.working(spec.name) as piece:
                 events = [self.events[scenario.name, query_id] for query_id in batch]
                 sized, rows = self.sized(spec, events)
@@ -258,18 +272,16 @@ class Study:
         """Whether there is nothing to ask again."""
         return event is not None and event.outcome is not Outcome.FAILED
 
-    def pending(self, scenario: Scenario, spec: Spec) -> list[str]:
-        """Ids of questions that are events, or may become one, and lack a sound row."""
+    def due(self, scenario: Scenario, spec: Spec) -> list[str]:
+        """Ids of questions that are events and lack a sound row."""
+        found = (self.events.get((scenario.name, s.query.id)) for s in self.questions.asked)
         return [
-            snapshot.query.id
-            for snapshot in self.questions.asked
-            if self.attributable(self.events.get((scenario.name, snapshot.query.id)))
-            and not self.complete((spec.name, scenario.name, snapshot.query.id))
+            event.query_id
+            for event in found
+            if event is not None
+            and event.outcome is Outcome.EVENT
+            and not self.complete((spec.name, *event.key))
         ]
-
-    def attributable(self, event: EventRow | None) -> bool:
-        """Whether an event is one, or not yet known not to be."""
-        return event is None or event.outcome in (Outcome.EVENT, Outcome.FAILED)
 
     def complete(self, key: tuple[str, str, str]) -> bool:
         """Whether a row is there, without an error."""
@@ -277,7 +289,5 @@ class Study:
         return row is not None and row.error is None
 
     def found(self) -> tuple[list[EventRow], list[AttributionRow]]:
-        """Events and rows that count: of the questions asked now."""
-        asked = {snapshot.query.id for snapshot in self.questions.asked}
-        events = [event for event in self.events.values() if event.query_id in asked]
-        return events, [row for row in self.rows.values() if row.query_id in asked]
+        """All events and rows."""
+        return list(self.events.values()), list(self.rows.values())

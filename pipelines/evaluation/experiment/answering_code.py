@@ -30,8 +30,13 @@ def code_digest(contender: Contender) -> str:
     A defence that was added, and the wording of prompts that were not asked, change no other's.
     Raises ConfigurationError for a contender that cannot be built.
     """
+    return digest_of((type(built(contender)).__module__, *SHARED))
+
+
+def digest_of(roots: Iterable[str]) -> str:
+    """A digest of modules and of what they import from `PACKAGES`."""
     digest = sha256()
-    for name in sorted(modules_from((type(built(contender)).__module__, *SHARED))):
+    for name in sorted(modules_from(roots)):
         digest.update(f"{name}\0".encode() + sha256(source_of(name)).digest())
     return digest.hexdigest()[:12]
 

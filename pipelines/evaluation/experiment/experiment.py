@@ -133,11 +133,7 @@ class Experiment:
             reference="",
             seed=request.seed,
             settings=run.settings,
-            models={
-                "generator": models.generator.model_id,
-                "relations": models.relations.model_id,
-                "embedder": models.embedder.model_id,
-            },
+            models=models.ids,
             revision=run.revision,
             command=run.command,
             statistics=describe(request.dataset),

@@ -1,6 +1,6 @@
 """What a directory of results is results of: two runs that share one must agree on all of it."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -19,8 +19,7 @@ from schemas.evidence import FloatArray
 from schemas.prompt import Completion, Prompt, Task
 from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
-SAME = ("dataset_digest", "k", "seed", "surface", "models")
-WORDS = {
+SAME = {  # what must be equal, in words
     "dataset_digest": "data set (its content)",
     "k": "k",
     "seed": "seed",
@@ -116,7 +115,11 @@ def continued(earlier: ExperimentRecord, now: ExperimentRecord) -> ExperimentRec
 
     Raises ConfigurationError, saying what differs, when they are not one experiment.
     """
-    differences = [*differing_fields(earlier, now), *differing_definitions(earlier, now)]
+    differences = [
+        *differing_fields(earlier, now, SAME),
+        *reworded(earlier.prompts),
+        *differing_definitions(earlier, now),
+    ]
     if differences:
         raise ConfigurationError(
             f"the results there are of another experiment: {'; '.join(differences)}. {WAYS_OUT}"
@@ -164,18 +167,28 @@ def code_now(contender: Contender) -> str | None:
         return None
 
 
-def differing_fields(earlier: ExperimentRecord, now: ExperimentRecord) -> list[str]:
-    """What must be equal and is not, in words."""
-    found = []
-    for name in SAME:
-        before, after = getattr(earlier, name), getattr(now, name)
-        if before != after:
-            found.append(f"{WORDS[name]}: {shown(before)} there, {shown(after)} here")
+def differing_fields(earlier: object, now: object, words: Mapping[str, str]) -> list[str]:
+    """Fields, each with its words, that two records must share and do not, in words."""
+    before, after = (
+        {said: getattr(record, name) for name, said in words.items()} for record in (earlier, now)
+    )
+    return differing(before, after)
+
+
+def differing(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """What must be equal by its name, and is not, in words."""
+    return [
+        f"{name}: {shown(before.get(name))} there, {shown(after.get(name))} here"
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]
+
+
+def reworded(earlier: Mapping[str, str]) -> list[str]:
+    """Which prompts have other digests now, in words."""
     wordings = prompt_digests()
-    changed = [task for task, digest in earlier.prompts.items() if wordings.get(task) != digest]
-    if changed:
-        found.append(f"the wording of the prompts {', '.join(sorted(changed))} has changed")
-    return found
+    changed = sorted(task for task, digest in earlier.items() if wordings.get(task) != digest)
+    return [f"the wording of the prompts {', '.join(changed)} has changed"] if changed else []
 
 
 def differing_definitions(earlier: ExperimentRecord, now: ExperimentRecord) -> list[str]:
