@@ -23,11 +23,18 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
     """The worker pool, as far as where it listens is concerned."""
 
     @classmethod
-    def start(cls, use_process: bool = False, port: int = 0, **given: Any) -> tuple[str, Any]:
+    def start(
+        cls,
+        use_process: bool = False,
+        port: int = 0,
+        state_cache_size: int = 0,
+        data_buffer_time_limit_ms: int = -1,
+        container_executable: str | None = None,
+    ) -> tuple[str, Any]:
         """Listen; return the address and the server. Raises RuntimeError for a port in use."""
         server = grpc.server(shared_unbounded_instance(), options=_PINGS)
         bound = server.add_insecure_port(f"{HOST}:{port}")
-        pool = cls(use_process=use_process, **{"data_buffer_time_limit_ms": -1} | given)
+        pool = cls(use_process, container_executable, state_cache_size, data_buffer_time_limit_ms)
         beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
         server.start()
         atexit.register(pool.end_processes)
@@ -41,7 +48,7 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
 
 def stay_on_loopback() -> None:
     """Have Beam start pools of this kind, also the one of `--environment LOOPBACK`."""
-    worker_pool_main.BeamFnExternalWorkerPoolServicer = LoopbackWorkerPool
+    worker_pool_main.BeamFnExternalWorkerPoolServicer = LoopbackWorkerPool  # type: ignore[misc]
 
 
 if __name__ == "__main__":
