@@ -19,6 +19,6 @@ if [ "$lock" != image-gpu ] && grep -q '^torch==' "$locks/$lock.txt"; then
 fi
 install "$lock"
 # The CUDA build, whose version has no "+cpu", loads libraries that are packages of their own.
-if "$python" -m pip freeze --disable-pip-version-check | grep -q '^torch==[0-9.]*$'; then
+if "$python" -m pip freeze --disable-pip-version-check | grep -q '^torch==[0-9][0-9.]*$'; then
     install torch-cuda
 fi
