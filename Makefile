@@ -7,18 +7,22 @@ DEMO := build/demo
 DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stream-demo test lint bench chaos docs-check clean install
+.PHONY: help demo stream-demo test lint bench chaos docs-check clean install lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml requirements/development.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embedded,otel,pages,postgres,lz4,zstd,test,lint]'
+	requirements/install.sh $(BIN)/python development
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 install: $(STAMP) ## create .venv and install everything the project and its tests need
+
+lock: ## write requirements/*.txt anew after a change of pyproject.toml or constraints.txt
+	@test -x $(BIN)/uv || $(MAKE) install
+	$(BIN)/python requirements/lock.py
 
 demo: $(STAMP) ## replay the bundled history, partly attacked, and write a report
 	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json

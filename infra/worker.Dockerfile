@@ -1,26 +1,39 @@
 # syntax=docker/dockerfile:1
 # The image of every radarstream process: worker, collector, Beam worker pool, submission.
 #   docker build --file infra/worker.Dockerfile --tag radarstream:0.1.0 .
-# EXTRAS decides which models are in it: "embedded" (default), "gpu", or none for the profile "api".
+# MODELS decides which models are in it: "embedded" (default), "gpu", or "api" for none. Every package
+# has the version and hash of requirements/image-MODELS.txt. PIP_EXTRA_INDEX_URL may name PyTorch's
+# index of CPU builds, which spares gigabytes of CUDA. PYTHON_IMAGE is the base image; compose.yaml
+# gives it with its digest (see docs/deployment.md).
+ARG PYTHON_IMAGE=python:3.11.13-slim-bookworm
 
-FROM python:3.11.13-slim-bookworm AS build
-ARG EXTRAS=embedded,otel,pages,postgres,zstd
-RUN python -m venv /opt/radarstream
-ENV PATH=/opt/radarstream/bin:$PATH
+FROM ${PYTHON_IMAGE} AS build
+ARG MODELS=embedded
+ARG PIP_EXTRA_INDEX_URL
+RUN python -m venv /opt/build && python -m venv /opt/radarstream
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md ./
+COPY requirements requirements
+RUN requirements/install.sh /opt/build/bin/python build \
+    && requirements/install.sh /opt/radarstream/bin/python "image-${MODELS}"
+COPY pyproject.toml README.md ./
 COPY schemas schemas
 COPY defenses defenses
 COPY connectors connectors
 COPY pipelines pipelines
-RUN pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt ".[${EXTRAS}]" \
-    && python -m compileall -q /opt/radarstream/lib
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
+    && /opt/radarstream/bin/pip install --no-deps --no-index /dist/*.whl \
+    && /opt/radarstream/bin/python -m compileall -q /opt/radarstream/lib
 
-FROM python:3.11.13-slim-bookworm
+FROM ${PYTHON_IMAGE}
+LABEL org.opencontainers.image.title="radarstream" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-Gemma-Terms-of-Use" \
+      org.opencontainers.image.description="Code, and the weights of all-MiniLM-L6-v2: Apache License 2.0. Weights of Gemma 3 270M: Gemma Terms of Use, ai.google.dev/gemma/terms. See /usr/share/doc/radarstream/NOTICE."
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends libgomp1 \
+    && apt-get install --yes --no-install-recommends libgomp1=12.2.0-14+deb12u1 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --user-group --home-dir /var/lib/radarstream --create-home radarstream
+COPY LICENSE NOTICE /usr/share/doc/radarstream/
 COPY --from=build /opt/radarstream /opt/radarstream
 ENV PATH=/opt/radarstream/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, assert_never
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine
 
 from connectors.corpus.options import CorpusOptions
 from connectors.corpus.store import Corpus
@@ -30,6 +30,9 @@ from connectors.models.transformers_generator import TransformersGenerator
 from connectors.models.transformers_tokens import TransformersTokens
 from connectors.state_table.engine import insist_on_database, open_engine
 from connectors.state_table.source_reader import SourceReader
+from defenses.attribution.protocol import Attributor
+from defenses.attribution.registry import build_attributor
+from defenses.protocol import Defense
 from defenses.registry import build_defense
 from pipelines import settings as s
 from pipelines.guard import Guard
@@ -41,6 +44,7 @@ from pipelines.signals.ports import (
     RelationScorer,
     TokenScorer,
 )
+from pipelines.signals.token_probabilities import check_needs
 from schemas.errors import ConfigurationError
 
 SQLITE = "sqlite:///"
@@ -48,14 +52,38 @@ SQLITE = "sqlite:///"
 
 def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
     """Wire the defence and its models, every model behind the response cache."""
-    baseline = settings.defense.compare_with
+    defense, baseline = build_methods(settings)
     return Guard(
         name=settings.defense.name,
-        defense=build_defense(settings.defense.name, settings.defense.options),
+        defense=defense,
         models=build_models(settings, engine),
-        baseline=build_defense(baseline) if baseline else None,
+        baseline=baseline,
         sources=build_source_reader(settings, engine),
     )
+
+
+def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | None]:
+    """Create the defence and its baseline. Raises ConfigurationError for names and options."""
+    baseline = settings.defense.compare_with
+    return (
+        build_defense(settings.defense.name, settings.defense.options),
+        build_defense(baseline) if baseline else None,
+    )
+
+
+def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
+    """Raise ConfigurationError for methods and models that do not exist or do not fit together.
+
+    Loads no model and connects to nothing, so that a command can tell at once.
+    """
+    guard = build_guard(settings, create_engine("sqlite://"))
+    if attributing:
+        check_needs(configured_attributor(settings), guard.models)
+
+
+def configured_attributor(settings: s.Settings) -> Attributor:
+    """Create what attributes reported answers. Raises ConfigurationError."""
+    return build_attributor(settings.attribution.attributor, settings.attribution.chosen_options)
 
 
 def build_source_reader(settings: s.Settings, engine: Engine) -> SourceReader:

@@ -136,7 +136,9 @@ def broker_errors(action: str) -> Iterator[None]:
     try:
         yield
     except FencedInstanceIdError as error:
-        raise ConfigurationError(f"cannot {action}: another worker has our kafka.worker") from error
+        raise ConfigurationError(
+            f"cannot {action}: another worker has our kafka.worker: each needs a name of its own"
+        ) from error
     except WRONG_SETTINGS as error:
         raise ConfigurationError(f"cannot {action}: {_words(error)}") from error
     except (KafkaError, OSError) as error:
@@ -223,6 +225,11 @@ def _opened(kind: Callable[..., ClientT], arguments: dict[str, Any]) -> ClientT:
                 with suppress(KafkaError, OSError):
                     opened.close()
     return client
+
+
+def check_security(options: KafkaOptions) -> None:
+    """Raise ConfigurationError, before anything connects: no user, password or such file."""
+    _security(options)
 
 
 def _security(options: KafkaOptions) -> dict[str, Any]:

@@ -16,11 +16,10 @@ from typing import Any, Final
 from connectors.models.gguf_weights import (
     cache_directories,
     check_cache,
-    file_sha256,
     make_cache,
     remove_abandoned,
 )
-from connectors.models.local_weights import forbid_hub_access
+from connectors.models.local_weights import file_sha256, forbid_hub_access
 from schemas.errors import ModelError
 
 # Part of the directory's name and of model ids: raise it when a conversion gives other weights.

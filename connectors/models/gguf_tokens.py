@@ -13,8 +13,8 @@ from connectors.models.gguf_weights import (
     EMBEDDED_NAME,
     embedded_gguf,
     embedded_sha256,
-    file_sha256,
 )
+from connectors.models.local_weights import file_sha256
 from connectors.models.rendering import rendering_name
 from connectors.models.transformers_generator import TransformersGenerator
 from connectors.models.transformers_tokens import TransformersTokens

@@ -4,24 +4,25 @@ import os
 import tempfile
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from glob import escape
-from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
 from shutil import copyfileobj, rmtree
 from stat import S_ISDIR
 from typing import Any, Final
 
+from connectors.models.bundled import GEMMA, differing, refusal
 from schemas.errors import ModelError
 
 EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
+_FILE: Final = f"{EMBEDDED_NAME}.gguf"
 _ABANDONED_S: Final = 86_400.0  # what is made here takes minutes
 
 
 def embedded_sha256() -> str:
     """SHA-256 of the embedded weights, without reading them. Raises ModelError if not installed."""
-    return str(_package().EXPECTED_SHA256)
+    _package()
+    return GEMMA.sha256[_FILE]
 
 
 def embedded_gguf() -> Path:
@@ -29,35 +30,27 @@ def embedded_gguf() -> Path:
 
     The installed package holds four parts and may be read-only: the whole file goes to the user's
     cache directory, or to a temporary one when that cannot be written. Concurrent callers are
-    safe: the file appears in one rename. Raises ModelError.
+    safe: the file appears in one rename. Raises ModelError; ConfigurationError when the parts are
+    not the weights of this release.
     """
     package = _package()
     failures = []
     for directory in cache_directories():
-        target = directory / f"{EMBEDDED_NAME}.gguf"
+        target = directory / _FILE
         try:
             make_cache(directory)
             remove_abandoned(target)
-            if not (target.is_file() and file_sha256(target) == package.EXPECTED_SHA256):
+            if differing(GEMMA, {_FILE: target}):
                 _assemble(package.chunk_paths(), target)
-            if file_sha256(target) == package.EXPECTED_SHA256:
-                return target
-            failures.append(f"{target}: wrong checksum")
+            wrong = differing(GEMMA, {_FILE: target})
         except OSError as error:
             failures.append(f"{directory}: {error}")
+            continue
+        if not wrong:
+            return target
+        target.unlink(missing_ok=True)
+        raise refusal(GEMMA, wrong, Path(package.__file__).parent)
     raise ModelError("cannot assemble the embedded weights: " + "; ".join(failures))
-
-
-def file_sha256(path: Path) -> str:
-    """Hex SHA-256 of a file, remembered for as long as its size and time of change stay."""
-    status = path.stat()
-    return _sha256(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _sha256(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 - they key the cache
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def cache_directories() -> list[Path]:

@@ -18,8 +18,8 @@ from connectors.models.gguf_weights import (
     EMBEDDED_NAME,
     embedded_gguf,
     embedded_sha256,
-    file_sha256,
 )
+from connectors.models.local_weights import file_sha256
 from connectors.models.outcomes import Outcome, in_order
 from connectors.models.rendering import completion_text, rendering_name, with_passages
 from schemas.errors import ModelError

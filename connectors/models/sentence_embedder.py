@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from connectors.models.bundled import MINILM, differing, refusal
 from connectors.models.local_weights import (
+    deciding_files,
     forbid_hub_access,
     model_directory,
     weights_digest,
@@ -107,8 +109,18 @@ class SentenceEmbedder:
         places = np.array([position[text] for text in texts], dtype=np.intp)
         return np.asarray(vectors[places]), np.asarray(lengths[places])
 
+    def _check_release(self, directory: Path) -> None:
+        try:
+            wrong = differing(MINILM, deciding_files(directory))
+        except OSError as error:
+            raise ConfigurationError(f"cannot read the embedder at {directory}: {error}") from None
+        if wrong:
+            raise refusal(MINILM, wrong, directory)
+
     def _read(self) -> Any:
         directory = self.directory
+        if self._name is None:
+            self._check_release(directory)
         forbid_hub_access()
         try:
             from sentence_transformers import SentenceTransformer

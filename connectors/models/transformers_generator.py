@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from connectors.models.gguf_weights import file_sha256
+from connectors.models.local_weights import file_sha256
 from connectors.models.outcomes import Outcome, in_order
 from connectors.models.rendering import chat_messages, completion_text, rendering_name
 from schemas.errors import ModelError

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from pipelines.build import existing_engine
+from connectors.kafka.clients import check_security
+from pipelines.build import check_settings, existing_engine
 from pipelines.cli.options import ChosenProfile, Config
 from pipelines.settings import load_settings
 
@@ -25,9 +26,12 @@ def attribute(
     and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the
     attribution in hand and exits 0. Budgets and rules are in section `attribution`.
     """
+    settings = load_settings(config, profile=profile)
+    check_settings(settings, attributing=True)
+    if kafka:
+        check_security(settings.kafka)
+    else:  # nothing could come into a new database
+        existing_engine(settings)
     from pipelines.job.attribution_worker import run_attribution  # takes seconds
 
-    settings = load_settings(config, profile=profile)
-    if not kafka:  # nothing could come into a new database
-        existing_engine(settings)
     run_attribution(settings, kafka=kafka, drain=drain)

@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from connectors.kafka.clients import check_security
+from pipelines.build import check_settings
 from pipelines.cli.options import ChosenProfile, Config
 from pipelines.settings import JobSettings, Settings, load_settings
 from pipelines.settings.problems import reason
@@ -14,10 +16,19 @@ def run(
     config: Config = None,
     profile: ChosenProfile = None,
     partitions: Annotated[
-        str, typer.Option(help="Read these partitions only, e.g. '0,1,2'; default: all.")
+        str,
+        typer.Option(
+            help="Read these partitions only, e.g. '0,1,2', whatever job.membership says;"
+            " default: all, or those that the group gives."
+        ),
     ] = "",
     group: Annotated[
-        bool, typer.Option("--group", help="Share the partitions with other workers of the group.")
+        bool,
+        typer.Option(
+            "--group",
+            help="Share the partitions with other workers of the group, whatever job.partitions"
+            " says.",
+        ),
     ] = False,
     drain: Annotated[
         bool,
@@ -32,24 +43,27 @@ def run(
     answers.defended, events.attribution and snapshots.deadletter. SIGTERM finishes the batch in
     hand and exits 0. Exit code 3: too many inputs are dead.
     """
+    settings = job_settings(load_settings(config, profile=profile), partitions, group)
+    check_settings(settings)
+    check_security(settings.kafka)
     from pipelines.job.running import run_job  # takes seconds: the other commands go without
 
-    settings = job_settings(load_settings(config, profile=profile), partitions, group)
     run_job(settings, drain=drain)
 
 
 def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
-    """Lay the flags over the settings of the job."""
-    changes: dict[str, object] = {}
-    if group:
-        changes["membership"] = "group"
-    if partitions:
-        try:
-            changes["partitions"] = tuple(int(number) for number in partitions.split(","))
-        except ValueError:
-            raise typer.BadParameter(f"not a list of numbers: {partitions!r}") from None
+    """Lay the flags over the settings of the job; a flag decides who shares out the partitions."""
     if group and partitions:
         raise typer.BadParameter("--group and --partitions exclude each other")
+    changes: dict[str, object] = {}
+    if group:
+        changes = {"membership": "group", "partitions": ()}
+    if partitions:
+        try:
+            numbers = tuple(int(number) for number in partitions.split(","))
+        except ValueError:
+            raise typer.BadParameter(f"not a list of numbers: {partitions!r}") from None
+        changes = {"membership": "assign", "partitions": numbers}
     try:
         job = JobSettings.model_validate(settings.job.model_dump() | changes)
     except ValidationError as error:

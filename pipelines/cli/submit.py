@@ -8,6 +8,8 @@ from pydantic import ValidationError
 from rich.table import Table
 from sqlalchemy import make_url
 
+from pipelines.beam.cluster.submission import Submission
+from pipelines.build import build_methods
 from pipelines.cli.options import AsJson, ChosenProfile, Config
 from pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
@@ -72,9 +74,8 @@ def submit(
     The same stages and the same state table as `radarstream run`; records are put into event-time
     order by the runner. Secrets and model weights are the workers' own: nothing of them is sent.
     """
-    from pipelines.beam.cluster import options as cluster  # takes seconds
-
     settings = load_settings(config, profile=profile)
+    build_methods(settings)
     given: dict[str, Any] = {
         "runner": runner,
         "flink_master": flink_master,
@@ -102,6 +103,9 @@ def submit(
             "the runner in this process has no working event time, so nothing would come out: "
             "give --until-end, or use `radarstream run`"
         )
+    from pipelines.beam.cluster import options as cluster  # takes seconds
+
+    cluster.check_version(submission)
     hints = cluster.model_hints(accelerator, model_memory)
     if print_options:
         show(cluster.arguments(submission, streaming=not until_end), hints, as_json=as_json)
@@ -113,10 +117,8 @@ def submit(
         stdout.print(f"job {job_name}: {state}", markup=False, highlight=False)
 
 
-def checked(given: dict[str, Any]) -> Any:
-    """Return the Submission; ConfigurationError naming what is wrong."""
-    from pipelines.beam.cluster.options import Submission
-
+def checked(given: dict[str, Any]) -> Submission:
+    """Return what was asked for; ConfigurationError naming what is wrong."""
     try:
         return Submission.model_validate(given)
     except ValidationError as error:
@@ -127,7 +129,7 @@ def checked(given: dict[str, Any]) -> Any:
         raise ConfigurationError(problems) from None
 
 
-def check_reach(settings: Settings, submission: Any, *, detach: bool) -> None:
+def check_reach(settings: Settings, submission: Submission, *, detach: bool) -> None:
     """Refuse what workers elsewhere could not use."""
     if submission.environment == "EXTERNAL" and settings.database.startswith("sqlite"):
         raise ConfigurationError(
@@ -149,7 +151,7 @@ def check_reach(settings: Settings, submission: Any, *, detach: bool) -> None:
 
 def handed_over(
     settings: Settings,
-    submission: Any,
+    submission: Submission,
     hints: dict[str, str],
     idle_s: float,
     until_end: bool,

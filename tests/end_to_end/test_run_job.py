@@ -15,6 +15,7 @@ from tests.brokers import Broker
 from tests.end_to_end.running_job import events, produce, running_job, snapshots
 
 ANSWERS, DEAD = "answers.defended", "snapshots.deadletter"
+SETTINGS = Path(__file__).parents[2] / "infra" / "settings"
 
 
 def test_answers_until_asked_to_stop_and_goes_on_after_a_restart(
@@ -47,20 +48,55 @@ def test_answers_until_asked_to_stop_and_goes_on_after_a_restart(
     assert events(options, DEAD) == []
 
 
-def test_two_workers_with_a_partition_each_answer_everything_once(
-    own_broker: Broker, tmp_path: Path
+def test_the_runbook_works_with_the_shipped_settings(
+    own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Broker, password, database and models are this test's; everything else is as shipped."""
     options = own_broker.options(partitions=2)
-    produce(options, snapshots(40, queries=20))
-    with (
-        running_job(options, tmp_path, "--drain", "--partitions", "0") as first,
-        running_job(options, tmp_path, "--drain", "--partitions", "1") as second,
+    ours = {
+        "RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap,
+        "RADARSTREAM_KAFKA__SECURITY": "PLAINTEXT",
+        "RADARSTREAM_KAFKA__REPLICATION": "1",
+        "RADARSTREAM_KAFKA__PARTITIONS": "2",
+        "RADARSTREAM_DATABASE": f"sqlite:///{tmp_path / 'state.db'}",
+        "RADARSTREAM_PROFILE": "scripted",
+    }
+    for name, value in ours.items():
+        monkeypatch.setenv(name, value)
+    prod = ["--config", str(SETTINGS / "production.toml")]
+
+    def succeeds(*command: str) -> str:
+        result = CliRunner().invoke(app, [*command, *prod])
+        assert result.exit_code == 0, (command, result.output, result.exception)
+        return result.output
+
+    succeeds("topics", "create")
+    produce(options, snapshots(20, queries=10))
+    shares = [(*prod, "--partitions", share, "--drain") for share in ("0", "1")]
+    with (  # the file says membership = "group": the flag decides
+        running_job(options, tmp_path, *shares[0], **ours) as first,
+        running_job(options, tmp_path, *shares[1], **ours) as second,
     ):
-        for job in (first, second):
+        for number, job in enumerate((first, second)):
             job.wait_for("stopped")
+            assert job.wait_for("partitions_assigned")["partitions"] == [number]
             assert job.wait_for("answered")
-    published = [name for name, _ in events(options, ANSWERS)]
-    assert sorted(published) == sorted(f"q{query}/{step}" for query in range(20) for step in (0, 1))
+    assert sorted(n for n, _ in events(options, ANSWERS)) == sorted(
+        f"q{query}/{step}" for query in range(10) for step in (0, 1)
+    )
+    produce(options, snapshots(30, queries=10)[20:])
+    with running_job(options, tmp_path, *prod, "--drain", **ours) as job:
+        assert job.wait_for("partitions_assigned")["partitions"] == [0, 1]
+        job.wait_for("stopped")
+    assert len(events(options, ANSWERS)) == 30
+    assert len(succeeds("tail", "--no-follow", "--json").splitlines()) == 30
+    for command in (
+        ("topics", "describe"),
+        ("tail", "--no-follow", "--changed"),
+        ("deadletter", "list"),
+        ("state", "show"),
+    ):
+        succeeds(*command)
 
 
 def test_a_stream_of_dead_letters_ends_the_job(own_broker: Broker, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from schemas.snapshot import Document, Labels, Query
 from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 from tests.builders import read_only
 from tests.driving import Script, run
-from tests.pipelines.report_run import HOSTILE_URLS, IMAGE, SCRIPT, SITES, noise, relation
+from tests.pipelines.report_run import HOSTILE_URLS, IMAGE, MODELS, SCRIPT, SITES, noise, relation
 
 PLACES = ("Larkhaven", "Estmark", "Corvane", "Tethra", "Halden", "Vesper", "Quillstack", "Aveline",
           "New Sorrel", "Arden", "Greyfield", "Elmsworth")  # fmt: skip
@@ -260,7 +260,7 @@ def make_record(
             "generator": {"kind": "llama_cpp", "api_key": "canary-3f9a"},
             "profile": "embedded",
         },
-        models={"generator": "gemma-3-270m-q4_k_m", "relations": "answer-agreement-1"},
+        models=MODELS,
         revision="4be1c09d77aa",
         command="radarstream evaluate --dataset wards_dev.json --defenses all --attacks pia,poison "
         f"--positions 1,10 -k {documents}",

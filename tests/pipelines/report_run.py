@@ -20,6 +20,11 @@ START = datetime(2024, 1, 15, tzinfo=UTC)
 SITES = ("meridian-post.example", "civicwire.example", "wiki.example", "harbour-times.example",
          "data.gov.example", "lakeside-radio.example", "openatlas.example", "northpress.example",
          "ledger.example", "thecourier.example")  # fmt: skip
+MODELS = {
+    "generator": "llama.cpp/gemma-3-270m-q4_k_m@a5fd3b62230a/greedy/slots=2/r7",
+    "relations": "answer-agreement-1@0123456789ab+sentence-embedder@aad501698b1a",
+}
+LICENCES = ("Gemma Terms of Use", "all-MiniLM-L6-v2: Apache License 2.0")
 PLANTERS = ("trend-facts.example", "quick-answers.example")
 
 
@@ -184,7 +189,7 @@ def make_record() -> RunRecord:
             "state": {"url": "postgresql://radar:canary-3f9a@db/state"},
         },
         revision="4be1c09d77aa02c1d2f3",
-        models={"generator": "gemma-3-270m-q4_k_m", "relations": "answer-agreement-1"},
+        models=MODELS,
         stages=(
             StageCost("atomic_answers", 720, 655, 65, 541.2),
             StageCost("relations", 72, 60, 12, 8.31),

@@ -54,7 +54,7 @@ from tests.pipelines.attribution_pages import (
     report_of,
 )
 from tests.pipelines.attribution_studies import METHODS, NOBODY, Bench, oracle
-from tests.pipelines.report_run import IMAGE
+from tests.pipelines.report_run import IMAGE, LICENCES, MODELS
 from tests.pipelines.test_report import Page
 
 HALF_LIFE = 90.0
@@ -326,6 +326,12 @@ def test_a_study_shows_its_tables_and_events(study: Path) -> None:
     assert first[0].count('class="tag attack">planted') == 5
     assert 'class="planted"' in first[0]
     check_inert(text)
+
+
+def test_a_study_tells_the_licences_of_its_weights(study: Path) -> None:
+    record = json.loads((study / "study.json").read_text("utf-8"))
+    (study / "study.json").write_text(json.dumps(record | {"models": MODELS}), encoding="utf-8")
+    assert all(licence in Page(rendered(study)).text for licence in LICENCES)
 
 
 def test_a_study_lists_mistakes_first_and_not_too_many(study: Path, monkeypatch) -> None:

@@ -12,15 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import psutil
 import pytest
 
 from connectors.files.jsonl_sink import JsonlSink
 from connectors.state_table.memory import MemoryRow, load
 from connectors.state_table.outbox import pending, publish_outbox
 from pipelines import build
-from pipelines.beam.cluster.job import Outside, build_pipeline
+from pipelines.beam.cluster.job import Outside, build_pipeline, submit, wait
 from pipelines.beam.cluster.kafka_source import PartitionRange
-from pipelines.beam.cluster.options import Submission, model_hints, pipeline_options
+from pipelines.beam.cluster.options import model_hints, pipeline_options
+from pipelines.beam.cluster.submission import Submission
 from pipelines.beam.micro_batch import MicroBatch
 from pipelines.build import shared_engine
 from pipelines.settings import Settings, load_settings
@@ -34,6 +36,7 @@ PARTITIONS = 3
 STEPS = 6
 QUERIES = [f"q{n}" for n in range(7)]
 TEAMS = ["Rome", "Oslo", "Bern"]
+LISTENING: set[str] = set()  # where this process took connections while it read
 
 
 @pytest.fixture(autouse=True)
@@ -67,9 +70,9 @@ def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Beam's worker pool, as it stands beside a cluster: Python steps run in its processes."""
+    """The worker pool, as it stands beside a cluster: Python steps run in its processes."""
     port = free_port()
-    module = "apache_beam.runners.worker.worker_pool_main"
+    module = "pipelines.beam.cluster.worker_pool"
     python = Path(sys.executable).parent  # the pool starts "python"
     environment = os.environ | {
         "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
@@ -88,10 +91,18 @@ def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             assert pool.poll() is None
             assert time.monotonic() < deadline, "the worker pool did not start"
             time.sleep(0.02)
+        assert listening(pool.pid) == {"127.0.0.1"}  # whoever reaches it can run code
         yield f"localhost:{port}"
     finally:
         pool.send_signal(signal.SIGINT)  # it ends its workers then
         pool.wait(timeout=30)
+
+
+def listening(process: int) -> set[str]:
+    """The addresses at which a process takes connections."""
+    sockets = psutil.Process(process).net_connections("tcp")
+    found = {s.laddr.ip for s in sockets if s.status == psutil.CONN_LISTEN}
+    return {address.removeprefix("::ffff:") for address in found}
 
 
 def listens(port: int) -> bool:
@@ -131,6 +142,7 @@ def partitions() -> list[PartitionRange]:
 
 
 def open_reader(partition: int) -> ScriptedReader:
+    LISTENING.update(listening(os.getpid()))
     records = log_of(partition)
     return ScriptedReader(records, len(records), share=4)
 
@@ -176,7 +188,10 @@ def test_a_portable_run_equals_the_micro_batches(
     )
     options = pipeline_options(submission, streaming=False)
     pipeline = build_pipeline(cluster, outside, options)
-    assert pipeline.run().wait_until_finish() == "DONE"
+    LISTENING.clear()
+    assert wait(submit(pipeline)) == "DONE"
+    here = {"127.0.0.1"} if environment == "LOOPBACK" else set()
+    assert here == LISTENING  # whoever reaches the pool of this process can run code in it
     assert pending(shared_engine(cluster)) == []
 
     local = settings_for(tmp_path / "local")

@@ -12,7 +12,8 @@ from apache_beam.options.pipeline_options import (
 )
 from typer.testing import CliRunner
 
-from pipelines.beam.cluster.options import Submission, model_hints, pipeline_options
+from pipelines.beam.cluster.options import model_hints, pipeline_options
+from pipelines.beam.cluster.submission import Submission
 from pipelines.cli.app import app
 from schemas.errors import ConfigurationError
 

@@ -39,6 +39,7 @@ from tests.pipelines.experiment_run import (
     make_experiment,
     make_record,
 )
+from tests.pipelines.report_run import LICENCES
 from tests.pipelines.test_report import Page
 
 RESAMPLES = 300
@@ -490,8 +491,11 @@ def test_tables_for_papers(experiment, tmp_path):
     write(tmp_path, experiment)
     tables = (tmp_path / "tables.md").read_text("utf-8")
     for words in ("Accuracy / attack success", "Difference to vanilla", "Cost of an answer",
-                  "### Data", "### Definitions", "revision 4be1c09d77aa"):  # fmt: skip
+                  "### Data", "### Definitions", "revision 4be1c09d77aa",
+                  *LICENCES):  # fmt: skip
         assert words in tables
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert all(licence in page for licence in LICENCES)
     assert record.command in tables
     for block in re.findall(r"(?:^\|.*\n)+", tables, re.M):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}

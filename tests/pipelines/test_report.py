@@ -36,7 +36,7 @@ from schemas.verdict import (
     Reason,
     Verdict,
 )
-from tests.pipelines.report_run import TOPICS, hostile_run, make_record, make_run
+from tests.pipelines.report_run import LICENCES, TOPICS, hostile_run, make_record, make_run
 
 VOID = {"meta", "link", "input", "br", "img", "hr", "wbr"}
 
@@ -163,6 +163,10 @@ def test_no_reference_to_the_network(page):
 def test_secrets_stay_out(page):
     assert "canary-3f9a" not in page
     assert "max_tokens" in page
+
+
+def test_licences_of_the_weights_are_told(page):
+    assert all(licence in Page(page).text for licence in LICENCES)
 
 
 def test_light_enough(page):

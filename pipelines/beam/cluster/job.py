@@ -20,6 +20,7 @@ from pipelines.beam.cluster.kafka_source import (
 )
 from pipelines.beam.cluster.publishing import OpenSink
 from pipelines.beam.cluster.stream import DefendStream
+from pipelines.beam.cluster.worker_pool import stay_on_loopback
 from pipelines.settings import Settings
 from schemas.errors import JobFailedError
 
@@ -68,6 +69,7 @@ def submit(pipeline: beam.Pipeline) -> PipelineResult:
 
     Raises JobFailedError: no job server, no jar, no Java, or a runner that refuses the graph.
     """
+    stay_on_loopback()
     try:
         return pipeline.run()
     except (RuntimeError, OSError, grpc.RpcError, grpc.FutureTimeoutError) as error:

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from connectors.models.bundled import licences
 from pipelines.evaluation.attribution_report.sources_view import SourcesView
 from pipelines.evaluation.attribution_report.stream_view import StreamView
 from pipelines.evaluation.attribution_report.study_view import StudyView
@@ -133,6 +134,7 @@ def write_study_page(out: Path, view: StudyView) -> Path:
         **record.versions,
         **{f"prompt {task}": digest for task, digest in record.prompts.items()},
     }
+    weights = [("licence of weights", told) for told in licences(record.models.values())]
     text = render(
         "study.html.j2",
         title=f"Attributors compared on {record.dataset}",
@@ -145,7 +147,7 @@ def write_study_page(out: Path, view: StudyView) -> Path:
         sections=[*sections, ("#words", "Words"), ("#provenance", "Provenance")],
         view=view,
         words=SCORES,
-        provenance=[(name, str(value)) for name, value in provenance.items()],
+        provenance=[*((name, str(value)) for name, value in provenance.items()), *weights],
         settings=json.dumps(
             without_secrets(record.settings),
             indent=2,

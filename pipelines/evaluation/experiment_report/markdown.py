@@ -2,6 +2,7 @@
 
 import re
 
+from connectors.models.bundled import licences
 from pipelines.evaluation.experiment.records import ExperimentRecord
 from pipelines.evaluation.experiment.table import Table, TableCell, TableRow, escaped, markdown
 from pipelines.evaluation.experiment.tables import tables_of
@@ -64,6 +65,7 @@ def provenance(record: ExperimentRecord) -> str:
     facts = [
         f"revision {record.revision}",
         *(f"{role} {model}" for role, model in record.models.items()),
+        *(f"licence of weights {told}" for told in licences(record.models.values())),
         f"seed {record.seed}",
         f"attacks on the {record.surface}",
         f"{record.seconds:.0f} s",

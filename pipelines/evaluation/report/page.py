@@ -8,6 +8,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from connectors.models.bundled import licences
 from pipelines.evaluation.report.safe_text import shorten, visible
 
 
@@ -25,6 +26,7 @@ def page_environment(package: str) -> Environment:
     )
     environment.filters["shorten"] = shorten
     environment.filters["decimal"] = decimal
+    environment.globals["licences"] = licences
     return environment
 
 

@@ -1,0 +1,99 @@
+"""Options that contradict each other are told before anything that takes seconds is loaded."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HEAVY = ["apache_beam", "torch", "transformers", "sentence_transformers", "xllamacpp", "sklearn"]
+# One process tries all: what is imported for one would be seen in all that follow.
+PROGRAM = """
+import json, os, sys
+from typer.testing import CliRunner
+from pipelines.cli.app import app
+for arguments, variables in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(app, arguments, env=variables)
+    code = getattr(result.exception, "exit_code", result.exit_code)
+    loaded = [name for name in json.loads(sys.argv[2]) if name in sys.modules]
+    told = [result.output, str(result.exception)]
+    print(json.dumps({"code": code, "loaded": loaded, "told": " ".join(" ".join(told).split())}))
+"""
+POSTGRES = {"RADARSTREAM_DATABASE": "postgresql://radarstream@127.0.0.1:1/radarstream"}
+SASL = {"RADARSTREAM_KAFKA__SECURITY": "SASL_SSL"}
+CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
+    "both flags": (["run", "--group", "--partitions", "0"], {}, "exclude each other"),
+    "no numbers": (["run", "--partitions", "all"], {}, "not a list of numbers"),
+    "partitions in a group": (
+        ["run"],
+        {"RADARSTREAM_JOB__MEMBERSHIP": "group", "RADARSTREAM_JOB__PARTITIONS": "[0]"},
+        "in a group the broker gives the partitions",
+    ),
+    "no such defence": (["run"], {"RADARSTREAM_DEFENSE__NAME": "rader"}, "no defence named"),
+    "no such option": (
+        ["run"],
+        {"RADARSTREAM_DEFENSE__OPTIONS": '{"pear_scale": 1.0}'},
+        "pear_scale",
+    ),
+    "no model tells what the defence asks": (
+        ["run"],
+        {"RADARSTREAM_DEFENSE__NAME": "robust_rag_decoding", "RADARSTREAM_TOKENS__KIND": "none"},
+        "needs",
+    ),
+    "a password that is not there": (
+        ["run"],
+        {**SASL, "RADARSTREAM_KAFKA__USERNAME": "ada", "KAFKA_PASSWORD": ""},
+        "KAFKA_PASSWORD is not set",
+    ),
+    "no user": (["attribute"], SASL, "needs kafka.username"),
+    "no model tells what the attributor asks": (
+        ["attribute"],
+        {"RADARSTREAM_TOKENS__KIND": "none"},
+        "needs token probabilities",
+    ),
+    "no job server": (["submit", "--runner", "portable"], POSTGRES, "the address of a job server"),
+    "two job servers": (["submit", "--job-endpoint", "a:1"], POSTGRES, "starts its own job server"),
+    "detached from itself": (["submit", "--detach"], POSTGRES, "--detach needs"),
+    "a file for a cluster": (["submit"], {}, "cannot share an SQLite file"),
+    "no such defence on a cluster": (
+        ["submit"],
+        {**POSTGRES, "RADARSTREAM_DEFENSE__NAME": "rader"},
+        "no defence named",
+    ),
+    "what changed of attributions": (
+        ["tail", "--changed", "--attributions"],
+        {},
+        "leave --changed",
+    ),
+    "a plan without queries": (["watch", "--dry-run"], {}, "needs --watchlist"),
+    "no webhook": (["alert"], {}, "alerts.webhook.url is not given"),
+    "a file without times": (
+        ["deadletter", "list", "--file", "letters.jsonl", "--since", "1d"],
+        {},
+        "does not tell when",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What became of every case, in one process where PostgreSQL and Kafka cannot be reached."""
+    home = tmp_path_factory.mktemp("contradictions")
+    cases = [(arguments, variables) for arguments, variables, _ in CASES.values()]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    program = [sys.executable, "-c", PROGRAM, json.dumps(cases), json.dumps(HEAVY)]
+    run = subprocess.run(program, cwd=home, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert list(home.iterdir()) == []  # and nothing was made
+    return dict(zip(CASES, map(json.loads, run.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_told_at_once(name: str, outcomes: dict[str, dict[str, Any]]) -> None:
+    outcome = outcomes[name]
+    assert CASES[name][2] in outcome["told"]
+    assert outcome["code"] == 2
+    assert outcome["loaded"] == []

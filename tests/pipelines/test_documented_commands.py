@@ -1,0 +1,96 @@
+"""What our documents and deployment files tell a reader to type can be typed."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.documented_commands import PROGRAM, ROOT, Printed, check_command, printed_commands
+
+COMMANDS = printed_commands()
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+OPTIONS_WITH_VALUES = {"--file", "--profile", "--tag", "--build-arg"}
+
+
+def named(printed: Printed) -> str:
+    return f"{printed.place}: {' '.join(printed.words)}"
+
+
+def of(tool: str) -> list[Printed]:
+    return [printed for printed in COMMANDS if printed.words[0] == tool]
+
+
+@pytest.mark.parametrize("printed", of(PROGRAM), ids=named)
+def test_every_command_of_ours_exists_with_its_options(printed: Printed) -> None:
+    check_command(list(printed.words[1:]))
+
+
+@pytest.mark.parametrize("printed", of("make"), ids=named)
+def test_every_target_exists(printed: Printed) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    words = [w for w in printed.words[1:] if "=" not in w and not w.startswith("-")]
+    assert set(words) <= targets
+
+
+@pytest.mark.parametrize("printed", of("python"), ids=named)
+def test_every_module_exists(printed: Printed) -> None:
+    if printed.words[1] == "-m":
+        assert find_spec(printed.words[2])
+    else:
+        assert printed.words[1] in {"consumer.py"} or (ROOT / printed.words[1]).is_file()
+
+
+@pytest.mark.parametrize("printed", of("sh"), ids=named)
+def test_every_script_exists(printed: Printed) -> None:
+    assert (ROOT / printed.words[1]).is_file()
+
+
+@pytest.mark.parametrize("printed", [*of("docker"), *of("kubectl")], ids=named)
+def test_every_file_profile_and_service_exists(printed: Printed) -> None:
+    words = printed.words
+    files = [
+        Path(after)
+        for word, after in zip(words, words[1:], strict=False)
+        if word in {"--file", "--kustomize"}
+    ]
+    assert all((ROOT / file).exists() for file in files)
+    if words[:2] != ("docker", "compose"):
+        return
+    services = yaml.safe_load((ROOT / files[0]).read_text("utf-8"))["services"]
+    profiles = {p for service in services.values() for p in service.get("profiles", [])}
+    given = {after for word, after in zip(words, words[1:], strict=False) if word == "--profile"}
+    assert given <= profiles
+    if "exec" in words or "run" in words:
+        verb = "exec" if "exec" in words else "run"
+        names = [word for word in words[words.index(verb) + 1 :] if not word.startswith("-")]
+        assert names[0] in services
+
+
+def test_the_commands_are_found() -> None:
+    """A reader that overlooks commands would make the tests above pass."""
+    places = {printed.place for printed in of(PROGRAM)}
+    assert len(of(PROGRAM)) > 100
+    assert {"README.md", "docs/deployment.md", "docs/consuming.md", "docs/reports.md"} <= places
+    assert {"infra/settings/production.toml", "infra/settings/watchlist.yaml"} <= places
+    partitions = ("radarstream", "run", "--group")
+    assert any(printed.words == partitions for printed in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["rum", "--config", "prod.toml"],
+        ["run", "--partition", "0"],
+        ["run", "--profile", "embeded"],
+        ["run", "--config"],
+        ["run", "prod.toml"],
+        ["deadletter", "shows", "3f2a"],
+        ["submit", "--parallelism", "0"],
+        ["report-wrong", "--reporter", "ada"],
+    ],
+)
+def test_a_wrong_command_is_noticed(wrong: list[str]) -> None:
+    with pytest.raises(AssertionError):
+        check_command(wrong)
