@@ -1,33 +1,72 @@
-"""When two texts name the same answer: normalisation and containment, as published scores do."""
+"""When two texts name the same answer: normalisation and containment as in published scores, and a
+key for grouping equal answers.
+"""
 
 import re
 import string
 from collections.abc import Sequence
 from unicodedata import normalize
 
-_PUNCTUATION = re.compile(
-    "[" + re.escape(string.punctuation) + "\u2018\u2019\u201a\u201c\u201d\u201e]"
+_MARKS = re.escape(string.punctuation) + "\u2018\u2019\u201a\u201c\u201d\u201e"
+_CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
+_SIGN = rf"(?<![\w.)%\]-])-(?=[{_CURRENCY}]?\.?\d)"  # not a range, a date or "COVID-19"
+_PUNCTUATION = re.compile(rf"(?!{_SIGN})[{_MARKS}]")
+_MINUS = str.maketrans("\u2010\u2011\u2012\u2212", "----")
+_DASH_SIGN = re.compile(rf"(?<![^\s({_CURRENCY}])\u2013(?=[{_CURRENCY}]?\.?\d)")
+_CURRENCY_FIRST = re.compile(rf"([{_CURRENCY}])\s?-(?=\.?\d)")
+_TOKEN = re.compile(
+    rf"(?:{_SIGN})?[{_CURRENCY}]?(?:(?<!\w)\.(?=\d))?\w+(?:[.,:/]\d+)*(?:\s?[%\u2030\u00b0])?"
+    r"|[<>\u2264\u2265+]|(?<=\b[a-z])-(?!\w)"
 )
+
+
+def with_plain_minus(text: str) -> str:
+    """NFKC, with one character for all that are written for a minus or hyphen.
+
+    A dash counts as one where a number follows and none comes before it; "$-5" becomes "-$5".
+
+    >>> with_plain_minus("\u22120.3 %"), with_plain_minus("\u20130.3 %"), with_plain_minus("$-5")
+    ('-0.3 %', '-0.3 %', '-$5')
+    """
+    plain = _DASH_SIGN.sub("-", normalize("NFKC", text).translate(_MINUS))
+    return _CURRENCY_FIRST.sub(r"-\1", plain)
 
 
 def normalised(text: str) -> str:
     """NFKC, casefolded, punctuation deleted, whitespace collapsed (ProGRank's normalisation).
 
-    >>> normalised("The  answer is “15%”.")
-    'the answer is 15'
+    Unlike there, the minus of a number stays.
+
+    >>> normalised("The  answer is “15%”."), normalised("-0.3 %")
+    ('the answer is 15', '-03')
     """
-    return " ".join(_PUNCTUATION.sub("", normalize("NFKC", text).casefold()).split())
+    return " ".join(_PUNCTUATION.sub("", with_plain_minus(text).casefold()).split())
 
 
 def contains(text: str, answer: str, *, strict: bool = False) -> bool:
     """Whether the normalised `answer` occurs in the normalised `text`; `strict`: as whole words.
 
-    An answer with nothing left after normalisation occurs nowhere.
+    An answer with nothing left after normalisation occurs nowhere, and a number not in its
+    negative.
     """
     haystack, needle = normalised(text), normalised(answer)
     if strict:
         haystack, needle = f" {haystack} ", f" {needle} "
-    return bool(needle.strip()) and needle in haystack
+    negative = f"-{needle}"
+    return bool(needle.strip()) and needle in haystack.replace(negative, "")
+
+
+def spelling(text: str) -> str:
+    """A key under which spellings of one answer meet, with all that decides its value.
+
+    Case, white space, quotes and marks between words do not count; signs, bounds, currencies,
+    units, decimal points and times do.
+
+    >>> spelling("Rome.") == spelling("“rome”"), spelling("-0.3 %") == spelling("0.3 %")
+    (True, False)
+    """
+    tokens = _TOKEN.findall(with_plain_minus(text).casefold())
+    return " ".join("".join(token.split()) for token in tokens)
 
 
 def expanded_answers(

@@ -213,8 +213,13 @@ def vocabulary_pairs(*, held_back: bool) -> list[Pair]:
     ]
 
 
-def sample(items: list[Item], words: list[Pair], embedder: Embedder) -> Sample:
-    """All labelled pairs of some questions, and vocabulary pairs, with their features."""
+def sample(
+    items: list[Item], words: list[Pair], embedder: Embedder, *, ruled: bool = True
+) -> Sample:
+    """All labelled pairs of some questions, and vocabulary pairs, with their features.
+
+    They are those the scorer uses, or with `ruled` False those that its coefficients are fitted on.
+    """
     rng = np.random.default_rng(SEED)
     pairs: list[Pair] = []
     weights: list[float] = []
@@ -227,7 +232,7 @@ def sample(items: list[Item], words: list[Pair], embedder: Embedder) -> Sample:
         weights += [KIND_WEIGHT.get(kind, 2.0) / kinds.count(kind) for kind in kinds]
     pairs += words
     weights += [KIND_WEIGHT[VOCABULARY]] * len(words)
-    rows = feature_rows([compare_pair(pair.pair) for pair in pairs], embedder)
+    rows = feature_rows([compare_pair(pair.pair) for pair in pairs], embedder, ruled=ruled)
     labels = np.array([pair.label for pair in pairs], dtype=np.int64)
     return Sample(pairs, rows, labels, np.array(weights))
 
@@ -294,7 +299,7 @@ def calibrate() -> dict[str, Any]:
     directory = data_directory()
     embedder = SentenceEmbedder()
     fitted_items, held_items = split(read_items(directory))
-    fitted = sample(fitted_items, vocabulary_pairs(held_back=False), embedder)
+    fitted = sample(fitted_items, vocabulary_pairs(held_back=False), embedder, ruled=False)
     held = sample(held_items, vocabulary_pairs(held_back=True), embedder)
     raw = np.array([pair.raw for pair in held.pairs])
     weights, measured = {}, {}

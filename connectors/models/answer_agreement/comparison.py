@@ -30,10 +30,13 @@ _BY_VALUES = {
     Match.SAME: Finding.SAME,
     Match.PREMISE_FINER: Finding.PREMISE_ADDS,
     Match.HYPOTHESIS_FINER: Finding.HYPOTHESIS_ADDS,
+    Match.PREMISE_DECIDES: Finding.PREMISE_ADDS,
+    Match.HYPOTHESIS_DECIDES: Finding.UNCOMMITTED,
     Match.DIFFERENT: Finding.VALUES_DIFFER,
     Match.COMPATIBLE: Finding.UNCOMMITTED,
     Match.INCOMPARABLE: Finding.KINDS_DIFFER,
 }
+_DECIDING = (Match.DIFFERENT, Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES)
 
 
 def compare(premise: Reading, hypothesis: Reading) -> Finding:
@@ -91,7 +94,8 @@ def _compare_claims(premise: Reading, hypothesis: Reading) -> Finding:
     found = _with_alternatives(premise, hypothesis, _compare_words(premise, hypothesis))
     if premise.values and hypothesis.values and found is not Finding.WORDS_DIFFER:
         match = compare_values(premise.values, hypothesis.values)
-        return Finding.VALUES_DIFFER if match is Match.DIFFERENT else found
+        if match in _DECIDING:
+            return _BY_VALUES[match]
     return found
 
 

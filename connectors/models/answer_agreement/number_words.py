@@ -16,6 +16,7 @@ _ORDINAL = {word: i for i, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
 
 _CARDINAL_WORD = "|".join(sorted(_CARDINAL, key=len, reverse=True))
+NUMBER_WORD = f"(?:{_CARDINAL_WORD}|{'|'.join(_SCALE)}|dozen)"
 _PHRASE = re.compile(
     rf"\b(?:{_CARDINAL_WORD})\b(?:(?:[\s-]+and[\s-]+|[\s-]+)(?:{_CARDINAL_WORD}|{'|'.join(_SCALE)})\b)*",
     re.IGNORECASE,

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from connectors.models.answer_agreement.quantities import UNIT, asks_for_a_fall
+from connectors.models.answer_agreement.units import Unit, unit_named
 from connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 
@@ -33,6 +35,7 @@ _WHO = re.compile(
     r"|politician|president|candidate|leader|author|golfer|lawmaker)\b",
     re.I,
 )
+_HOW_MANY = re.compile(rf"\bhow many (?P<unit>{UNIT})", re.I)
 _CHOICE = re.compile(r"\bor\b", re.I)
 _NEGATIVE = re.compile(r"n't\b|\bnot\b|\bnever\b|\bcannot\b", re.I)
 
@@ -43,7 +46,8 @@ class Question:
 
     `words` are the keys of its content words: repeated in an answer they say nothing, unless the
     question offers them as alternatives ("France or Spain?"). `is_choice` tells that it has an
-    "or", `is_negative` that it has a "not" which its answers may repeat.
+    "or", `is_negative` that it has a "not" which its answers may repeat, `of_a_fall` that it asks
+    by how much something fell. `unit` is what it asks to count ("How many milligrams").
     """
 
     asked: Asked
@@ -51,6 +55,8 @@ class Question:
     words: frozenset[str]
     is_choice: bool
     is_negative: bool
+    of_a_fall: bool
+    unit: Unit | None
 
 
 def read_question(text: str) -> Question:
@@ -68,6 +74,8 @@ def read_question(text: str) -> Question:
         words=frozenset(word.key for word in words),
         is_choice=choice is not None,
         is_negative=bool(_NEGATIVE.search(plain)),
+        of_a_fall=asks_for_a_fall(plain),
+        unit=unit_named(counted["unit"]) if (counted := _HOW_MANY.search(plain)) else None,
     )
 
 

@@ -4,15 +4,12 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from connectors.models.answer_agreement.dates import take_dates, take_times
+from connectors.models.answer_agreement.marks import spell_marks
 from connectors.models.answer_agreement.number_words import read_roman, spell_in_digits
+from connectors.models.answer_agreement.quantities import take_quantities
 from connectors.models.answer_agreement.question import Asked, Question
-from connectors.models.answer_agreement.values import (
-    PartialDate,
-    Quantity,
-    Value,
-    take_dates,
-    take_quantities,
-)
+from connectors.models.answer_agreement.values import PartialDate, Quantity, Value
 from connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 SENTENCE_WORDS = 6  # from here on, lower-case words are taken for the sentence round the answer
@@ -53,11 +50,13 @@ _ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
 class Reading:
     """An answer to one question, parsed once and compared many times.
 
-    `words` are the content words it affirms, `denied` the keys of those it denies; `values` its
-    numbers and dates; `says_yes` its polarity where it has one; `items` the members of a list.
+    `marked` is the whole text with its marks spelt alike (see `marks`); `words` are the content
+    words it affirms, `denied` the keys of those it denies; `values` its numbers, dates
+    and times; `says_yes` its polarity where it has one; `items` the members of a list.
     """
 
     plain: str
+    marked: str
     abstained: bool
     says_yes: bool | None
     words: tuple[Word, ...]
@@ -133,7 +132,7 @@ class Reading:
 def read_answer(text: str, question: Question) -> Reading:
     """Parse one answer to `question`. Never raises: any text is an answer of some kind."""
     plain = plain_text(text)
-    body = _WRAPPER.sub("", plain) or plain
+    body = marked = spell_marks(_WRAPPER.sub("", plain) or plain)
     polarity = _polarity(body, question)
     body = _LEADING_YES_NO.sub("", body)
     affirmed, denied = (body, "") if question.is_negative else _split_denials(body)
@@ -146,6 +145,7 @@ def read_answer(text: str, question: Question) -> Reading:
     items = [frozenset(w.key for w in read_words(part)) for part in _JOINED.split(rest)]
     return Reading(
         plain=plain,
+        marked=marked,
         abstained=not re.search(r"\w", plain) or bool(_ABSTENTION.search(plain)),
         says_yes=polarity,
         words=tuple(words),
@@ -199,15 +199,17 @@ def _take_values(text: str, question: Question) -> tuple[list[Value], str]:
     if question.asked is Asked.NUMBER and (roman := read_roman(text.strip(" ."))):
         return [Quantity(roman, roman)], ""
     asked = question.asked
+    only_digits = not re.search(r"[^\W\d_]", text)
+    times, rest = take_times(text, bare_times=asked is Asked.DATE or only_digits)
     dates, rest = take_dates(
-        text, bare_years=asked is not Asked.NUMBER, bare_months=asked is Asked.DATE
+        rest, bare_years=asked is not Asked.NUMBER, bare_months=asked is Asked.DATE
     )
     rest = spell_in_digits(rest, wants_number=asked in (Asked.NUMBER, Asked.DATE))
-    quantities, rest = take_quantities(rest)
+    quantities, rest = take_quantities(rest, of_a_fall=question.of_a_fall, unit=question.unit)
     has_words = any(word.key not in question.words for word in read_words(rest))
     kept: list[PartialDate] = dates
     if asked is Asked.NUMBER and quantities:
         kept = []
     elif asked is not Asked.DATE and has_words:
         kept = [date for date in dates if not date.aside]
-    return [*kept, *quantities], rest
+    return [*times, *kept, *quantities], rest

@@ -18,8 +18,10 @@ import numpy as np
 from rapidfuzz.distance import Indel
 
 from connectors.models.answer_agreement.comparison import Finding, compare
+from connectors.models.answer_agreement.opposites import opposed
 from connectors.models.answer_agreement.question import Question, read_question
 from connectors.models.answer_agreement.reading import Reading, read_answer
+from schemas import answer_text
 from schemas.errors import ConfigurationError, ModelError
 from schemas.evidence import FloatArray
 from schemas.prompt import AnswerPair
@@ -55,6 +57,14 @@ class Comparison:
     hypothesis: Reading
     finding: Finding
 
+    @property
+    def ruled(self) -> Finding:
+        """The finding, unless the two say opposite things: those differ like two values."""
+        if self.finding is Finding.UNCOMMITTED:
+            return self.finding
+        opposite = opposed(self.premise.marked, self.hypothesis.marked)
+        return Finding.VALUES_DIFFER if opposite else self.finding
+
 
 @lru_cache(maxsize=4_096)
 def _question(text: str) -> Question:
@@ -73,8 +83,12 @@ def compare_pair(pair: AnswerPair) -> Comparison:
     return Comparison(premise, hypothesis, compare(premise, hypothesis))
 
 
-def feature_rows(comparisons: Sequence[Comparison], embedder: Embedder | None) -> FloatArray:
+def feature_rows(
+    comparisons: Sequence[Comparison], embedder: Embedder | None, *, ruled: bool = True
+) -> FloatArray:
     """(m, len(FEATURES)) rows in [0, 1]: the finding one-hot, then the soft measures.
+
+    Coefficients are fitted without the rule about opposites (`ruled` False): it needs no evidence.
 
     Soft measures are 0 where the finding leaves nothing to weigh. Texts are embedded once each,
     and only where words differ; without an embedder the cosines are 0.
@@ -83,11 +97,12 @@ def feature_rows(comparisons: Sequence[Comparison], embedder: Embedder | None) -
     column = {name: i for i, name in enumerate(FEATURES)}
     undecided: list[tuple[int, Comparison]] = []
     for i, comparison in enumerate(comparisons):
-        rows[i, column[comparison.finding.value]] = 1.0
-        if comparison.finding is Finding.WORDS_DIFFER:
+        finding = comparison.ruled if ruled else comparison.finding
+        rows[i, column[finding.value]] = 1.0
+        if finding is Finding.WORDS_DIFFER:
             rows[i, column["differ_spelling"]] = _spelling(comparison)
             undecided.append((i, comparison))
-        elif comparison.finding in (Finding.PARTLY_SHARED, Finding.PHRASES_DIFFER):
+        elif finding in (Finding.PARTLY_SHARED, Finding.PHRASES_DIFFER):
             rows[i, column["partly_overlap"]] = _overlap(comparison)
             undecided.append((i, comparison))
     if embedder is not None and undecided:
@@ -145,7 +160,7 @@ class AnswerAgreement:
     def model_id(self) -> str:
         """Rules, coefficients and embedder: everything that decides a probability."""
         digest = sha256(self._weights.tobytes())
-        for file in sorted(Path(__file__).parent.glob("*.py")):
+        for file in (*sorted(Path(__file__).parent.glob("*.py")), Path(answer_text.__file__)):
             digest.update(file.read_bytes())
         embedder = f"+{self._embedder.model_id}" if self._embedder else ""
         return f"answer-agreement-{self._variant}@{digest.hexdigest()[:12]}{embedder}"

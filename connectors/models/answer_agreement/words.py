@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
+from schemas.answer_text import with_plain_minus
+
 _QUOTES = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": " - ", "\u2014": " - "}
+    | {"\u2260": " not "}
 )
+_POWER = re.compile(r"(?<=\d)[\u207a\u207b]?[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+")
 _WORD = re.compile(r"[^\W_]+(?:['.:*-]+[^\W_]+)*\*?", re.UNICODE)
 _DOTTED = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _DOUBLED = re.compile(r"(.)\1+")
@@ -74,7 +78,8 @@ def plain_text(text: str) -> str:
     >>> plain_text("  \u201cBeyonc\u00e9\u201d\u200b  ")
     '"Beyonce"'
     """
-    spread = normalize("NFKD", normalize("NFKC", text).translate(_QUOTES))
+    powers = _POWER.sub(r"^\g<0>", text)  # before they become digits of the number
+    spread = normalize("NFKD", with_plain_minus(powers).translate(_QUOTES))
     visible = "".join(
         " " if category(char) in {"Cc", "Zs", "Zl", "Zp"} else char
         for char in spread

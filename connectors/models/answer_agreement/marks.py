@@ -1,0 +1,83 @@
+"""What turns a value into its opposite, in one spelling each: bounds, eras and signs in words.
+
+Small words and punctuation carry these marks, so they are read before anything else of an answer is
+dropped as mere wording.
+"""
+
+import re
+
+from connectors.models.answer_agreement.dates import MONTH
+from connectors.models.answer_agreement.number_words import NUMBER_WORD
+
+_CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
+_DIGITS = r"(?<![\d.,])\.?\d[\d.,]*+"  # from its first digit only, or long numbers take long
+_AMOUNT = rf"[-+]?(?:[A-Z]{{1,3}}\s?)?[{_CURRENCY}]?\s?{_DIGITS}"
+_NUMBER = rf"(?:{_AMOUNT}|\b(?:{NUMBER_WORD}|half|a third|two thirds|a quarter)\b)"
+_COUNT = rf"(?P<number>{_NUMBER}(?:\s?%|\s+\w+)?)"
+_CLOCK = r"\d{1,2}(?::\d\d|(?::\d\d)?\s?[ap]\.?m\b|\s+o'clock)|noon\b|midnight\b"
+_MOMENT = rf"(?:the\s+)?(?:\d{{4}}\b|{_CLOCK}|(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?{MONTH})"
+_DATED = r"(?<![\d,])\d[\d,]*+(?:st|nd|rd|th)?(?:[\s-]+(?:century|centuries|millennium))?"
+_BC = r"(?:B\.\s?C\.(?:\s?E\.)?|BCE?\b)"
+_AD = r"(?:A\.\s?D\.|C\.\s?E\.|AD\b|CE\b)"
+_LOOKS_LIKE_MONEY_OR_SHARE = rf"(?=[{_CURRENCY}]|\d[\d,]*(?:\.\d|\s?%|\s*\)\s?%))"
+_BEFORE_NUMBER = rf"(?=\s+(?:an?\s+)?{_NUMBER})"
+_BEFORE_MOMENT = rf"(?=\s+{_MOMENT})"
+
+_SIGNS = (
+    (rf"\b(?<!or )(?:minus|negative)\s+(?={_NUMBER})", "-"),
+    (
+        rf"[-+]?(?P<number>{_NUMBER}(?:\s?\u00b0[CF]?|\s+\w+){{0,2}}?)"
+        r"\s+below\s+(?:zero|0|sea level)\b",
+        r"-\g<number>",
+    ),
+    (r"\s+above\s+(?:zero|0|sea level)\b", ""),
+    (rf"^-\s+{_LOOKS_LIKE_MONEY_OR_SHARE}", "-"),
+    # "(0.3)%" and "($5 million)", as accountants write a loss
+    (rf"^([{_CURRENCY}]?)\(\s*{_LOOKS_LIKE_MONEY_OR_SHARE}([^()]{{1,20}})\)", r"-\1\2"),
+    # behind one or two letters: blood types, marks, ions
+    (r"\b(?-i:([A-Z][A-Za-z]?))\+(?![\w+])", r"\1 positive"),
+    (r"\b(?-i:([A-Z][A-Za-z]?))-(?![\w-])", r"\1 negative"),
+)
+_ERAS = (  # years before Christ are negative
+    (r"(?<![\d-])(\d{4})-(\d{4})(?![\d-])", r"\1 - \2"),
+    (rf"\b(\d++)(?:\s?-\s?|\s+(?:to|and|or)\s+)({_DATED})\s*{_BC}", r"-\1 to -\2"),
+    (rf"(?<![\w-])({_DATED})\s*{_BC}", r"-\1"),
+    (rf"\b{_BC}\s*(?=\d)", "-"),
+    (rf"(?<!\w)({_DATED})\s*{_AD}", r"\1"),
+    (rf"\b{_AD}\s*(?=\d)", ""),
+)
+_AT_LEAST, _AT_MOST = "\u2265 \\g<number>", "\u2264 \\g<number>"
+_BOUNDS = (
+    (r">=|=>|\u2267", "\u2265"),
+    (r"<=|=<|\u2266", "\u2264"),
+    (r"\bat least\b|\b(?:no|not) (?:less|fewer|lower|smaller|earlier|sooner) than\b", "\u2265"),
+    (r"\bat most\b|\b(?:no|not) (?:more|greater|higher|larger|later) than\b", "\u2264"),
+    (rf"\b(?:not (?:under|below)|(?:a )?minimum(?: of)?){_BEFORE_NUMBER}", "\u2265"),
+    (
+        rf"\b(?:not (?:over|above|exceeding)|up to|(?:a )?maximum(?: of)?){_BEFORE_NUMBER}",
+        "\u2264",
+    ),
+    (r"\b(?:more|greater|higher|larger|bigger|longer|older) than\b|\bin excess of\b", ">"),
+    (r"\b(?:less|fewer|lower|smaller|shorter|younger) than\b", "<"),
+    (rf"\b(?:over|above|exceeding|upwards of){_BEFORE_NUMBER}", ">"),
+    (rf"\b(?:under|below){_BEFORE_NUMBER}", "<"),
+    (rf"\b(?:after|later than){_BEFORE_MOMENT}", ">"),
+    (rf"\b(?:before|prior to|earlier than){_BEFORE_MOMENT}", "<"),
+    (rf"{_COUNT},?\s+(?:or|and)\s+(?:more|greater|higher|above|over|older|longer|up)\b", _AT_LEAST),
+    (rf"{_COUNT},?\s+(?:or|and)\s+(?:less|fewer|lower|below|under|younger|shorter)\b", _AT_MOST),
+    (r"(?<![\w.])(?P<number>\d[\d.,]*+)\+(?![\w+])", _AT_LEAST),
+)
+_RULES = tuple(
+    (re.compile(pattern, re.IGNORECASE), spelt) for pattern, spelt in (*_SIGNS, *_ERAS, *_BOUNDS)
+)
+
+
+def spell_marks(text: str) -> str:
+    """A plain text with each mark in one spelling: one of < ≤ ≥ > for a bound, "-" for a sign.
+
+    >>> spell_marks("no more than 5"), spell_marks("5 or more"), spell_marks("44 BC")
+    ('≤ 5', '≥ 5', '-44')
+    """
+    for pattern, spelt in _RULES:
+        text = pattern.sub(spelt, text)
+    return text

@@ -1,0 +1,338 @@
+"""Answers that differ in a sign, unit, bound, era, half of the day or direction contradict.
+
+The questions are of every kind that answers are read differently for; none is from evaluation data.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from connectors.models.answer_agreement import AnswerAgreement
+from connectors.models.answer_agreement.marks import spell_marks
+from connectors.models.answer_agreement.scorer import compare_pair
+from schemas.prompt import AnswerPair
+
+SCORER = AnswerAgreement()
+LEAK = 0.02
+
+GROWTH = "What was the growth rate of the economy?"
+HOW_MUCH = "How much did the economy grow?"
+DOSE = "What is the daily dose of the drug?"
+HOW_MUCH_DRUG = "How much of the drug may adults take?"
+WHEN = "When was the city founded?"
+LEAVES = "When does the train leave?"
+WHICH_WAY = "Which way does the river flow?"
+WHAT = "Which one is it?"
+MANY = "How many people came?"
+EVERY = (GROWTH, HOW_MUCH, DOSE, HOW_MUCH_DRUG, WHEN, LEAVES, WHICH_WAY, WHAT, MANY)
+
+
+def relate(question: str, premise: str, hypothesis: str) -> np.ndarray:
+    return SCORER.probabilities([AnswerPair(question, premise, hypothesis)])[0]
+
+
+def assert_opposite(one: str, other: str, questions: tuple[str, ...] = EVERY) -> None:
+    for question in questions:
+        for pair in ((one, other), (other, one)):
+            entailment, _, contradiction = relate(question, *pair)
+            assert entailment <= LEAK, (question, pair)
+            assert contradiction >= 0.9, (question, pair)
+
+
+OPPOSITES = [
+    # signs
+    ("0.3 %", "-0.3 %"),
+    ("0.3 %", "\u22120.3 %"),
+    ("0.3 %", "\u20130.3 %"),
+    ("0.3 percent", "minus 0.3 percent"),
+    ("0.3%", "(0.3)%"),
+    ("$5 million", "($5 million)"),
+    ("$5", "-$5"),
+    ("$5", "$-5"),
+    ("12", "-12"),
+    ("five degrees", "minus five degrees"),
+    ("5 degrees above zero", "5 degrees below zero"),
+    ("400 m above sea level", "400 m below sea level"),
+    ("+1", "-1"),
+    ("It was 0.3 % in spring", "It was -0.3 % in spring"),
+    ("0.3 % in spring and 0.5 % in autumn", "0.3 % in spring and -0.5 % in autumn"),
+    ("10^5", "10^-5"),
+    ("10\u2075", "10\u207b\u2075"),
+    ("A+", "A-"),
+    ("AB positive", "AB negative"),
+    # directions
+    ("0.3 %", "fell 0.3 %"),
+    ("rose by 0.3 %", "fell by 0.3 %"),
+    ("up 0.3 %", "down 0.3 %"),
+    ("a 0.3 % increase", "a 0.3 % decrease"),
+    ("a gain of $5 million", "a loss of $5 million"),
+    ("It rose sharply", "It fell sharply"),
+    ("north", "south"),
+    ("It flows north-east", "It flows north-west"),
+    ("northeast", "northwest"),
+    ("Eastern District", "Western District"),
+    ("to the left", "to the right"),
+    ("from north to south", "from south to north"),
+    ("from 3 to 5", "from 5 to 3"),
+    ("before the war", "after the war"),
+    ("clockwise", "anticlockwise"),
+    # bounds
+    ("at least 5", "at most 5"),
+    ("more than 5", "less than 5"),
+    ("over 5 million", "under 5 million"),
+    ("no less than 5", "no more than 5"),
+    ("5 or more", "5 or fewer"),
+    (">5", "<5"),
+    ("\u2265 5", "\u2264 5"),
+    ("up to 500 mg", "at least 500 mg"),
+    ("5", "more than 5"),
+    ("5", "fewer than five"),
+    ("1971", "before 1971"),
+    ("more than half", "less than half"),
+    # units
+    ("500 mg", "500 g"),
+    ("500mg", "500g"),
+    ("500 mg", "500 \u00b5g"),
+    ("1500 mg", "1500 g"),
+    ("\u00a31500", "\u20ac1500"),
+    ("500 mg", "500 ml"),
+    ("500 mg", "500 IU"),
+    ("a dose of 500 mg", "a dose of 500 ml"),
+    ("500 mg per day", "500 mg per hour"),
+    ("500 mg daily", "500 mg weekly"),
+    ("5 km", "5 miles"),
+    ("5 m", "5 km"),
+    ("20 \u00b0C", "20 \u00b0F"),
+    ("20 degrees Celsius", "20 degrees Fahrenheit"),
+    ("5 mW", "5 MW"),
+    ("5%", "5\u2030"),
+    ("3%", "3 percentage points"),
+    ("5 million", "5 billion"),
+    ("5 years", "5 months"),
+    ("$5", "\u20ac5"),
+    ("$5", "\u00a35"),
+    ("US$5", "C$5"),
+    ("HK$5", "US$5"),
+    ("5 USD", "5 EUR"),
+    ("5 dollars", "5 cents"),
+    # eras
+    ("44 BC", "44 AD"),
+    ("44 BC", "44"),
+    ("44 B.C.", "A.D. 44"),
+    ("300 BCE", "300 CE"),
+    ("1500 BC", "1500"),
+    ("March 15, 44 BC", "March 15, 44 AD"),
+    ("5th century BC", "5th century AD"),
+    # halves of the day
+    ("9:30 a.m.", "9:30 p.m."),
+    ("9 am", "9 pm"),
+    ("at 9 AM", "at 9 PM"),
+    ("09:30", "21:30"),
+    ("9 in the morning", "9 in the evening"),
+    ("noon", "midnight"),
+]
+
+EQUAL = [
+    ("-0.3 %", "minus 0.3 percent"),
+    ("-0.3 %", "\u22120.3 %"),
+    ("-0.3 %", "\u20130.3 %"),
+    ("-0.3 %", "(0.3)%"),
+    ("-0.3 %", "negative 0.3 per cent"),
+    ("-0.3 %", "fell by 0.3 %"),
+    ("+0.3 %", "0.3 %"),
+    ("$-5", "-$5"),
+    ("-5 \u00b0C", "minus five degrees Celsius"),
+    ("-5 \u00b0C", "5 \u00b0C below zero"),
+    ("20 \u00b0C", "68 \u00b0F"),
+    ("500 mg", "0.5 g"),
+    ("0.5 kg", "500 g"),
+    ("500mg", "500 milligrams"),
+    ("5 km", "5,000 metres"),
+    ("60 km/h", "60 kilometres per hour"),
+    ("5 MW", "5 megawatts"),
+    ("at least 5", "no fewer than five"),
+    ("at least 5", "5 or more"),
+    ("no more than 5", "at most 5"),
+    ("\u2264 5", "<=5"),
+    ("over $3.7 million", "more than 3.7 million dollars"),
+    ("44 BC", "44 B.C.E."),
+    ("AD 79", "79 CE"),
+    ("79 AD", "79"),
+    ("9:30 p.m.", "21:30"),
+    ("9 pm", "9 o'clock in the evening"),
+    ("9.30 am", "9:30 AM"),
+    ("2015-2017", "2015\u20132017"),
+    ("2015-2017", "2015 to 2017"),
+    ("2023-07-07", "7 July 2023"),
+    ("A+", "A positive"),
+    ("C$5 million", "5 million Canadian dollars"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), OPPOSITES)
+def test_opposites_contradict_whatever_is_asked(one: str, other: str) -> None:
+    assert_opposite(one, other)
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL)
+def test_equal_values_in_other_words_agree_whatever_is_asked(one: str, other: str) -> None:
+    for question in EVERY:
+        for pair in ((one, other), (other, one)):
+            entailment, _, contradiction = relate(question, *pair)
+            assert entailment >= 0.9, (question, pair)
+            assert contradiction <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "negative"),
+    [
+        ("2015-2017", False),
+        ("2015\u20132017", False),
+        ("10%-15%", False),
+        ("COVID-19", False),
+        ("F-16", False),
+        ("555-1234", False),
+        ("+1-555-1234", False),
+        ("2023-07-07", False),
+        ("Boeing 737-800", False),
+        ("- 5 people", False),
+        ("-5", True),
+        ("about -5", True),
+        ("between -5 and 5", True),
+    ],
+)
+def test_only_a_minus_is_a_sign(text: str, negative: bool) -> None:
+    values = compare_pair(AnswerPair(MANY, text, text)).premise.values
+    numbers = [n for v in values for n in (getattr(v, "value", None), getattr(v, "year", None))]
+    assert any(n is not None and n < 0 for n in numbers) is negative
+
+
+@pytest.mark.parametrize(
+    ("exact", "open_"), [("5", "at least 5"), ("5", "5 or fewer"), ("9:30 pm", "9:30")]
+)
+def test_what_is_left_open_follows_from_the_exact_answer_and_not_the_reverse(
+    exact: str, open_: str
+) -> None:
+    down, up = relate(LEAVES, exact, open_), relate(LEAVES, open_, exact)
+    assert down[0] >= 0.9
+    assert up.argmax() == 1
+    assert up[0] <= LEAK
+
+
+def test_a_question_that_names_the_unit_gives_it_to_bare_numbers() -> None:
+    question = "How many milligrams may adults take?"
+    assert relate(question, "500", "500 mg")[0] >= 0.9
+    assert_opposite("500", "500 g", (question,))
+
+
+def test_a_question_about_a_fall_makes_a_rise_the_opposite() -> None:
+    question = "By how much did the index fall?"
+    assert relate(question, "0.3 %", "it fell by 0.3 %")[0] >= 0.9
+    assert_opposite("0.3 %", "it rose by 0.3 %", (question,))
+    assert relate(GROWTH, "it fell to 0.3 %", "0.3 %")[2] <= 0.5  # fell to, not by
+
+
+def test_different_rules_are_different_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relations in the cache go by `model_id`, which covers every file of the rules."""
+    before = AnswerAgreement().model_id
+    from schemas import answer_text
+
+    monkeypatch.setattr(answer_text, "__file__", __file__)
+    assert AnswerAgreement().model_id != before
+
+
+NUMBERS = st.one_of(
+    st.integers(1, 10**6).map(str),
+    st.integers(1, 10**6).map("{:,}".format),
+    st.decimals("0.01", "99999", places=2).map(str),
+)
+UNITS = ["mg", "g", "kg", "km", "miles", "ml", "litres", "%", "hours", "days", "\u00b0C", "\u00b0F"]
+UNITS += ["dollars", "euros", "MW", "percentage points", "million", "billion"]
+FRAMES = [
+    "{}",
+    "The answer is {}.",
+    "It was {}",
+    "{} in total",
+    "According to the report, it is {}.",
+]
+FRAMES += ["the value is {} this year"]
+frames, questions = st.sampled_from(FRAMES), st.sampled_from(EVERY)
+
+
+@given(
+    NUMBERS,
+    st.sampled_from(["", *UNITS]),
+    st.sampled_from(["-", "\u2212", "minus "]),
+    frames,
+    questions,
+)
+def test_a_flipped_sign_is_never_the_same_answer(number, unit, minus, frame, question) -> None:
+    assume(float(number.replace(",", "")) != 0)
+    value = f"{number} {unit}".strip()
+    assert_opposite(frame.format(value), frame.format(minus + value), (question,))
+
+
+@given(
+    NUMBERS,
+    st.lists(st.sampled_from(UNITS), min_size=2, max_size=2, unique=True),
+    frames,
+    questions,
+)
+@example("500", ["mg", "g"], "{}", HOW_MUCH_DRUG)
+def test_another_unit_is_never_the_same_answer(number, units, frame, question) -> None:
+    one, other = (frame.format(f"{number} {unit}") for unit in units)
+    assert_opposite(one, other, (question,))
+
+
+BOUNDS = [
+    ("at least {}", "at most {}"),
+    ("more than {}", "less than {}"),
+    ("over {}", "under {}"),
+    ("{} or more", "{} or less"),
+    ("not less than {}", "not more than {}"),
+    ("> {}", "< {}"),
+]
+
+
+@given(NUMBERS, st.sampled_from(["", *UNITS]), st.sampled_from(BOUNDS), frames, questions)
+def test_a_flipped_bound_is_never_the_same_answer(number, unit, bounds, frame, question) -> None:
+    one, other = (frame.format(bound.format(f"{number} {unit}".strip())) for bound in bounds)
+    assert_opposite(one, other, (question,))
+
+
+@given(st.integers(1, 3000), st.sampled_from([" BC", " BCE", " B.C."]), frames, questions)
+def test_a_flipped_era_is_never_the_same_answer(year, era, frame, question) -> None:
+    for other in (f"{year} AD", f"{year} CE", f"AD {year}"):
+        assert_opposite(frame.format(f"{year}{era}"), frame.format(other), (question,))
+
+
+@given(st.integers(1, 12), st.none() | st.integers(0, 59), frames, questions)
+def test_a_flipped_half_of_the_day_is_never_the_same_answer(hour, minute, frame, question) -> None:
+    time = str(hour) if minute is None else f"{hour}:{minute:02d}"
+    assert_opposite(frame.format(f"{time} am"), frame.format(f"{time} pm"), (question,))
+    assert_opposite(frame.format(f"{time} a.m."), frame.format(f"{time} p.m."), (question,))
+
+
+DIRECTIONS = [("north", "south"), ("east", "west"), ("left", "right"), ("up", "down")]
+DIRECTIONS += [("rose", "fell"), ("gained", "lost"), ("an increase", "a decrease")]
+DIRECTIONS += [("growth", "decline"), ("before the war", "after the war"), ("higher", "lower")]
+
+
+@given(st.sampled_from(DIRECTIONS), frames, questions)
+def test_a_flipped_direction_is_never_the_same_answer(directions, frame, question) -> None:
+    assert_opposite(*(frame.format(direction) for direction in directions), (question,))
+
+
+TEXTS = st.sampled_from([text for pair in (*OPPOSITES, *EQUAL) for text in pair])
+
+
+@given(TEXTS, TEXTS, questions)
+def test_a_contradiction_is_one_both_ways(one: str, other: str, question: str) -> None:
+    forth, back = relate(question, one, other), relate(question, other, one)
+    assert (forth.argmax() == 2) == (back.argmax() == 2)
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_spelt(text: str) -> None:
+    assert isinstance(spell_marks(text), str)
