@@ -28,7 +28,7 @@ _SCRIPTS: Final = (
     "Kayah_Li Lepcha Limbu Lisu Mandaic Meetei_Mayek Miao Mongolian Newa New_Tai_Lue Nko "
     "Nyiakeng_Puachue_Hmong Ol_Chiki Osage Saurashtra Sundanese Syloti_Nagri Syriac Tai_Le "
     "Tai_Tham Tai_Viet Tifinagh Vai Wancho Yi"
-).split()
+)
 # May stand together, as Japanese, Chinese and Korean are written (UTS 39, "highly restrictive").
 _TOGETHER: Final = (
     ("Latin", "Han", "Hiragana", "Katakana"),
@@ -38,7 +38,7 @@ _TOGETHER: Final = (
 _ONE_SCRIPT = regex.compile(
     "|".join(
         "[{}]*".format("".join(rf"\p{{scx={s}}}" for s in (*scripts, "Common", "Inherited")))
-        for scripts in (*_TOGETHER, *((script,) for script in _SCRIPTS))
+        for scripts in (*_TOGETHER, *((script,) for script in _SCRIPTS.split()))
     )
 )
 

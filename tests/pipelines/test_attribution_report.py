@@ -42,7 +42,7 @@ from pipelines.evaluation.attribution_report.stream_view import (
 from pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
 from pipelines.evaluation.report.safe_text import HIDDEN
 from schemas.attribution import Finding
-from schemas.reports import Decision, ReportState
+from schemas.reports import Decision, ReportState, Word
 from schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
 from tests.pipelines.attribution_pages import (
     HONEST,
@@ -195,7 +195,7 @@ def test_the_limit_counts_reports_of_the_query_alone(tmp_path: Path) -> None:
 def hostile_views() -> tuple[StreamView, SourcesView]:
     found = hostile_events()
     reports = [report_of(event, HOSTILE[0], HOSTILE[1]) for event in found]
-    lives = {e.misgeneration: OriginLife(START_MS, 3, Decision.APPROVED, START_MS) for e in found}
+    lives = {e.misgeneration: OriginLife(START_MS, 3, Word.APPROVED, START_MS) for e in found}
     held = {e.misgeneration: [HeldText(IMAGE, IMAGE, True, True, False)] for e in found}
     waiting = replace(reports[0], misgeneration=IMAGE, reporter=HOSTILE[1], detail=HOSTILE[0])
     stream = stream_view(incidents_of(found, lives, [*reports, waiting], held))
@@ -366,7 +366,7 @@ def test_what_is_stored_is_read_back(tmp_path: Path) -> None:
     assert [life.model_calls for life in lives if life] == [9] * 4
     approved = next(one for one in found if one.life and one.life.word)
     assert approved.life
-    assert approved.life.word is Decision.APPROVED
+    assert approved.life.word is Word.APPROVED
     assert len(approved.held) == 3
     assert all(text.active for text in approved.held)
 
