@@ -245,6 +245,31 @@ def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
             import_file(engine, file)
 
 
+def test_that_the_model_erred_is_exported_and_told_from_a_dismissal(
+    engine: Engine, tmp_path: Path
+) -> None:
+    for query, word in (("cup", Word.MODEL_ERRED), ("other", Word.DISMISSED)):
+        keep(engine, LIED, answer="Rome", query_id=query)
+        stored = report(engine, "eve", query_id=query)
+        run_out(worker_on(engine))
+        give_word(engine, stored, word, Policy(), now_ms=NOW_MS)
+    with engine.connect() as connection:
+        known = report_standing.standing(connection, "eve")
+    assert known == report_standing.Standing(confirmed=1, dismissed=1)
+    lines = list(export_lines(engine))
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(lines), encoding="utf-8")
+    with open_engine(f"sqlite:///{tmp_path / 'other.db'}").connect() as other:
+        import_file(other.engine, file)
+        assert report_standing.standing(other, "eve") == known
+    whole = "".join(lines)
+    file.write_text(whole.replace(',"model_erred":false,"reserved":false', ""), encoding="utf-8")
+    import_file(engine, file)  # of a release before there was such a word
+    file.write_text(whole.replace('"word":"dismissed"', '"word":"approved"'), encoding="utf-8")
+    with pytest.raises(InputError, match="model_erred without"):
+        import_file(engine, file)
+
+
 def test_a_report_that_comes_in_while_another_is_settled_stays_open(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """From a report to its decision: priority, budget, failures, idempotence, trust, quarantine."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -243,6 +244,74 @@ def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
     with engine.connect() as connection:
         assert report_standing.standing(connection, "eve") == report_standing.Standing(0, 1)
         assert standings(connection, ["example.org"])["example.org"].counts.dishonest == 0
+
+
+def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
+    """A third verdict: the texts are let back in, the ledger forgets, the reporter was right."""
+    trusted(engine, "ada", "bob")
+    worker = worker_on(engine)
+    run_out(worker)
+    with engine.begin() as connection:  # what makes the two trusted uses up the day's cap
+        retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
+    keep(engine, LIED, answer="Rome", query_id="errs")
+    commit_fold(engine, None, remembering("errs", "Rome"))
+    insert_own(engine, "errs", "Rome")
+    stored = report(engine, "ada", query_id="errs")
+    report(engine, "bob", query_id="errs")
+    assert run_out(worker)[-1].decision is Decision.QUARANTINED
+    with engine.connect() as connection:
+        before = standings(connection, ["example.org"])["example.org"].counts.dishonest
+    assert before == pytest.approx(LedgerRules().confirmed)
+    event = give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS + 1)
+    assert event is not None
+    assert (event.decision, event.model_erred) == (Decision.NOTHING_FLAGGED, True)
+    assert withheld_keys(engine, ["errs"]) == {}
+    assert load(engine, ["errs"])["errs"].state == encode_state(None), "it would repeat the answer"
+    with engine.connect() as connection:
+        after = standings(connection, ["example.org"])["example.org"].counts.dishonest
+        assert after == pytest.approx(0.0)
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(4)
+    again = settle(engine, stored, DEFAULT, now_ms=NOW_MS + 2)
+    assert again == event, "said once, published once"
+    report(engine, "zoe", query_id="errs")
+    assert run_out(worker)[-1].model_erred, "who reports it later changes nothing"
+    event = give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS + 3)
+    assert event is not None
+    assert (event.decision, event.model_erred) == (Decision.APPROVED, False)
+    assert len(withheld_keys(engine, ["errs"])["errs"]) == 3
+
+
+def remembering(query_id: str, answer: str) -> MemoryRow:
+    state = encode_state(Belief(answer, 0.9, 0.1))
+    return MemoryRow(query_id, "radar", 1, 0, "log", 0, 0, state)
+
+
+def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    assert give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
+    worker = worker_on(engine)
+    report(engine, "bob")
+    assert run_out(worker) == []
+    assert worker.models.generator.log == []
+    assert set(states(engine).values()) == {"judged"}
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(1)
+
+
+def test_a_process_of_the_release_before_reads_that_the_model_erred_as_dismissed(
+    engine: Engine,
+) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
+    with engine.connect() as connection:
+        row = connection.execute(select(ORIGINS.c.word, ORIGINS.c.decision, ORIGINS.c.event)).one()
+    assert (row.word, row.decision) == ("dismissed", "nothing_flagged")
+    assert json.loads(row.event)["decision"] == "nothing_flagged"
+    (listed,) = reports.find_reports(engine)
+    assert listed["word"] == Word.MODEL_ERRED
 
 
 def test_only_a_word_reaches_other_queries(engine: Engine) -> None:
