@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar, Final
-from unicodedata import category, normalize
+from unicodedata import normalize
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
@@ -12,8 +12,6 @@ from schemas.attribution import Finding
 from schemas.snapshot import STRICT, Document, Query
 
 PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
-# Letters and marks that show nothing: fillers of Hangul, the empty pattern of Braille.
-BLANKS: Final = "\u115f\u1160\u3164\uffa0\u2800"
 
 
 class Decision(StrEnum):
@@ -23,13 +21,21 @@ class Decision(StrEnum):
     """
 
     UNVERIFIED = "unverified_report"  # nobody can tell that the answer was ever given
-    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, or none stands out
+    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person says, or none stands out
     RESTORED = "restored"  # without the flagged texts the answer is the same: they stay
     HUMAN_REVIEW = "human_review"  # flagged and other texts are not clearly apart
     PROPOSED = "proposed"  # clear, but too few trusted reporters said so
     QUARANTINED = "quarantined"  # enough trusted reporters said so
     APPROVED = "approved"  # a person said so
     DISMISSED = "dismissed"  # a person said that the answer is not wrong
+
+
+class Word(StrEnum):
+    """What a person says about a reported answer."""
+
+    APPROVED = "approved"  # it is wrong, and the flagged texts taught it
+    DISMISSED = "dismissed"  # it is not wrong
+    MODEL_ERRED = "model_erred"  # it is wrong, and no text is to blame
 
 
 REMOVING: Final = frozenset({Decision.QUARANTINED, Decision.APPROVED})
@@ -40,7 +46,7 @@ class ReportState(StrEnum):
 
     OPEN = "open"  # waits for the attribution
     JUDGED = "judged"  # the attribution's decision says the rest
-    UNUSABLE = "unusable"  # the documents are gone, or the models failed again and again
+    UNUSABLE = "unusable"  # waited too long, or the documents are gone, or the models kept failing
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class AnswerReport:
         Field(
             min_length=1,
             max_length=200,
-            description="characters that show; single spaces between words",
+            description="letters of one script that show as they are; single spaces between words",
         ),
     ]
     reported_at: AwareDatetime
@@ -117,7 +123,8 @@ class OriginEvent:
     whose reports led here, `self_detected` says that the pipeline noticed by itself.
     `answer_without` is what is answered without the flagged texts, `persists` whether that means
     the same as the wrong answer; None where nothing was flagged. `reproduced` tells whether the
-    answer was given again or is the one on record; None where that was not asked.
+    answer was given again or is the one on record; None where that was not asked. `model_erred`:
+    a person said that the answer is wrong and that no text is to blame.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -144,23 +151,12 @@ class OriginEvent:
     persists: bool | None = None
     detail: str = ""
     tags: tuple[str, ...] = ()
+    model_erred: bool = False
 
     @property
     def flagged(self) -> tuple[OriginText, ...]:
         """The texts that taught the answer, in rank order."""
         return tuple(text for text in self.texts if text.flagged)
-
-
-def is_plain_name(name: str) -> bool:
-    """Whether every character of a name shows: with others it could pose as somebody else's.
-
-    Of white space, only single spaces between words do.
-
-    >>> is_plain_name("Zoë 山田"), is_plain_name("ad" + chr(0x200B) + "a"), is_plain_name("ada ")
-    (True, False, False)
-    """
-    shown = not any(category(character)[0] == "C" or character in BLANKS for character in name)
-    return shown and name == " ".join(name.split())
 
 
 def misgeneration_id(query_id: str, step: int, answer: str) -> str:

@@ -1,4 +1,4 @@
-"""What is known of a source's honesty: a Beta posterior over two counts that fade with time.
+"""How reliable a source is known to be: a Beta posterior over two counts that fade with time.
 
 A source is whatever `schemas.sites.key_of` names, by default a registrable domain. Counts start at
 the prior; evidence adds to one of them and halves every `half_life_days` of event time, counted in

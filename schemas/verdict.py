@@ -20,7 +20,7 @@ class Reason(StrEnum):
     NOT_JUDGED = "not_judged"  # the defence does not select documents
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
-    DISTRUSTED = "distrusted"  # its source lied before, and no other source says the same
+    DISTRUSTED = "distrusted"  # its source was blamed before, and no other source says the same
     UNINFORMATIVE = "uninformative"  # the document does not answer the question
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
     NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept

@@ -101,6 +101,6 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
 
 
 def blank_source_events(query_id: str) -> Update:
-    """Make the ledger of sources forget what a lie was about; that its domain told one stays."""
+    """Make the ledger of sources forget what an answer was about; that a domain is blamed stays."""
     gone = {"query_id": None, "step": None, "text_id": None, "claim": None}
     return update(SOURCE_EVENTS).where(SOURCE_EVENTS.c.query_id == query_id).values(**gone)

@@ -6,8 +6,9 @@ from typing import Final
 
 from sqlalchemy import Engine, select
 
+from connectors.state_table.origins import WORD
 from connectors.state_table.tables import ORIGINS
-from schemas.reports import Decision
+from schemas.reports import Word
 
 KEYS_PER_SELECT: Final = 500
 _O = ORIGINS.c
@@ -19,7 +20,7 @@ class OriginLife:
 
     attributed_ms: int | None = None
     model_calls: int = 0
-    word: Decision | None = None
+    word: Word | None = None
     word_ms: int | None = None
     everywhere: bool = False
 
@@ -30,11 +31,11 @@ def lives_of(engine: Engine, misgenerations: Sequence[str]) -> dict[str, OriginL
 
 
 def _lives(engine: Engine, wanted: Sequence[str]) -> Iterator[tuple[str, OriginLife]]:
-    columns = (_O.misgeneration, _O.attributed_ms, _O.model_calls, _O.word, _O.word_ms)
+    columns = (_O.misgeneration, _O.attributed_ms, _O.model_calls, WORD, _O.word_ms)
     with engine.connect() as connection:
         for start in range(0, len(wanted), KEYS_PER_SELECT):
             chunk = wanted[start : start + KEYS_PER_SELECT]
             statement = select(*columns, _O.everywhere).where(_O.misgeneration.in_(chunk))
             for name, at_ms, calls, word, word_ms, everywhere in connection.execute(statement):
-                said = Decision(word) if word in tuple(Decision) else None
+                said = Word(word) if word in tuple(Word) else None
                 yield name, OriginLife(at_ms, calls, said, word_ms, everywhere)

@@ -11,11 +11,12 @@ from sqlalchemy import Connection, Engine, LargeBinary, case, cast, func, select
 from connectors.state_table.tables import ORIGINS, dialect_insert
 from schemas.codec import decode_origin, encode
 from schemas.errors import InputError
-from schemas.reports import Decision, OriginEvent
+from schemas.reports import OriginEvent, Word
 
 _O = ORIGINS.c
 # SQLite stores what it is given, whatever a column's type.
 STORED_EVENT = cast(_O.event, LargeBinary).label("event")
+WORD = case((_O.model_erred, Word.MODEL_ERRED.value), else_=_O.word).label("word")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Origin:
 
     misgeneration: str
     revision: int
-    word: Decision | None
+    word: Word | None
     everywhere: bool
     event: OriginEvent | None
 
@@ -44,7 +45,7 @@ def hold(connection: Connection, misgeneration: str, query_id: str, step: int) -
     }
     # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
     connection.execute(dialect_insert(connection, ORIGINS).on_conflict_do_nothing(), fresh)
-    statement = select(_O.revision, _O.word, _O.everywhere, STORED_EVENT)
+    statement = select(_O.revision, WORD, _O.everywhere, STORED_EVENT)
     row = connection.execute(
         statement.where(_O.misgeneration == misgeneration).with_for_update()
     ).one()
@@ -53,7 +54,7 @@ def hold(connection: Connection, misgeneration: str, query_id: str, step: int) -
 
 def look(engine: Engine, misgeneration: str) -> Origin | None:
     """Return the row of a wrong answer as it is now; None if there is none."""
-    statement = select(_O.revision, _O.word, _O.everywhere, STORED_EVENT)
+    statement = select(_O.revision, WORD, _O.everywhere, STORED_EVENT)
     with engine.connect() as connection:
         row = connection.execute(statement.where(_O.misgeneration == misgeneration)).one_or_none()
     return _origin(misgeneration, row) if row else None
@@ -95,33 +96,48 @@ def write_event(connection: Connection, event: OriginEvent) -> None:
 
 
 def note_attribution(
-    connection: Connection, misgeneration: str, *, at_ms: int, model_calls: int
+    connection: Connection,
+    misgeneration: str,
+    *,
+    at_ms: int,
+    model_calls: int,
+    reserved: bool = False,
 ) -> None:
-    """Note on a held row when it was attributed and what that cost; costs of retries add up."""
+    """Note on a held row when it was attributed and what that cost; costs of retries add up.
+
+    `reserved` tells which half of the budget paid.
+    """
     connection.execute(
         update(ORIGINS)
         .where(_O.misgeneration == misgeneration)
-        .values(attributed_ms=at_ms, model_calls=_O.model_calls + model_calls)
+        .values(attributed_ms=at_ms, model_calls=_O.model_calls + model_calls, reserved=reserved)
     )
 
 
 def give_word(
-    connection: Connection, misgeneration: str, word: Decision, *, everywhere: bool, at_ms: int
+    connection: Connection, misgeneration: str, word: Word, *, everywhere: bool, at_ms: int
 ) -> None:
     """Write down on a held row what a person said, and since when."""
     # Said again it is as old as before: who reported in between repeated what was known.
-    since = case((_O.word == word, _O.word_ms), else_=at_ms)
+    since = case((WORD.is_not_distinct_from(word), _O.word_ms), else_=at_ms)
+    erred = word is Word.MODEL_ERRED
+    kept = Word.DISMISSED if erred else word
     connection.execute(
         update(ORIGINS)
         .where(_O.misgeneration == misgeneration)
-        .values(word=word, word_ms=since, everywhere=everywhere)
+        .values(word=kept, model_erred=erred, word_ms=since, everywhere=everywhere)
     )
 
 
-def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int) -> tuple[int, int]:
-    """Return the attributions since the first time and the model calls since the second."""
-    recent = select(func.count()).select_from(ORIGINS).where(_O.attributed_ms >= hour_ago_ms)
-    calls = select(func.coalesce(func.sum(_O.model_calls), 0)).where(_O.attributed_ms >= day_ago_ms)
+def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int, *, reserved: bool) -> tuple[int, int]:
+    """Return the attributions since the first time and the model calls since the second.
+
+    Of the half of the budget that is reserved, or of the other one.
+    """
+    mine = _O.reserved == reserved
+    recent = select(func.count()).where(_O.attributed_ms >= hour_ago_ms, mine)
+    called = func.coalesce(func.sum(_O.model_calls), 0)
+    calls = select(called).where(_O.attributed_ms >= day_ago_ms, mine)
     with engine.connect() as connection:
         return connection.execute(recent).scalar_one(), int(connection.execute(calls).scalar_one())
 
@@ -130,7 +146,7 @@ def _origin(misgeneration: str, row: Any) -> Origin:
     return Origin(
         misgeneration,
         row.revision,
-        Decision(row.word) if row.word in tuple(Decision) else None,
+        Word(row.word) if row.word in tuple(Word) else None,
         row.everywhere,
         readable(row.event),
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy import Engine, case, func, select
 
+from connectors.state_table.origins import WORD
 from connectors.state_table.tables import ORIGINS, REPORTS
 from schemas.reports import ReportState
 
@@ -36,7 +37,7 @@ def reported_answers(
             ranked.c.reports,
             _O.decision,
             _O.finding,
-            _O.word,
+            WORD,
         )
         .outerjoin(ORIGINS, _O.misgeneration == ranked.c.misgeneration)
         .where(ranked.c.place == 1)

@@ -5,18 +5,18 @@ Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing he
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, or_, select, update
 
 from connectors.state_table.engine import retry_contended
+from connectors.state_table.origins import WORD
 from connectors.state_table.quarantine import holding
-from connectors.state_table.tables import CASES, ORIGINS, QUARANTINE, REPORTS, dialect_insert
-from schemas.reports import PIPELINE, Decision, ReportState
+from connectors.state_table.tables import ORIGINS, QUARANTINE, REPORTS, dialect_insert
+from schemas.reports import PIPELINE, ReportState, Word
 
 _R, _O = REPORTS.c, ORIGINS.c
 OWN_AT_ONCE = 100_000  # reports of the pipeline that are pruned at once
-Which = Literal["any", "vouched", "attributed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,6 @@ class StoredReport:
     state: ReportState = ReportState.OPEN
     attempts: int = 0
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What people's words say of a reporter: how many of their reports were right, and wrong."""
-
-    confirmed: int = 0
-    dismissed: int = 0
 
 
 def repeated(connection: Connection, report: StoredReport) -> StoredReport | None:
@@ -66,44 +58,10 @@ def received_since(connection: Connection, reporter: str, since_ms: int) -> int:
     return _count(connection, _R.reporter == reporter, _R.received_ms >= since_ms)
 
 
-def count_open(connection: Connection) -> int:
-    """How many reports of people wait."""
-    return _count(connection, _R.state == ReportState.OPEN, _R.reporter != PIPELINE)
-
-
-def next_open(engine: Engine, which: Which = "any") -> StoredReport | None:
-    """Return the report to look at next; None when none waits.
-
-    What a person has approved first, then people before the pipeline, reporters who were confirmed
-    before others, the answer that is still the latest of its query (it is the one consumers have)
-    before older ones, and then in the order of arrival. "vouched": only what was approved, or comes
-    from a confirmed reporter. "attributed": only what was attributed before, which costs no model
-    call.
-    """
-    latest = select(func.max(CASES.c.step)).where(CASES.c.query_id == _R.query_id).scalar_subquery()
-    statement = (
-        select(REPORTS)
-        .outerjoin(ORIGINS, _O.misgeneration == _R.misgeneration)
-        .where(_R.state == ReportState.OPEN)
-        .order_by(
-            case((_O.word == Decision.APPROVED, 0), else_=1),
-            case((_R.reporter == PIPELINE, 1), else_=0),
-            case((_vouched(), 0), else_=1),
-            case((_R.step == latest, 0), else_=1),
-            _R.attempts,
-            _R.received_ms,
-            _R.report_id,
-        )
-        .limit(1)
-    )
-    known = _O.finding.is_not(None)
-    if which == "attributed":
-        statement = statement.where(known)
-    elif which == "vouched":
-        statement = statement.where(or_(known, _O.word == Decision.APPROVED, _vouched()))
-    with engine.connect() as connection:
-        row = connection.execute(statement).mappings().first()
-    return report_of(row) if row else None
+def count_open(connection: Connection, reporter: str | None = None) -> int:
+    """How many reports of people wait, or of this reporter."""
+    whose = _R.reporter != PIPELINE if reporter is None else _R.reporter == reporter
+    return _count(connection, _R.state == ReportState.OPEN, whose)
 
 
 def find_reports(
@@ -118,7 +76,7 @@ def find_reports(
     With `state` or `query_id` those of it alone.
     """
     statement = (
-        select(REPORTS, _O.decision, _O.finding, _O.word)
+        select(REPORTS, _O.decision, _O.finding, WORD)
         .outerjoin(ORIGINS, _O.misgeneration == _R.misgeneration)
         .where(_R.report_id.startswith(prefix, autoescape=True))
         .order_by(_R.received_ms.desc(), _R.report_id)
@@ -137,42 +95,6 @@ def waiting(connection: Connection, misgeneration: str) -> list[StoredReport]:
     mine = (_R.misgeneration == misgeneration, _R.state == ReportState.OPEN)
     statement = select(REPORTS).where(*mine).order_by(_R.received_ms)
     return [report_of(row) for row in connection.execute(statement).mappings()]
-
-
-def reporters_of(connection: Connection, query_id: str, answer: str) -> dict[str, Standing]:
-    """Everybody who reported this answer of the query, at whichever step, with their standing.
-
-    Two statements, however many there are: a flood of invented names holds up no other writer.
-    """
-    statement = select(_R.reporter).where(_R.query_id == query_id, _R.answer == answer).distinct()
-    known = _standings(connection, _R.reporter.in_(statement))
-    names = connection.execute(statement).scalars()
-    return {name: known.get(name, Standing()) for name in names}
-
-
-def standing(connection: Connection, reporter: str) -> Standing:
-    """Count the wrong answers that a reporter told before a person judged them."""
-    return _standings(connection, _R.reporter == reporter).get(reporter, Standing())
-
-
-def _standings(connection: Connection, whose: ColumnElement[bool]) -> dict[str, Standing]:
-    """Of those among whose reports a person has judged any.
-
-    A lie that a query repeats at several steps is confirmed once: three steps of one are no record.
-    """
-
-    def told(word: Decision, what: ColumnElement[str]) -> ColumnElement[int]:
-        return func.count(case((_O.word == word, what)).distinct())
-
-    lie = _R.query_id.concat("\x1f").concat(_R.answer)
-    confirmed = told(Decision.APPROVED, lie)
-    statement = (
-        select(_R.reporter, confirmed, told(Decision.DISMISSED, _R.misgeneration))
-        .join(ORIGINS, _O.misgeneration == _R.misgeneration)
-        .where(whose, _R.received_ms <= _O.word_ms)
-        .group_by(_R.reporter)
-    )
-    return {row[0]: Standing(row[1], row[2]) for row in connection.execute(statement)}
 
 
 def close(
@@ -216,6 +138,23 @@ def note_failure(engine: Engine, report: StoredReport, detail: str, *, attempts:
     retry_contended(work)
 
 
+def expire(engine: Engine, before_ms: int, detail: str) -> int:
+    """Give up open reports that were received before then; return how many.
+
+    What a person has approved goes on waiting.
+    """
+    approved = select(_O.misgeneration).where(_O.word == Word.APPROVED)
+    old = (_R.state == ReportState.OPEN, _R.received_ms < before_ms)
+
+    def work() -> int:
+        with engine.begin() as connection:
+            statement = update(REPORTS).where(*old, _R.misgeneration.not_in(approved))
+            given_up = statement.values(state=ReportState.UNUSABLE, detail=detail)
+            return connection.execute(given_up).rowcount
+
+    return retry_contended(work)
+
+
 def prune_reports(engine: Engine, before_ms: int, *, own_open: int) -> int:
     """Delete reports that were attributed, or else received, before then, and their origins.
 
@@ -247,19 +186,6 @@ def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
         decided = select(_O.decision, func.count()).where(_O.decision.is_not(None))
         decisions = connection.execute(decided.group_by(_O.decision))
         return by_state, {row[0]: row[1] for row in decisions}
-
-
-def _vouched() -> ColumnElement[bool]:
-    """Whether a person confirmed something that this person had reported before."""
-    other, origin = REPORTS.alias(), ORIGINS.alias()
-    return (
-        select(other.c.report_id)
-        .join(origin, origin.c.misgeneration == other.c.misgeneration)
-        .where(other.c.reporter == _R.reporter, origin.c.word == Decision.APPROVED)
-        .where(other.c.received_ms <= origin.c.word_ms, _R.reporter != PIPELINE)
-        .correlate(REPORTS)
-        .exists()
-    )
 
 
 def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:

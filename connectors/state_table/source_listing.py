@@ -1,4 +1,4 @@
-"""The ledger of sources for whoever looks into it: which domains lie, since when, about what."""
+"""The ledger of sources for whoever looks into it: who is blamed, since when, for what."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ CLAIMS: Final = 5  # that are shown of a domain, newest first
 
 @dataclass(frozen=True, slots=True)
 class SourceSummary:
-    """A domain with its lies: `events` that count against it, the first and the last of them (ms),
+    """A domain and its blame: `events` that count against it, the first and the last of them (ms),
     and what they claimed, newest first, each once.
     """
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -204,8 +205,10 @@ REPORTS = Table(
 )
 
 # What was found out about a wrong answer. `event` is the event as it was published last, `revision`
-# its number; `word` is a person's, approved or dismissed, given at `word_ms`. A reporter's trust is
-# counted from here: how many of their reports were confirmed by a word that came later.
+# its number; `word` is a person's, approved or dismissed, given at `word_ms`. That the model erred
+# is stored as dismissed and `model_erred`: a process of the release before then removes nothing. A
+# reporter's trust is counted from here: how many of their reports a later word confirmed.
+# `reserved`: it was attributed on the half of the budget that is kept for trusted reporters.
 ORIGINS = Table(
     "origins",
     METADATA,
@@ -221,6 +224,8 @@ ORIGINS = Table(
     Column("attributed_ms", BigInteger),
     Column("model_calls", BigInteger, nullable=False),
     Column("event", LargeBinary),
+    Column("model_erred", Boolean, nullable=False, server_default=false()),
+    Column("reserved", Boolean, nullable=False, server_default=false()),
     Index("origins_query", "query_id"),
     Index("origins_time", "attributed_ms"),
 )

@@ -39,7 +39,7 @@ from schemas.codec.decoding import decode_origin
 from schemas.codec.json_text import JsonObject, parse_object
 from schemas.codec.wire import compact_json
 from schemas.errors import InputError, ReasonClass, StateConflictError
-from schemas.reports import Decision, ReportState
+from schemas.reports import ReportState, Word
 from schemas.sources import EventKind, SourceVerdict
 
 FORMAT: Final = "radarstream.state"
@@ -175,7 +175,9 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
     table = TABLES.get(value["table"]) if isinstance(value["table"], str) else None
     if table is None:
         raise InputError(ReasonClass.UNKNOWN_FIELD, "there is no such table")
-    later = {c.name: 0 for c in table.columns if c.server_default is not None}  # than the export
+    later = {  # than the export
+        c.name: c.type.python_type(0) for c in table.columns if c.server_default is not None
+    }
     given = later | value["row"]
     if given.keys() != set(table.columns.keys()):
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
@@ -230,8 +232,10 @@ def _check_report(table: Table, row: dict[str, Any]) -> None:
         raise InputError(ReasonClass.WRONG_TYPE, "state is none of a report's")
     if table is not ORIGINS:
         return
-    if row["word"] not in (None, Decision.APPROVED, Decision.DISMISSED):
+    if row["word"] not in (None, Word.APPROVED, Word.DISMISSED):
         raise InputError(ReasonClass.WRONG_TYPE, "word is neither approved nor dismissed")
+    if row["model_erred"] and row["word"] != Word.DISMISSED:
+        raise InputError(ReasonClass.WRONG_TYPE, "model_erred without a person's word")
     if row["event"] is not None and decode_origin(row["event"]).decision != row["decision"]:
         raise InputError(ReasonClass.WRONG_TYPE, "decision is not the event's")
 

@@ -7,6 +7,7 @@ what is known; nothing here reads a clock, a table or a model.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import comb
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -14,7 +15,8 @@ from pydantic import ConfigDict, Field
 
 from defenses.kernels.separation import chance_of_separation
 from schemas.attribution import Finding, TextScore
-from schemas.reports import PIPELINE, Decision, OriginEvent, OriginText
+from schemas.reports import PIPELINE, Decision, OriginEvent, OriginText, Word
+from schemas.sites import site_of
 from schemas.snapshot import STRICT
 
 
@@ -23,11 +25,12 @@ class Rules:
     """How much it takes.
 
     Reports of `min_reporters` different trusted people have texts quarantined; a person is trusted
-    from `trusted_after` confirmed reports on. `min_gap` is the least distance of the mean scores of
-    flagged and other texts, in standard deviations, and `max_chance` the most probable that scores
-    which know nothing of each other part the texts as clearly (1: do not ask).
+    from `trusted_after` confirmed reports on, if there are no others (see `Trust`). `min_gap` is
+    the least distance of the mean scores of flagged and other texts, in standard deviations, and
+    `max_chance` the most probable that scores which know nothing of each other part the texts as
+    clearly (1: do not ask).
     `reports_per_day` of one reporter are taken in, and only while fewer than `open_reports` wait,
-    unless the reporter is trusted.
+    unless the reporter is trusted; half of that room is for reporters of whom nothing waits.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -41,60 +44,78 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """A reporter's record: how many of their reports people confirmed, and dismissed."""
+    """A reporter's record: how many of their reports a person confirmed, dismissed, or neither.
+
+    `unconfirmed` counts what nobody judged, whatever became of it.
+    """
 
     confirmed: int = 0
     dismissed: int = 0
+    unconfirmed: int = 0
 
     def trusted(self, rules: Rules) -> bool:
-        """Whether people confirmed enough of their reports, and more than they dismissed.
+        """Whether the record leaves at most 1 in 2^(trusted_after + 1) that it is bad.
 
-        From a flat prior, three confirmed reports leave 1 in 16 that whoever sent them is wrong
-        more often than right.
+        Bad: that whoever made it is wrong more often than right. With c confirmed reports and u
+        others, a flat prior leaves P(X > c) of that, X the heads of c + u + 1 throws of a coin:
+        the Beta(c + 1, u + 1) distribution up to 1/2. `trusted_after` confirmed ones alone do.
         """
-        return self.confirmed >= rules.trusted_after and self.confirmed > self.dismissed
+        others = self.dismissed + self.unconfirmed
+        if self.confirmed < rules.trusted_after or others > self.confirmed:
+            return False
+        throws = self.confirmed + others + 1
+        rare = sum(comb(throws, heads) for heads in range(others + 1))
+        return rare << (rules.trusted_after + 1) <= 1 << throws
 
 
-def refusal(rules: Rules, trust: Trust, *, in_a_day: int, waiting: int) -> str:
+def refusal(
+    rules: Rules, trust: Trust, *, in_a_day: int, waiting: int, own_waiting: int = 0
+) -> str:
     """Why a report is not taken in, in words; "" if it is.
 
     `in_a_day` counts what the reporter sent in the last 24 hours, `waiting` all open reports of
-    people. Who was dismissed more often than confirmed gets a quarter of the rate.
+    people, `own_waiting` those of the reporter. Who was dismissed more often than confirmed gets a
+    quarter of the rate.
     """
     distrusted = trust.dismissed > trust.confirmed
     rate = max(1, rules.reports_per_day // 4) if distrusted else rules.reports_per_day
     if in_a_day >= rate:
         return f"{rate} reports of this reporter in a day are enough"
-    if waiting >= rules.open_reports and not trust.trusted(rules):
-        return f"{waiting} reports wait already"
+    room = rules.open_reports // 2 if own_waiting else rules.open_reports
+    if waiting >= room and not trust.trusted(rules):
+        some = ", some of this reporter" if own_waiting else ""
+        return f"{waiting} reports wait already{some}"
     return ""
 
 
 def decide(
     event: OriginEvent,
     reporters: Mapping[str, Trust],
-    word: Decision | None,
+    word: Word | None,
     rules: Rules,
 ) -> tuple[Decision, str]:
     """What is done about the flagged texts, and why in words.
 
     `event` holds what was found out; its decision is not looked at. `reporters` are all who
-    reported this answer of the query, `word` is a person's: APPROVED, DISMISSED or None.
+    reported this answer of the query, `word` is a person's, if any.
 
-    In order: a person's no ends it. What cannot be shown to have been answered, without a flagged
-    text, or answered the same without them, removes nothing, whoever asks. A person's yes comes
-    next; then the two groups must be apart, something must be left to answer from, and enough
-    trusted people must agree. The pipeline is no person, however sure.
+    In order: a person's no, and that the model erred, end it. What cannot be shown to have been
+    answered, without a flagged text, or answered the same without them, removes nothing, whoever
+    asks. A person's yes comes next; then the two groups must be apart, most pages and sites must
+    stay, something must be left to answer from, and enough trusted people must agree. The pipeline
+    is no person, however sure.
     """
-    if word is Decision.DISMISSED:
+    if word == Word.DISMISSED:
         return Decision.DISMISSED, "a person dismissed it"
+    if word == Word.MODEL_ERRED:
+        return Decision.NOTHING_FLAGGED, "a person said that the model erred"
     if event.finding is None:
         return Decision.UNVERIFIED, "the answer is on no record and was not given again"
     if event.finding is not Finding.TEXTS_FLAGGED or not event.flagged:
         return Decision.NOTHING_FLAGGED, event.finding.value.replace("_", " ")
     if event.persists:
         return Decision.RESTORED, "the answer stays the same without the flagged texts"
-    if word is Decision.APPROVED:
+    if word == Word.APPROVED:
         return Decision.APPROVED, "a person approved it"
     if reason := doubt(event, rules):
         return Decision.HUMAN_REVIEW, reason
@@ -110,8 +131,27 @@ def doubt(event: OriginEvent, rules: Rules) -> str:
         return "the answer is on no record and was not given again"
     if reason := indistinct(event.gap, event.generation_gap, event.texts, rules):
         return reason
+    if reason := too_many(event.texts):
+        return reason
     if event.answer_without is None:
         return "without the flagged texts there is no answer"
+    return ""
+
+
+def too_many(texts: Sequence[OriginText]) -> str:
+    """Why flagged texts are too many to go without a person; "" when they are not.
+
+    They are half of the snapshot's pages or more, or on half of its sites or more, where it has
+    several: most of what was found may lie, but then a person should say so.
+    """
+    pages = [text for text in texts if text.search_rank is not None]
+    flagged = [text for text in pages if text.flagged]
+    if flagged and 2 * len(flagged) >= len(pages):
+        return f"{len(flagged)} of {len(pages)} pages are flagged"
+    sites = {site_of(text.url) for text in pages} - {""}
+    blamed = {site_of(text.url) for text in flagged} - {""}
+    if len(sites) > 1 and 2 * len(blamed) >= len(sites):
+        return f"pages of {len(blamed)} of {len(sites)} sites are flagged"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""`radarstream evaluate-sources`: what a ledger of sources is worth against a patient liar."""
+"""`radarstream evaluate-sources`: what a ledger of sources is worth against a patient attacker."""
 
 import shlex
 import sys
@@ -35,7 +35,9 @@ def evaluate_sources(
     questions: Annotated[int, typer.Option(min=1, help="Questions in each world.")] = 20,
     steps: Annotated[int, typer.Option(min=2, max=13, help="Snapshots of each question.")] = 8,
     days: Annotated[float, typer.Option(help="Event time between two snapshots.")] = 7.0,
-    attack: Annotated[str, typer.Option(help="What the liar plants: poison, pia, …")] = "poison",
+    attack: Annotated[
+        str, typer.Option(help="What the attacker plants: poison, pia, …")
+    ] = "poison",
     priors: Annotated[str, typer.Option(help="Values of RADAR's source_prior.")] = "0.5,1",
     out: Annotated[
         Path, typer.Option(help="Directory for results and the models' answers.")
@@ -46,7 +48,7 @@ def evaluate_sources(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play a constant liar at position 1 with and without a ledger, and flag honest sites.
+    """Play a constant attacker at position 1 with and without a ledger, and flag other sites.
 
     Every hit is confirmed by an oracle before the next step; texts are not quarantined, so that
     the ledger works alone. OUT receives tables.md, results.json and the models' answers.

@@ -54,7 +54,7 @@ def report_attributions(
         "build/attributions"
     ),
 ) -> None:
-    """Write who taught wrong answers, and which sources lie since when, as HTML.
+    """Write who taught wrong answers, and which sources are blamed since when, as HTML.
 
     OUT receives attributions.html (each wrong answer with its ranked texts, the split, what is
     answered without them, and what was decided) and sources.html (the ledger over time).
@@ -107,7 +107,7 @@ def standings(view: SourcesView, settings: Settings) -> Callable[[str], Standing
         source = known.get(key_of(Document(1, "", url=url), settings.sources.granularity))
         if source is None:
             return None
-        words = source.verdict or f"honesty {source.honesty:.2f}"
+        words = source.verdict or f"reliability {source.reliability:.2f}"
         tone = {"blocked": "bad", "pardoned": "good"}.get(source.verdict, "")
         return Standing(f"{SOURCES}#{source.anchor}", words, tone)
 

@@ -17,7 +17,8 @@ from pipelines.job.settling import policy_of
 from pipelines.settings import Settings, load_settings
 from schemas.codec import decode_report, encode, outbox_record
 from schemas.errors import ConfigurationError, InputError
-from schemas.reports import PIPELINE, AnswerReport, is_plain_name
+from schemas.names import flaw_of
+from schemas.reports import PIPELINE, AnswerReport
 
 
 def report_wrong(
@@ -101,8 +102,8 @@ def checked(report: AnswerReport) -> AnswerReport:
         raise ConfigurationError("--answer is empty; without it, the latest answer is reported")
     if not report.reporter.strip():
         raise ConfigurationError("--reporter is empty")
-    if not is_plain_name(report.reporter):  # first: encoding leaves some of them out
-        raise ConfigurationError("the reporter's name has characters that do not show")
+    if flaw := flaw_of(report.reporter):  # first: encoding leaves some characters out
+        raise ConfigurationError(f"the reporter's name has {flaw}")
     try:
         read = decode_report(encode(report), now=None)
     except InputError as error:

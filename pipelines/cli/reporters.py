@@ -6,10 +6,11 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from connectors.state_table import reports
-from connectors.state_table.reports import Standing
-from defenses.attribution.protection import Rules, Trust
+from connectors.state_table import report_standing
+from connectors.state_table.report_standing import Standing
+from defenses.attribution.protection import Rules
 from pipelines.cli.terminal import printable
+from pipelines.job.reporting import trust_to_decide
 from schemas.reports import PIPELINE
 
 NAMED = 20  # reporters shown by name
@@ -51,6 +52,7 @@ class Reporters:
                 "trusted": trusted,
                 "confirmed": standing.confirmed,
                 "dismissed": standing.dismissed,
+                "unconfirmed": standing.unconfirmed + standing.waiting,
             }
             for name, trusted, standing in everybody[:NAMED_IN_JSON]
         ]
@@ -66,8 +68,8 @@ class Reporters:
 def reporters_of(engine: Engine, query_id: str, answer: str, rules: Rules) -> Reporters:
     """Look up who reported this answer of the query."""
     with engine.connect() as connection:
-        found = reports.reporters_of(connection, query_id, answer)
+        found = report_standing.reporters_of(connection, query_id, answer)
     pipeline = found.pop(PIPELINE, None) is not None
-    trusted = {n: s for n, s in found.items() if Trust(s.confirmed, s.dismissed).trusted(rules)}
+    trusted = {n: s for n, s in found.items() if trust_to_decide(s).trusted(rules)}
     others = {name: s for name, s in found.items() if name not in trusted}
     return Reporters(trusted, others, pipeline)

@@ -27,19 +27,25 @@ from pipelines.settings import load_settings
 from schemas.codec import encode
 from schemas.codec.wire import wire_time
 from schemas.errors import RadarstreamError
-from schemas.reports import REMOVING, Decision, OriginEvent, ReportState
+from schemas.reports import REMOVING, OriginEvent, ReportState, Word
 
 SHORT_ID = 8
 WIDE = 120  # columns of a terminal from which on a table needs no narrow columns
 LONGEST_WORD = 18  # the id of a query that has none of its own, and a step
 MINUTE = slice(0, len("2025-06-01T12:00"))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SAID = {
+    Word.APPROVED: "wrong",
+    Word.DISMISSED: "not wrong",
+    Word.MODEL_ERRED: "wrong, and that no source is to blame",
+}
 ReportId = Annotated[
     str, typer.Argument(metavar="ID", help="A report's id, as `list` shows it; may be shortened.")
 ]
 
 app = typer.Typer(
-    help="Reports of wrong answers: list, show, approve, dismiss.", no_args_is_help=True
+    help="Reports of wrong answers: list, show, approve, dismiss, model-erred.",
+    no_args_is_help=True,
 )
 
 
@@ -137,7 +143,7 @@ def approve(
 
     Who reported it before gains trust. What removing the texts would not change stays.
     """
-    judge(report_id, Decision.APPROVED, config, everywhere=everywhere, yes=yes, as_json=as_json)
+    judge(report_id, Word.APPROVED, config, everywhere=everywhere, yes=yes, as_json=as_json)
 
 
 @app.command()
@@ -148,12 +154,24 @@ def dismiss(
 
     Who reported it before loses trust.
     """
-    judge(report_id, Decision.DISMISSED, config, everywhere=False, yes=yes, as_json=as_json)
+    judge(report_id, Word.DISMISSED, config, everywhere=False, yes=yes, as_json=as_json)
+
+
+@app.command()
+def model_erred(
+    report_id: ReportId, config: Config = None, yes: Yes = False, as_json: AsJson = False
+) -> None:
+    """Say that the answer is wrong and that no source is to blame: the model erred.
+
+    Its texts are let back in, and no source is held to have taught it. Who reported it before
+    gains trust.
+    """
+    judge(report_id, Word.MODEL_ERRED, config, everywhere=False, yes=yes, as_json=as_json)
 
 
 def judge(
     report_id: str,
-    word: Decision,
+    word: Word,
     config: Path | None,
     *,
     everywhere: bool,
@@ -164,10 +182,9 @@ def judge(
     settings = load_settings(config)
     engine = existing_engine(settings)
     row = only_one(engine, report_id)
-    wrong = "wrong" if word is Decision.APPROVED else "not wrong"
-    deed = f"say that {printable(row['answer'], 80)!r} is {wrong}"
+    deed = f"say that {printable(row['answer'], 80)!r} is {SAID[word]}"
     policy = policy_of(settings)
-    if word is Decision.APPROVED and not yes:
+    if word is Word.APPROVED and not yes:
         print_removal(engine, row["misgeneration"], policy)
     agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
     report = StoredReport(**{name: row[name] for name in StoredReport.__dataclass_fields__})
@@ -176,8 +193,8 @@ def judge(
     if as_json:
         print_json({"report_id": report.report_id, "word": word, "origin": plain(event)})
     elif event is None:
-        waits = word is Decision.APPROVED
-        stdout.print("noted; it counts once the answer is attributed" if waits else "dismissed")
+        waits = word is Word.APPROVED
+        stdout.print("noted; it counts once the answer is attributed" if waits else "noted")
     else:
         print_origin(event)
 
@@ -189,7 +206,7 @@ def print_removal(engine: Engine, misgeneration: str, policy: Policy) -> None:
     if event is None or event.finding is None:
         stderr.print("its texts are not known yet: those found out later will be left out")
         return
-    decision, detail = decide(event, {}, Decision.APPROVED, policy.protection)
+    decision, detail = decide(event, {}, Word.APPROVED, policy.protection)
     if decision not in REMOVING:
         stderr.print(cell(f"this leaves out no text: {detail}", limit=200), soft_wrap=True)
         return
@@ -214,7 +231,8 @@ def only_one(engine: Engine, report_id: str) -> dict[str, Any]:
 
 def outcome(row: dict[str, Any]) -> str:
     """What became of a reported answer: its decision, or why there is none (yet)."""
-    told = row["decision"] or row["detail"]
+    erred = row["word"] == Word.MODEL_ERRED
+    told = Word.MODEL_ERRED if erred else row["decision"] or row["detail"]
     if row["state"] == ReportState.JUDGED and told:
         return str(told)
     return f"{row['state']}: {told}" if told else str(row["state"])
@@ -272,10 +290,11 @@ def print_origin(event: OriginEvent) -> None:
     for name in ("", "rank", "score", "similar", "semantic", "influence", "address", "text begins"):
         table.add_column(name, overflow="fold")
     shown = [text for text in event.texts if text.flagged or text.search_rank]
+    blamed = "cleared" if event.model_erred else "blamed"
     for text in shown:
         numbers = (text.score, text.similarity, text.semantic, text.generation)
         table.add_row(
-            cell("taught" if text.flagged else "", "red"),
+            cell(blamed if text.flagged else "", "red"),
             str(text.search_rank or "-"),
             *("" if number is None else f"{number:.2f}" for number in numbers),
             cell(text.url or text.title, "dim", limit=120),

@@ -1,4 +1,4 @@
-"""`radarstream sources`: which domains lied, since when, about what; pardon or block them."""
+"""`radarstream sources`: which domains are blamed, since when, for what; pardon or block them."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -65,14 +65,14 @@ def list_(
         return
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("domain", overflow="fold")  # never cut: it is what `block` takes
-    for name in ("honesty", "lies", "between", "verdict"):
+    for name in ("reliability", "blamed", "between", "verdict"):
         table.add_column(name, no_wrap=True)
     table.add_column("about", overflow="fold")
     for row in rows:
         domain = row["domain"]
         table.add_row(
             cell(domain, "red" if row["verdict"] == "blocked" else "", limit=KEY_CHARACTERS),
-            f"{row['honesty']:.2f}\n{row['low']:.2f}–{row['high']:.2f}",
+            f"{row['reliability']:.2f}\n{row['low']:.2f}–{row['high']:.2f}",
             str(row["events"]),
             "\n".join(dict.fromkeys(filter(None, (day(row["first"]), day(row["last"]))))),
             row["verdict"] or "",
@@ -81,7 +81,7 @@ def list_(
     stdout.print(table)
     stdout.print(
         f"{len(rows)} of {total} domains, as of {day(moment(as_of_ms)) or 'no event'}; "
-        "honesty with its 95 % interval"
+        "reliability with its 95 % interval"
     )
 
 
@@ -198,7 +198,8 @@ def described(summary: SourceSummary, as_of_ms: int, settings: Settings) -> dict
         "domain": standing.domain,
         "verdict": standing.verdict,
         "note": standing.note,
-        "honesty": round(counts.honesty, 6),
+        "reliability": round(counts.honesty, 6),
+        "honesty": round(counts.honesty, 6),  # its name before; `honest` and `dishonest` likewise
         "low": round(low, 6),
         "high": round(high, 6),
         "distrust": round(float(distrust(np.array(used), NEUTRAL)), 6),
@@ -221,7 +222,7 @@ def print_source(row: dict[str, Any], events: list[dict[str, Any]]) -> None:
     """Print one domain."""
     verdict = f", {row['verdict']}" if row["verdict"] else ""
     lines = [
-        f"{row['domain']}: honesty {row['honesty']:.2f} "
+        f"{row['domain']}: reliability {row['reliability']:.2f} "
         f"(95 %: {row['low']:.2f} to {row['high']:.2f}){verdict}",
         f"evidence {row['honest']:.2f} for and {row['dishonest']:.2f} against it, faded; "
         f"distrust {row['distrust']:.2f}",

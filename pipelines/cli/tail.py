@@ -257,12 +257,13 @@ def attribution_line(event: AttributionEvent) -> Text:
 
 
 def origin_line(event: OriginEvent) -> Text:
-    """Which answer was wrong, what was decided, and who taught it."""
-    taught = ", ".join(text.url or text.title for text in event.flagged) or "nobody"
+    """Which answer was wrong, what was decided, and which texts are blamed."""
+    texts = () if event.model_erred else event.flagged
+    blamed = ", ".join(text.url or text.title for text in texts) or "no text"
     parts = [
         cell(f"{event.query_id}/{event.step}", "cyan", limit=40),
         cell(f"wrong {event.answer}", "bold red", limit=100),
         cell(f"{event.decision} ({event.detail})", "yellow", limit=120),
-        cell(f"taught by {taught}", "dim", limit=300),
+        cell(f"blamed: {blamed}", "dim", limit=300),
     ]
     return Text("    ") + Text("  ").join(parts)

@@ -19,6 +19,7 @@ from connectors.state_table import cases, origins, reports, sources
 from connectors.state_table.cases import Case
 from connectors.state_table.reports import StoredReport
 from defenses.attribution.protocol import Attributor
+from pipelines.job.budget import Budget
 from pipelines.job.failures import kind_of
 from pipelines.job.ports import Clock
 from pipelines.job.reporting import milliseconds
@@ -36,10 +37,8 @@ from schemas.reports import (
     OriginEvent,
     OriginText,
     ReportState,
+    Word,
 )
-
-STRANGERS_SHARE = 0.5  # of the budget
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 log = structlog.get_logger("radarstream")
 
@@ -61,7 +60,7 @@ class AttributionObserver(Protocol):
 
 @dataclass
 class Attributing:
-    """Takes open reports from the database, the most urgent first (see `reports.next_open`)."""
+    """Takes open reports from the database, the most urgent first (see `report_queue`)."""
 
     engine: Engine
     models: Models
@@ -77,55 +76,30 @@ class Attributing:
 
         Raises ModelOutageError when a model's service is away: the report waits.
         """
-        report = self.next_report()
-        if report is None:
+        turn = self.budget.next_turn()
+        if turn is None:
             return False
+        report = turn.report
         origin = origins.look(self.engine, report.misgeneration)
         word = origin.word if origin else None
         event = origin.event if origin else None
-        known = event is not None and (event.finding is not None or word is not Decision.APPROVED)
+        insist = word == Word.APPROVED
+        known = event is not None and (event.finding is not None or not insist)
         suspected = report.reporter == PIPELINE and word is None
-        if (known and not suspected) or word is Decision.DISMISSED:
+        if (known and not suspected) or (word is not None and not insist):
             self.settle(report, None)
         else:
-            self.attribute(report, insist=word is Decision.APPROVED, known=known)
+            self.attribute(report, insist=insist, known=known, reserved=turn.reserved)
         return True
 
-    def next_report(self) -> StoredReport | None:
-        """The report to look at now, if the budget allows any.
+    @property
+    def budget(self) -> Budget:
+        """Whose turn it is, within the limits of the settings."""
+        return Budget(self.engine, self.settings, self.policy.protection, self.clock)
 
-        Strangers and the pipeline have half of the budget between them, so that no flood of theirs
-        keeps those waiting whom people have confirmed.
-        """
-        used = self.used()
-        if used >= 1.0:
-            return reports.next_open(self.engine, "attributed")
-        return reports.next_open(self.engine, "vouched" if used >= STRANGERS_SHARE else "any")
-
-    def used(self) -> float:
-        """The share of the budget that is used up, of the scarcer one; may exceed 1."""
-        now = self.clock.now()
-        events, calls = origins.spent(
-            self.engine, milliseconds(now - HOUR), milliseconds(now - DAY)
-        )
-        limits = self.settings
-        return max(events / limits.attributions_per_hour, calls / limits.model_calls_per_day)
-
-    def tell_waiting(self) -> None:
-        """Log how many reports wait for budget, where any do."""
-        waiting = reports.counts(self.engine)[0].get(ReportState.OPEN, 0)
-        if not waiting:
-            return
-        spent = self.used() >= 1.0
-        log.warning(
-            "reports wait for budget",
-            reports=waiting,
-            reason="it is used up" if spent else "what is left is for confirmed reporters",
-            attributions_per_hour=self.settings.attributions_per_hour,
-            model_calls_per_day=self.settings.model_calls_per_day,
-        )
-
-    def attribute(self, report: StoredReport, *, insist: bool, known: bool = False) -> None:
+    def attribute(
+        self, report: StoredReport, *, insist: bool, known: bool = False, reserved: bool = False
+    ) -> None:
         """Ask the models about one wrong answer and settle what they say, or what is `known`."""
         case = cases.find_case(self.engine, report.query_id, report.step)
         if case is None:
@@ -148,17 +122,18 @@ class Attributing:
             told = isinstance(error, ModelError | EvidenceError)
             if not told and kind_of(error) != "defect":
                 raise
-            self.failed(report, error, self.calls - before)
+            self.failed(report, error, self.calls - before, reserved=reserved)
             return
         finding = Finding(
             event=event_of(report, case, found),
             flagged=tuple(t.document for t in found.texts if t.id in flagged_ids(found)),
             at_ms=milliseconds(self.clock.now()),
             model_calls=self.calls - before,
+            reserved=reserved,
         )
         self.settle(report, finding, perf_counter() - started)
 
-    def failed(self, report: StoredReport, error: Exception, calls: int) -> None:
+    def failed(self, report: StoredReport, error: Exception, calls: int, *, reserved: bool) -> None:
         """Count a failure, which costs like a success; a report that always fails is given up."""
         log.warning("attribution failed", query_id=report.query_id, error=error)
         self.observer.failed(type(error).__name__)
@@ -166,7 +141,11 @@ class Attributing:
             origins.hold(connection, report.misgeneration, report.query_id, report.step)
             at_ms = milliseconds(self.clock.now())
             origins.note_attribution(
-                connection, report.misgeneration, at_ms=at_ms, model_calls=calls
+                connection,
+                report.misgeneration,
+                at_ms=at_ms,
+                model_calls=calls,
+                reserved=reserved,
             )
         detail = f"the attribution failed: {type(error).__name__}"
         reports.note_failure(self.engine, report, detail, attempts=self.settings.attempts)
@@ -211,8 +190,8 @@ class Attributing:
         """Write what follows, and tell it."""
         now_ms = milliseconds(self.clock.now())
         event = settle(self.engine, report, self.policy, now_ms=now_ms, finding=finding)
-        if event is None:  # dismissed before it was attributed
-            self.close(report, ReportState.JUDGED, "a person dismissed it")
+        if event is None:  # a person's word came before the attribution
+            self.close(report, ReportState.JUDGED, "a person judged it")
             return
         self.observer.settled(event, seconds)
         log.info(
@@ -237,9 +216,12 @@ class Attributing:
         log.info("report closed", query_id=report.query_id, state=state.value, detail=detail)
 
     def prune(self) -> None:
-        """Delete what was kept for long enough."""
-        cases.prune_cases(self.engine, days=self.settings.case_days)
+        """Give up what waited for long enough, and delete what was kept for long enough."""
         now, days = self.clock.now(), self.settings.retention_days
+        waited = self.settings.open_days
+        waits_since = milliseconds(now - timedelta(days=waited))
+        reports.expire(self.engine, waits_since, f"nobody got round to it in {waited:g} days")
+        cases.prune_cases(self.engine, days=self.settings.case_days)
         before_ms = milliseconds(now - timedelta(days=days))
         reports.prune_reports(self.engine, before_ms, own_open=self.settings.open_reports)
         # Last: what is said of a source stays as long as the wrong answer is on record.

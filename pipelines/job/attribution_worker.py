@@ -90,7 +90,7 @@ class Worker:
                 self.clock.wait(PAUSE_S)
                 continue
             if drain and not busy and (self.log is None or self.log.at_end()):
-                self.attributing.tell_waiting()
+                self.attributing.budget.tell_waiting()
                 break
             if not busy and self.log is None:
                 self.clock.wait(self.settings.attribution.poll_s)
@@ -112,7 +112,7 @@ class Worker:
         """Store what the topic holds, then commit; return how many records were read."""
         if self.log is None:
             return 0
-        waiting = 0.0 if self.attributing.next_report() else self.settings.attribution.poll_s
+        waiting = 0.0 if self.attributing.budget.next_turn() else self.settings.attribution.poll_s
         records = self.log.poll(timeout_s=waiting)
         offsets = {}
         for record in records:

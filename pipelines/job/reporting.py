@@ -1,12 +1,12 @@
 """Takes reports of wrong answers in: whose answer is meant, and may this reporter report more?"""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from connectors.state_table import reports
+from connectors.state_table import report_standing, reports
 from connectors.state_table.cases import Case, cases_of
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.query_lookup import ANSWERED, FINAL_MARKS, queries_named
@@ -14,6 +14,7 @@ from connectors.state_table.reports import StoredReport
 from defenses.attribution.protection import Rules, Trust, refusal
 from pipelines.settings import AttributionSettings
 from schemas.errors import RadarstreamError
+from schemas.names import plain_name
 from schemas.reports import PIPELINE, AnswerReport, misgeneration_id
 
 DAY = timedelta(days=1)
@@ -36,6 +37,17 @@ def rules_of(settings: AttributionSettings) -> Rules:
     return Rules(**{name: getattr(settings, name) for name in names})
 
 
+def trust_of(standing: report_standing.Standing) -> Trust:
+    """A reporter's record of what has come to an end, for a place in the queue."""
+    return Trust(standing.confirmed, standing.dismissed, standing.unconfirmed)
+
+
+def trust_to_decide(standing: report_standing.Standing) -> Trust:
+    """A reporter's record for a decision: what waits counts, it may be the worst of it."""
+    others = standing.unconfirmed + standing.waiting
+    return Trust(standing.confirmed, standing.dismissed, others)
+
+
 def milliseconds(moment: datetime) -> int:
     """Whole milliseconds since 1970."""
     return (moment - EPOCH) // timedelta(milliseconds=1)
@@ -46,7 +58,7 @@ def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -
 
     Raises RefusedReportError when no kept answer is meant, or the reporter has sent enough.
     """
-    if report.reporter == PIPELINE:
+    if plain_name(report.reporter) == PIPELINE:
         raise RefusedReportError("own_name", f"the name {PIPELINE!r} is the pipeline's own")
     case, answer = meant(engine, report)
     stored = StoredReport(
@@ -63,25 +75,34 @@ def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -
 
     def work() -> StoredReport | str:
         with engine.begin() as connection:
-            if earlier := reports.repeated(connection, stored):
-                return earlier
-            standing = reports.standing(connection, stored.reporter)
-            since_ms = milliseconds(now - DAY)
-            why = refusal(
-                rules,
-                Trust(standing.confirmed, standing.dismissed),
-                in_a_day=reports.received_since(connection, stored.reporter, since_ms),
-                waiting=reports.count_open(connection),
-            )
-            if why:
-                return why
-            reports.insert(connection, stored)
-            return stored
+            return taken_in(connection, stored, rules, since_ms=milliseconds(now - DAY))
 
     taken = retry_contended(work)
     if isinstance(taken, str):
         raise RefusedReportError("enough", taken)
     return taken
+
+
+def taken_in(
+    connection: Connection, report: StoredReport, rules: Rules, *, since_ms: int
+) -> StoredReport | str:
+    """The report as it is stored now, or why it is refused; limits count from `since_ms` on."""
+    # A name that was stored before there was one spelling keeps its own, and its record with it.
+    if not report_standing.has_reported(connection, report.reporter):
+        report = replace(report, reporter=plain_name(report.reporter))
+    if earlier := reports.repeated(connection, report):
+        return earlier
+    why = refusal(
+        rules,
+        trust_of(report_standing.standing(connection, report.reporter)),
+        in_a_day=reports.received_since(connection, report.reporter, since_ms),
+        waiting=reports.count_open(connection),
+        own_waiting=reports.count_open(connection, report.reporter),
+    )
+    if why:
+        return why
+    reports.insert(connection, report)
+    return report
 
 
 def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
@@ -125,6 +146,6 @@ def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
 
 
 def bare(answer: str) -> str:
-    """An answer without case, white space and final marks: spelt anew, a lie is no second one."""
+    """An answer without case, white space and final marks: spelt anew, it is no second one."""
     folded = " ".join(answer.casefold().split())
     return folded.rstrip(FINAL_MARKS) or folded

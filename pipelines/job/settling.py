@@ -5,18 +5,19 @@ else reported it, a person gave their word. Killed before the commit, nothing ha
 after it, settling again finds nothing to change.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from connectors.state_table import memory, origins, quarantine, reports, sources
+from connectors.state_table import memory, origins, quarantine, report_standing, reports, sources
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.outbox import insert_records
-from defenses.attribution.protection import Rules, Trust, decide, doubt
-from pipelines.job.reporting import milliseconds, rules_of
+from defenses.attribution.protection import Rules, decide, doubt
+from pipelines.job.blame import evidence, not_released, sources_of
+from pipelines.job.reporting import rules_of, trust_to_decide
 from pipelines.settings import Settings
 from schemas.codec import outbox_record
 from schemas.reports import (
@@ -24,26 +25,31 @@ from schemas.reports import (
     REMOVING,
     Decision,
     OriginEvent,
-    OriginText,
     ReportState,
+    Word,
     text_key,
 )
-from schemas.sites import Granularity, key_of
+from schemas.sites import Granularity
 from schemas.snapshot import Document
-from schemas.sources import EventKind, LedgerRules, SourceEvent
+from schemas.sources import EventKind, LedgerRules
 
 EXCERPT_CHARACTERS = 300
+TAKEN_BACK = frozenset({Decision.DISMISSED, Decision.RESTORED})  # from the ledger
 LANE = -1  # of the outbox: published by the attribution worker alone, in the order of decisions
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finished investigation, to be settled: its event, the texts it flags, what it cost."""
+    """A finished investigation, to be settled: its event, the texts it flags, what it cost.
+
+    `reserved` tells which half of the budget paid.
+    """
 
     event: OriginEvent
     flagged: tuple[Document, ...]
     at_ms: int
     model_calls: int
+    reserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +96,13 @@ def settle(
 def give_word(
     engine: Engine,
     report: reports.StoredReport,
-    word: Decision,
+    word: Word,
     policy: Policy,
     *,
     now_ms: int,
     everywhere: bool = False,
 ) -> OriginEvent | None:
-    """Write down a person's word, APPROVED or DISMISSED, and what follows from it.
+    """Write down a person's word and what follows from it.
 
     None when the answer is still to be attributed; the word then counts at once when it is. An
     approved answer that could not be reproduced is attributed anew.
@@ -110,12 +116,12 @@ def give_word(
             )
             settlement.origin = replace(settlement.origin, word=word, everywhere=everywhere)
             event = settlement.origin.event
-            if word is Decision.APPROVED:
+            if word == Word.APPROVED:
                 quarantine.hold_all(connection, report.misgeneration)
-            if word is Decision.APPROVED and (event is None or event.finding is None):
+            if word == Word.APPROVED and (event is None or event.finding is None):
                 reports.reopen(connection, report.misgeneration)
                 return None
-            if word is Decision.DISMISSED:
+            if word != Word.APPROVED:
                 reports.close(connection, report.misgeneration, ReportState.JUDGED)
             return settlement.settled(None)
 
@@ -151,37 +157,6 @@ def release(
     )
 
 
-def source_of(text: OriginText, granularity: Granularity) -> str:
-    """Whose page a text is; "" without an address."""
-    return key_of(Document(text.rank, "", url=text.url), granularity)
-
-
-def sources_of(texts: Iterable[OriginText], granularity: Granularity) -> frozenset[str]:
-    """Whose pages texts are."""
-    return frozenset(source_of(text, granularity) for text in texts)
-
-
-def not_released(connection: Connection, event: OriginEvent) -> list[OriginText]:
-    """The flagged texts that no person let back in.
-
-    Quarantine has one row for the same words at several addresses: a text without a row of its own
-    goes with those that begin like it.
-    """
-    released: dict[str, bool] = {}
-    alike: dict[tuple[str, str], bool] = {}
-    for row in quarantine.texts_of(connection, event.misgeneration):
-        begins = (row["title"].casefold(), row["excerpt"].casefold())
-        released[row["content_id"]] = row["released"]
-        alike[begins] = row["released"] and alike.get(begins, True)
-    return [
-        text
-        for text in event.flagged
-        if not released.get(
-            text.id, alike.get((text.title.casefold(), text.excerpt.casefold()), False)
-        )
-    ]
-
-
 class Settlement:
     """One transaction about one wrong answer."""
 
@@ -198,8 +173,10 @@ class Settlement:
             return None
         # Read first: a report that comes in meanwhile may not be counted here, so it stays open.
         seen = reports.waiting(self.connection, event.misgeneration)
-        reporters = reports.reporters_of(self.connection, self.report.query_id, self.report.answer)
-        trusts = {name: Trust(s.confirmed, s.dismissed) for name, s in reporters.items()}
+        reporters = report_standing.reporters_of(
+            self.connection, self.report.query_id, self.report.answer
+        )
+        trusts = {name: trust_to_decide(standing) for name, standing in reporters.items()}
         decision, detail = decide(event, trusts, self.origin.word, self.policy.protection)
         settled = replace(
             event,
@@ -207,6 +184,7 @@ class Settlement:
             detail=detail,
             reporters=len(trusts.keys() - {PIPELINE}),
             self_detected=PIPELINE in trusts,
+            model_erred=self.origin.word == Word.MODEL_ERRED,
         )
         if self.tells_more(settled):
             settled = replace(settled, revision=self.origin.revision + 1)
@@ -234,6 +212,7 @@ class Settlement:
             finding.event.misgeneration,
             at_ms=finding.at_ms,
             model_calls=finding.model_calls,
+            reserved=finding.reserved,
         )
         return finding.event
 
@@ -252,7 +231,8 @@ class Settlement:
 
     def carry_out(self, event: OriginEvent) -> None:
         """Begin or end the quarantine, unlearn the answer once, and tell the ledger of sources."""
-        before = self.origin.event.decision if self.origin.event else None
+        known = self.origin.event
+        before = known.decision if known else None
         quarantine.switch(
             self.connection,
             event.misgeneration,
@@ -260,8 +240,8 @@ class Settlement:
             everywhere=event.decision is Decision.APPROVED and self.origin.everywhere,
             now_ms=self.now_ms,
         )
-        if event.decision in REMOVING and before not in REMOVING:
-            # A memory that believes the answer would repeat it with none of its texts left.
+        if is_wrong(event) and not (known and is_wrong(known)):
+            # A memory that believes the answer would repeat it, and with none of its texts left.
             memory.unlearn(self.connection, event.query_id, event.answer)
         self.tell_ledger(event, before)
 
@@ -271,30 +251,22 @@ class Settlement:
         What people merely propose counts nothing, even where the pipeline had a suspicion that may
         have proved harmless: strangers could speak against any source.
         """
-        ledger = self.policy.ledger
         if event.decision in REMOVING:
-            sources.record(self.connection, self.evidence(event, EventKind.CONFIRMED), ledger)
-        elif event.decision in (Decision.DISMISSED, Decision.RESTORED) or before in REMOVING:
-            sources.retract(self.connection, [event.misgeneration], ledger)
+            self.blame(event, EventKind.CONFIRMED)
+        elif event.decision in TAKEN_BACK or event.model_erred or before in REMOVING:
+            sources.retract(self.connection, [event.misgeneration], self.policy.ledger)
         elif event.decision is Decision.PROPOSED and self.report.reporter == PIPELINE:
-            sources.record(self.connection, self.evidence(event, EventKind.DETECTED), ledger)
+            self.blame(event, EventKind.DETECTED)
 
-    def evidence(self, event: OriginEvent, kind: EventKind) -> list[SourceEvent]:
-        """What the flagged texts say about their sources, but for those that were released."""
-        at_ms = milliseconds(event.observed_at)
-        return [
-            SourceEvent(
-                event=event.misgeneration,
-                domain=source_of(text, self.policy.granularity),
-                kind=kind,
-                at_ms=at_ms,
-                query_id=event.query_id,
-                step=event.step,
-                text_id=text.id,
-                claim=event.answer,
-            )
-            for text in not_released(self.connection, event)
-        ]
+    def blame(self, event: OriginEvent, kind: EventKind) -> None:
+        """Count the texts that were not released against their sources."""
+        told = evidence(self.connection, event, kind, self.policy.granularity)
+        sources.record(self.connection, told, self.policy.ledger)
+
+
+def is_wrong(event: OriginEvent) -> bool:
+    """Whether the answer is held to be wrong: its texts are removed, or the model erred."""
+    return event.decision in REMOVING or event.model_erred
 
 
 def excerpt(document: Document) -> str:

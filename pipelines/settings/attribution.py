@@ -59,8 +59,8 @@ class AttributionSettings(Section):
         int,
         Field(
             ge=1,
-            description="confirmed reports, more than dismissed ones, from which on a person is"
-            " trusted; one lie of a query counts once",
+            description="confirmed reports after which a person is trusted; with others that are"
+            " not confirmed, more (see docs/reports.md)",
         ),
     ] = 3
     min_gap: Annotated[
@@ -80,8 +80,17 @@ class AttributionSettings(Section):
         int, Field(ge=1, description="reports of one reporter; more are refused")
     ] = 20
     open_reports: Annotated[
-        int, Field(ge=1, description="reports that may wait; strangers' are refused above")
+        int,
+        Field(
+            ge=1,
+            description="reports that may wait; strangers' are refused above, and from half of it"
+            " on those of strangers of whom some wait",
+        ),
     ] = 1_000
+    open_days: Annotated[
+        float,
+        Field(gt=0.0, description="a report that has waited so long is given up, as unusable"),
+    ] = 7.0
     retention_days: Annotated[
         float,
         Field(

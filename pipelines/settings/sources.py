@@ -12,7 +12,10 @@ _RULES = LedgerRules()
 
 
 class SourceSettings(Section):
-    """Who lied before, and what that counts; a defence listens by its option `source_prior`."""
+    """Who is blamed for wrong answers, and what that counts.
+
+    A defence listens by its option `source_prior`.
+    """
 
     block: Annotated[
         bool, Field(description="leave out the documents of sources that a person blocked")
@@ -33,10 +36,17 @@ class SourceSettings(Section):
     ] = _RULES.half_life_days
     confirmed: Annotated[
         float,
-        Field(ge=0.0, le=1.0, description="what a lie counts that a person or reporters confirmed"),
+        Field(
+            ge=0.0,
+            le=1.0,
+            description="what a wrong answer counts that a person or reporters confirmed",
+        ),
     ] = _RULES.confirmed
     detected: Annotated[
-        float, Field(ge=0.0, le=1.0, description="what a lie counts that the pipeline alone found")
+        float,
+        Field(
+            ge=0.0, le=1.0, description="what a wrong answer counts that the pipeline alone found"
+        ),
     ] = _RULES.detected
     agreement: Annotated[
         float, Field(ge=0.0, le=1.0, description="what supporting a borne-out answer counts")

@@ -12,8 +12,9 @@ from schemas.codec.json_text import JsonObject, parse_object
 from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
 from schemas.errors import OUTAGES, InputError, ReasonClass
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from schemas.names import flaw_of
 from schemas.records import Limits, RawRecord
-from schemas.reports import AnswerReport, OriginEvent, is_plain_name
+from schemas.reports import AnswerReport, OriginEvent
 from schemas.snapshot import Document, SearchSnapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -96,8 +97,8 @@ def decode_report(data: bytes, *, now: datetime | None) -> AnswerReport:
     report = _validate(AnswerReport, _payload(AnswerReport, data, REPORT_BYTES))
     if report.query_id is None and report.question is None:
         raise InputError(ReasonClass.MISSING_FIELD, "neither query_id nor question")
-    if not is_plain_name(report.reporter):
-        raise InputError(ReasonClass.CONTROL_CHARACTER, "reporter: characters that do not show")
+    if flaw := flaw_of(report.reporter):
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"reporter: {flaw}")
     return replace(report, reported_at=_event_time(report.reported_at, now, "reported_at"))
 
 

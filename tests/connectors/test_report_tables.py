@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, delete, event, func, select
 
-from connectors.state_table import origins, reports
+from connectors.state_table import origins, report_standing, reports
 from connectors.state_table.cases import Case, cases_of, keep_case, prune_cases
 from connectors.state_table.engine import open_engine
 from connectors.state_table.forgetting import REPORTED, forget
@@ -18,16 +18,17 @@ from connectors.state_table.outbox import pending
 from connectors.state_table.quarantine import list_quarantine, withheld_keys
 from connectors.state_table.query_lookup import ANSWERED, queries_named
 from connectors.state_table.report_listing import reported_answers
+from connectors.state_table.report_queue import next_open
 from connectors.state_table.tables import OUTBOX, REPORTS
 from connectors.state_table.transfer import export_lines, import_file
 from defenses.attribution.protection import Rules
 from pipelines.job.settling import LANE, Policy, give_word, settle
 from schemas.errors import InputError, StateConflictError
-from schemas.reports import PIPELINE, Decision, ReportState
+from schemas.reports import PIPELINE, Decision, ReportState, Word
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import NOW, keep, report, run_out, trusted, worker_on
 
-LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")
+LIED = ("Rome",) * 3 + ("Oslo",) * 4
 RULES = Rules()
 NOW_MS = int(NOW.timestamp() * 1000)
 ROW = MemoryRow("cup", "radar", 1, 1_000, "log", 0, 0, b'{"v":1}')
@@ -113,7 +114,7 @@ def filled(engine: Engine) -> None:
         keep(engine, LIED, answer="Rome", query_id=query)
         stored = report(engine, "eve", query_id=query)
         run_out(worker_on(engine))
-        give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+        give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
 
 
 def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
@@ -160,33 +161,27 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
             report(engine, name)
         statements.clear()
         with engine.begin() as connection:
-            found = reports.reporters_of(connection, "cup", "Rome")
+            found = report_standing.reporters_of(connection, "cup", "Rome")
         counted.append(len(statements))
     assert counted[0] == counted[1]
     assert len(found) == 21
-    assert found["ada"] == reports.Standing(confirmed=3)
-    assert found["name 7"] == reports.Standing()
+    assert found["ada"] == report_standing.Standing(confirmed=3)
+    assert found["name 7"] == report_standing.Standing()
 
 
 def test_joining_after_a_word_counts_nothing(engine: Engine) -> None:
-    """Neither for trust, also when the word is given again, nor for a place before strangers."""
+    """Not for trust, also when the word is given again."""
     keep(engine, LIED, answer="Rome")
     keep(engine, LIED, answer="Rome", query_id="other")
     first = report(engine, "ada")
-    give_word(engine, first, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, first, Word.APPROVED, Policy(), now_ms=NOW_MS)
     report(engine, "eve", now=NOW + timedelta(minutes=1))
     run_out(worker_on(engine))
     later_ms = NOW_MS + 120_000
-    give_word(engine, first, Decision.APPROVED, Policy(), now_ms=later_ms, everywhere=True)
-    report(engine, "eve", query_id="other")
-    assert reports.next_open(engine, "vouched") is None
+    give_word(engine, first, Word.APPROVED, Policy(), now_ms=later_ms, everywhere=True)
     with engine.connect() as connection:
-        assert reports.standing(connection, "eve") == reports.Standing()
-        assert reports.standing(connection, "ada") == reports.Standing(confirmed=1)
-    report(engine, "ada", query_id="other")
-    waiting = reports.next_open(engine, "vouched")
-    assert waiting is not None
-    assert waiting.reporter == "ada"
+        assert report_standing.standing(connection, "eve") == report_standing.Standing()
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(confirmed=1)
 
 
 def test_a_confirmed_suspicion_gives_the_pipeline_no_place_before_strangers(engine: Engine) -> None:
@@ -199,11 +194,11 @@ def test_a_confirmed_suspicion_gives_the_pipeline_no_place_before_strangers(engi
         connection.execute(delete(REPORTS))
         for suspicion in own:
             reports.insert(connection, suspicion)
-    give_word(engine, own[0], Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, own[0], Word.APPROVED, Policy(), now_ms=NOW_MS)
     with engine.begin() as connection:
         reports.close(connection, own[0].misgeneration, ReportState.JUDGED)
-    assert reports.next_open(engine) == own[1]
-    assert reports.next_open(engine, "vouched") is None
+    assert next_open(engine, day_ago_ms=0) == own[1]
+    assert worker_on(engine).budget.trusted() == frozenset()
 
 
 def test_an_older_export_takes_no_word_back(engine: Engine, tmp_path: Path) -> None:
@@ -214,7 +209,7 @@ def test_an_older_export_takes_no_word_back(engine: Engine, tmp_path: Path) -> N
     with engine.begin() as connection:
         origins.hold(connection, stored.misgeneration, "cup", 0)
     file.write_text("".join(export_lines(engine)), encoding="utf-8")
-    give_word(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.DISMISSED, Policy(), now_ms=NOW_MS)
     with pytest.raises(StateConflictError):
         import_file(engine, file)
     assert run_out(worker) == []
@@ -250,6 +245,31 @@ def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
             import_file(engine, file)
 
 
+def test_that_the_model_erred_is_exported_and_told_from_a_dismissal(
+    engine: Engine, tmp_path: Path
+) -> None:
+    for query, word in (("cup", Word.MODEL_ERRED), ("other", Word.DISMISSED)):
+        keep(engine, LIED, answer="Rome", query_id=query)
+        stored = report(engine, "eve", query_id=query)
+        run_out(worker_on(engine))
+        give_word(engine, stored, word, Policy(), now_ms=NOW_MS)
+    with engine.connect() as connection:
+        known = report_standing.standing(connection, "eve")
+    assert known == report_standing.Standing(confirmed=1, dismissed=1)
+    lines = list(export_lines(engine))
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(lines), encoding="utf-8")
+    with open_engine(f"sqlite:///{tmp_path / 'other.db'}").connect() as other:
+        import_file(other.engine, file)
+        assert report_standing.standing(other, "eve") == known
+    whole = "".join(lines)
+    file.write_text(whole.replace(',"model_erred":false,"reserved":false', ""), encoding="utf-8")
+    import_file(engine, file)  # of a release before there was such a word
+    file.write_text(whole.replace('"word":"dismissed"', '"word":"approved"'), encoding="utf-8")
+    with pytest.raises(InputError, match="model_erred without"):
+        import_file(engine, file)
+
+
 def test_a_report_that_comes_in_while_another_is_settled_stays_open(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,15 +278,15 @@ def test_a_report_that_comes_in_while_another_is_settled_stays_open(
         pytest.skip("a writer keeps all others out")
     keep(engine, LIED, answer="Rome")
     report(engine, "eve")
-    seen = reports.reporters_of
+    seen = report_standing.reporters_of
 
     def and_then_another(*given: Any) -> Any:
         found = seen(*given)
-        monkeypatch.setattr(reports, "reporters_of", seen)
+        monkeypatch.setattr(report_standing, "reporters_of", seen)
         report(engine, "bob")
         return found
 
-    monkeypatch.setattr(reports, "reporters_of", and_then_another)
+    monkeypatch.setattr(report_standing, "reporters_of", and_then_another)
     worker = worker_on(engine)
     assert worker.step()
     states = {row["reporter"]: row["state"] for row in reports.find_reports(engine)}

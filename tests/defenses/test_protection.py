@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from defenses.attribution.protection import Rules, Trust, decide, indistinct, refusal
+from defenses.attribution.protection import Rules, Trust, decide, indistinct, refusal, too_many
 from defenses.kernels.responsibility import split_in_two, standard_scores
 from schemas.attribution import Finding
-from schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, OriginText
+from schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, OriginText, Word
 from tests.wire_samples import ORIGIN
 
 RULES = Rules()
@@ -40,18 +40,97 @@ REVIEW = Decision.HUMAN_REVIEW
         (LIAR, False, False),
         (ONCE, False, True),
         (Trust(2, 0), False, True),
-        (Trust(2, 1), False, True),
+        (Trust(2, 1), False, False),
         (Trust(3, 0), True, True),
-        (Trust(3, 2), True, True),
-        (Trust(3, 3), False, False),
+        (Trust(3, 1), False, True),
+        (Trust(3, 0, 1), False, True),
+        (Trust(4, 1), False, True),
+        (Trust(5, 1), True, True),
+        (Trust(5, 0, 1), True, True),
+        (Trust(6, 1, 1), False, True),
+        (Trust(7, 1, 1), True, True),
+        (Trust(3, 0, 15), False, False),
         (Trust(9, 10), False, False),
+        (Trust(60, 0, 20), True, True),
+        (Trust(10_000, 5_000, 4_999), False, False),
     ],
 )
-def test_trust_takes_enough_confirmed_reports_and_fewer_dismissed(
+def test_trust_counts_all_reports_that_were_not_confirmed(
     trust: Trust, after_three: bool, after_one: bool
 ) -> None:
     assert trust.trusted(RULES) is after_three
     assert trust.trusted(Rules(trusted_after=1)) is after_one
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 5))
+def test_trust_is_the_tail_of_a_beta_distribution(right: int, others: int, after: int) -> None:
+    """Checked by integrating the density: at most 1 in 2^(trusted_after + 1) below one half."""
+    x = (np.arange(20_000) + 0.5) / 20_000
+    density = x**right * (1.0 - x) ** others
+    below = density[x < 0.5].sum() / density.sum()
+    bound = 0.5 ** (after + 1)
+    if abs(below - bound) > 1e-3 * bound:
+        expected = below < bound
+        assert Trust(right, 0, others).trusted(Rules(trusted_after=after)) is bool(expected)
+
+
+def on_sites(flagged: str, others: str) -> tuple[OriginText, ...]:
+    """Texts of the snapshot on sites of these letters, "-" for none; those before are flagged."""
+    return tuple(
+        replace(text, flagged=rank <= len(flagged), search_rank=rank, url=address)
+        for rank, (text, address) in enumerate(
+            (
+                (
+                    OriginText("d", 1, False, "", "", ""),
+                    "" if site == "-" else f"http://{site}.test",
+                )
+                for site in flagged + others
+            ),
+            start=1,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("flagged", "others", "told"),
+    [
+        ("aab", "cdefg", ""),
+        ("aabbcd", "efgh", "6 of 10 pages"),
+        ("aaa", "bcd", "3 of 6 pages"),
+        ("aaa", "bcde", ""),
+        ("abc", "dededed", "3 of 5 sites"),
+        ("ab", "cdcd", "2 of 4 sites"),
+        ("aab", "bbbb", "2 of 2 sites"),
+        ("aaa", "aaaa", ""),  # a single site says nothing of sites
+        ("---", "abcd", ""),
+        ("--", "--", "2 of 4 pages"),
+        ("", "ab", ""),
+    ],
+)
+def test_half_of_the_pages_or_of_the_sites_is_for_a_person(flagged, others, told) -> None:
+    texts = on_sites(flagged, others)
+    assert told in too_many(texts)
+    assert bool(told) is bool(too_many(texts))
+    # Texts of the corpus that the search did not return are no pages of the snapshot.
+    archived = replace(texts[0], search_rank=None)
+    assert too_many((*texts, *[replace(archived, flagged=f) for f in (True, False)] * 9)) == (
+        too_many(texts)
+    )
+
+
+def test_too_many_pages_go_to_a_person_and_an_approval_removes_them() -> None:
+    many = replace(
+        CLEAR, texts=tuple(replace(t, search_rank=t.rank, flagged=t.rank < 5) for t in APART)
+    )
+    assert decide(many, TWO, None, Rules(max_chance=1.0))[0] is Decision.HUMAN_REVIEW
+    assert decide(many, TWO, Word.APPROVED, Rules(max_chance=1.0))[0] is Decision.APPROVED
+
+
+@pytest.mark.parametrize("changes", [{}, {"finding": None, "texts": ()}, {"persists": True}])
+def test_where_the_model_erred_no_text_is_to_blame(changes) -> None:
+    decision, detail = decide(replace(CLEAR, **changes), TWO, Word.MODEL_ERRED, RULES)
+    assert decision is Decision.NOTHING_FLAGGED
+    assert detail == "a person said that the model erred"
 
 
 @pytest.mark.parametrize(
@@ -65,34 +144,35 @@ def test_trust_takes_enough_confirmed_reports_and_fewer_dismissed(
         ({}, {"ada": ONCE, "bob": ONCE}, None, Decision.PROPOSED),
         ({}, {"ada": FRIEND, "bob": Trust(2, 0)}, None, Decision.PROPOSED),
         ({}, {"ada": FRIEND, "bob": Trust(3, 3)}, None, Decision.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": Trust(3, 0, 15)}, None, Decision.PROPOSED),
         ({"self_detected": True}, {PIPELINE: Trust(confirmed=99)}, None, Decision.PROPOSED),
-        ({}, {"eve": STRANGER}, Decision.APPROVED, Decision.APPROVED),
-        ({}, TWO, Decision.DISMISSED, Decision.DISMISSED),
+        ({}, {"eve": STRANGER}, Word.APPROVED, Decision.APPROVED),
+        ({}, TWO, Word.DISMISSED, Decision.DISMISSED),
         # a: nobody can tell that it was ever answered
         ({"finding": None, "texts": (), "reproduced": False}, TWO, None, Decision.UNVERIFIED),
         ({"reproduced": False}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"reproduced": False}, TWO, Decision.APPROVED, Decision.APPROVED),
+        ({"reproduced": False}, TWO, Word.APPROVED, Decision.APPROVED),
         # nothing is to blame: no word can change that
         ({"finding": Finding.INTRINSIC_ERROR}, TWO, None, Decision.NOTHING_FLAGGED),
-        ({"finding": Finding.NO_SEPARATION}, TWO, Decision.APPROVED, Decision.NOTHING_FLAGGED),
-        ({"texts": ()}, TWO, Decision.APPROVED, Decision.NOTHING_FLAGGED),
+        ({"finding": Finding.NO_SEPARATION}, TWO, Word.APPROVED, Decision.NOTHING_FLAGGED),
+        ({"texts": ()}, TWO, Word.APPROVED, Decision.NOTHING_FLAGGED),
         # e: the groups are not apart
         ({"gap": 0.999}, TWO, None, Decision.HUMAN_REVIEW),
         ({"gap": None}, TWO, None, Decision.HUMAN_REVIEW),
         ({"generation_gap": 0.0}, TWO, None, Decision.HUMAN_REVIEW),
         ({"generation_gap": None}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"gap": 0.5}, TWO, Decision.APPROVED, Decision.APPROVED),
+        ({"gap": 0.5}, TWO, Word.APPROVED, Decision.APPROVED),
         # or could be by chance: too few texts, one score alone, scores that do not agree
         ({"texts": APART[:4]}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"texts": APART[:4]}, TWO, Decision.APPROVED, Decision.APPROVED),
+        ({"texts": APART[:4]}, TWO, Word.APPROVED, Decision.APPROVED),
         ({"texts": scored(*((None, None, float(-n)) for n in range(8)))}, TWO, None, REVIEW),
         ({"texts": scored(*((n % 3, n % 5, -n % 7) for n in range(15)))}, TWO, None, REVIEW),
         # f: the answer persists
         ({"persists": True}, TWO, None, Decision.RESTORED),
-        ({"persists": True}, TWO, Decision.APPROVED, Decision.RESTORED),
+        ({"persists": True}, TWO, Word.APPROVED, Decision.RESTORED),
         # nothing would be left to answer from
         ({"answer_without": None}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"answer_without": None}, TWO, Decision.APPROVED, Decision.APPROVED),
+        ({"answer_without": None}, TWO, Word.APPROVED, Decision.APPROVED),
     ],
 )
 def test_decisions(changes, reporters, word, decision) -> None:
@@ -102,24 +182,28 @@ def test_decisions(changes, reporters, word, decision) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trust", "in_a_day", "waiting", "refused"),
+    ("trust", "in_a_day", "waiting", "own", "refused"),
     [
-        (STRANGER, 0, 0, False),
-        (STRANGER, 19, 999, False),
-        (STRANGER, 20, 0, True),
-        (FRIEND, 20, 0, True),
-        (STRANGER, 0, 1_000, True),
-        (FRIEND, 0, 1_000, False),
-        (ONCE, 0, 1_000, True),
-        (LIAR, 4, 0, False),
-        (LIAR, 5, 0, True),
+        (STRANGER, 0, 0, 0, False),
+        (STRANGER, 19, 999, 0, False),
+        (STRANGER, 20, 0, 0, True),
+        (FRIEND, 20, 0, 0, True),
+        (STRANGER, 0, 1_000, 0, True),
+        (STRANGER, 1, 499, 1, False),
+        (STRANGER, 1, 500, 1, True),  # what is left is for who has nothing waiting
+        (STRANGER, 1, 500, 0, False),
+        (FRIEND, 0, 1_000, 9, False),
+        (ONCE, 0, 1_000, 0, True),
+        (LIAR, 4, 0, 0, False),
+        (LIAR, 5, 0, 0, True),
     ],
 )
-def test_refusals(trust, in_a_day, waiting, refused) -> None:
-    assert bool(refusal(RULES, trust, in_a_day=in_a_day, waiting=waiting)) is refused
+def test_refusals(trust, in_a_day, waiting, own, refused) -> None:
+    told = refusal(RULES, trust, in_a_day=in_a_day, waiting=waiting, own_waiting=own)
+    assert bool(told) is refused
 
 
-TRUSTS = st.builds(Trust, st.integers(0, 5), st.integers(0, 5))
+TRUSTS = st.builds(Trust, st.integers(0, 9), st.integers(0, 5), st.integers(0, 5))
 EVENTS = st.builds(
     replace,
     st.just(CLEAR),

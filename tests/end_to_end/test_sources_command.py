@@ -96,7 +96,7 @@ def test_a_narrow_terminal_cuts_neither_domains_nor_dates(
     call("block", name)
     shown = call("list").stdout
     assert max(map(len, shown.splitlines())) <= 80
-    folded = [line[: shown.index("honesty") % 81].strip() for line in shown.splitlines()]
+    folded = [line[: shown.index("reliability") % 81].strip() for line in shown.splitlines()]
     assert name in "".join(folded)
     for date in ("2024-10-04", "2024-10-05", "blocked"):
         assert date in shown

@@ -17,7 +17,7 @@ from pipelines.job.reporting import take_in
 from pipelines.job.settling import Policy, give_word, policy_of
 from pipelines.settings import AttributionSettings, load_settings
 from schemas.attribution import Attribution, Finding, Misgeneration, TextScore
-from schemas.reports import AnswerReport, Decision, OriginEvent
+from schemas.reports import AnswerReport, OriginEvent, Word
 from schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
 from tests.scripted_models import scripted_models
@@ -145,4 +145,4 @@ def trusted(engine: Engine, *reporters: str, policy: Policy = DEFAULT) -> None:
         keep(engine, ["Rome", "Oslo", "Oslo"], answer="Rome", query_id=query)
         stored = report(engine, name, query_id=query, now=NOW - timedelta(days=3))
         now_ms = stored.received_ms + 1
-        give_word(engine, stored, Decision.APPROVED, policy, now_ms=now_ms)
+        give_word(engine, stored, Word.APPROVED, policy, now_ms=now_ms)

@@ -16,6 +16,7 @@ from schemas.reports import (
     OriginEvent,
     OriginText,
     ReportState,
+    Word,
     misgeneration_id,
 )
 from schemas.sources import EventKind, SourceEvent, SourceVerdict
@@ -170,7 +171,7 @@ def fill(engine: Engine) -> None:
                 origins.give_word(
                     connection,
                     event.misgeneration,
-                    Decision.APPROVED,
+                    Word.APPROVED,
                     everywhere=False,
                     at_ms=at + 86_400_000,
                 )

@@ -1,5 +1,6 @@
 """From a report to its decision: priority, budget, failures, idempotence, trust, quarantine."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 from structlog.testing import capture_logs
 
-from connectors.state_table import origins, reports
+from connectors.state_table import origins, report_standing, reports
 from connectors.state_table.cases import Case, cases_of, find_case, keep_case
 from connectors.state_table.engine import open_engine
 from connectors.state_table.memory import MemoryRow, commit_fold, load
@@ -29,7 +30,7 @@ from schemas.attribution import RankedText
 from schemas.codec import decode_origin, encode_state
 from schemas.errors import ModelOutageError
 from schemas.memory import Belief
-from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportState, text_key
+from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportState, Word, text_key
 from schemas.snapshot import Document
 from schemas.sources import DAY_MS, LedgerRules, SourceVerdict
 from tests.builders import make_snapshot
@@ -46,7 +47,8 @@ from tests.pipelines.attributing_rig import (
 )
 from tests.scripted_models import scripted_models
 
-LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")  # Rome is the lie
+LIED = ("Rome",) * 3 + ("Oslo",) * 4  # Rome is the lie
+MOSTLY_LIED = ("Rome",) * 4 + ("Oslo",) * 3
 NOW_MS = int(NOW.timestamp() * 1000)
 
 
@@ -103,7 +105,7 @@ def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) ->
     stored = report(engine, "eve")
     run_out(worker_on(engine))
     assert load(engine, ["cup"]) == {"cup": row}, "a proposal touches nothing"
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS + 1)
     assert load(engine, ["cup"])["cup"].state == encode_state(None)
     learned = replace(row, step=2, state=encode_state(Belief("Rome", 0.9, 0.1)))
     commit_fold(engine, load(engine, ["cup"])["cup"], learned)
@@ -137,7 +139,7 @@ def confirmed(engine: Engine, name: str, query_id: str, answer: str, step: int =
     """A person confirms a report of a lie at a step of a query."""
     keep(engine, [answer, "Oslo", "Oslo"], answer=answer, query_id=query_id, step=step)
     stored = report(engine, name, query_id=query_id, step=step, now=NOW - timedelta(days=3))
-    give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
+    give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
 
 
 def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
@@ -151,12 +153,13 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
     report(engine, "bob")
     worker = worker_on(engine)
     with engine.connect() as connection:
-        assert reports.standing(connection, "ada") == reports.Standing(2, 0)
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(2, waiting=1)
     assert [e.decision for e in run_out(worker) if e.query_id == "cup"] == [Decision.PROPOSED]
     confirmed(engine, "ada", "more", "Rome")
     confirmed(engine, "bob", "more", "Rome")
     with engine.connect() as connection:
-        assert reports.standing(connection, "ada") == reports.Standing(3, 0)
+        record = report_standing.Standing(3, waiting=1)
+        assert report_standing.standing(connection, "ada") == record
     keep(engine, LIED, answer="Rome", step=1)
     report(engine, "ada", step=1)
     report(engine, "bob", step=1)
@@ -168,9 +171,9 @@ def test_one_lie_spelt_three_ways_is_one_lie(engine: Engine) -> None:
     for answer in ("Rome", " rome.", "ROME  !"):
         stored = report(engine, "ada", answer)
         assert stored.answer == "Rome"
-        give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
+        give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS)
     with engine.connect() as connection:
-        assert reports.standing(connection, "ada") == reports.Standing(1, 0)
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(1, 0)
     assert report(engine, "ada", "Rome 2").answer == "Rome 2"
 
 
@@ -179,7 +182,7 @@ def test_what_is_kept_for_long_enough_goes_and_a_word_about_a_source_stays(engin
     for name in snapshots:
         stored = report(engine, "eve", query_id=name)
         run_out(worker_on(engine))
-        give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
+        give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS)
     with engine.begin() as connection:
         judge(connection, "example.org", SourceVerdict.BLOCKED, None)
         agree(connection, ["other.example"], NOW_MS + 399 * DAY_MS)  # event time has gone on
@@ -207,7 +210,7 @@ def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_
         retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
     worker = worker_on(engine)
     for step in range(3):
-        keep(engine, LIED, answer="Rome", undefended="Oslo", step=step)
+        keep(engine, MOSTLY_LIED, answer="Rome", undefended="Oslo", step=step)
         insert_own(engine, "cup", "Oslo", step)
         run_out(worker)
     for name in ("ada", "eve", "bob"):
@@ -227,27 +230,95 @@ def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
     stored = report(engine, "eve")
     worker = worker_on(engine)
     run_out(worker)
-    event = give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    event = give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS + 1)
     assert event is not None
     assert (event.decision, event.revision) == (Decision.APPROVED, 1)
     assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
     assert withheld_keys(engine, ["other"]) == {}
     with engine.connect() as connection:
-        assert reports.standing(connection, "eve") == reports.Standing(1, 0)
-    event = give_word(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS + 2)
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(1, 0)
+    event = give_word(engine, stored, Word.DISMISSED, Policy(), now_ms=NOW_MS + 2)
     assert event is not None
     assert (event.decision, event.revision) == (Decision.DISMISSED, 2)
     assert withheld_keys(engine, ["cup"]) == {}
     with engine.connect() as connection:
-        assert reports.standing(connection, "eve") == reports.Standing(0, 1)
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(0, 1)
         assert standings(connection, ["example.org"])["example.org"].counts.dishonest == 0
+
+
+def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
+    """A third verdict: the texts are let back in, the ledger forgets, the reporter was right."""
+    trusted(engine, "ada", "bob")
+    worker = worker_on(engine)
+    run_out(worker)
+    with engine.begin() as connection:  # what makes the two trusted uses up the day's cap
+        retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
+    keep(engine, LIED, answer="Rome", query_id="errs")
+    commit_fold(engine, None, remembering("errs", "Rome"))
+    insert_own(engine, "errs", "Rome")
+    stored = report(engine, "ada", query_id="errs")
+    report(engine, "bob", query_id="errs")
+    assert run_out(worker)[-1].decision is Decision.QUARANTINED
+    with engine.connect() as connection:
+        before = standings(connection, ["example.org"])["example.org"].counts.dishonest
+    assert before == pytest.approx(LedgerRules().confirmed)
+    event = give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS + 1)
+    assert event is not None
+    assert (event.decision, event.model_erred) == (Decision.NOTHING_FLAGGED, True)
+    assert withheld_keys(engine, ["errs"]) == {}
+    assert load(engine, ["errs"])["errs"].state == encode_state(None), "it would repeat the answer"
+    with engine.connect() as connection:
+        after = standings(connection, ["example.org"])["example.org"].counts.dishonest
+        assert after == pytest.approx(0.0)
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(4)
+    again = settle(engine, stored, DEFAULT, now_ms=NOW_MS + 2)
+    assert again == event, "said once, published once"
+    report(engine, "zoe", query_id="errs")
+    assert run_out(worker)[-1].model_erred, "who reports it later changes nothing"
+    event = give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS + 3)
+    assert event is not None
+    assert (event.decision, event.model_erred) == (Decision.APPROVED, False)
+    assert len(withheld_keys(engine, ["errs"])["errs"]) == 3
+
+
+def remembering(query_id: str, answer: str) -> MemoryRow:
+    state = encode_state(Belief(answer, 0.9, 0.1))
+    return MemoryRow(query_id, "radar", 1, 0, "log", 0, 0, state)
+
+
+def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    assert give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
+    worker = worker_on(engine)
+    report(engine, "bob")
+    assert run_out(worker) == []
+    assert worker.models.generator.log == []
+    assert set(states(engine).values()) == {"judged"}
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(1)
+
+
+def test_a_process_of_the_release_before_reads_that_the_model_erred_as_dismissed(
+    engine: Engine,
+) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
+    with engine.connect() as connection:
+        row = connection.execute(select(ORIGINS.c.word, ORIGINS.c.decision, ORIGINS.c.event)).one()
+    assert (row.word, row.decision) == ("dismissed", "nothing_flagged")
+    assert json.loads(row.event)["decision"] == "nothing_flagged"
+    (listed,) = reports.find_reports(engine)
+    assert listed["word"] == Word.MODEL_ERRED
 
 
 def test_only_a_word_reaches_other_queries(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")
     run_out(worker_on(engine))
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS, everywhere=True)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS, everywhere=True)
     keys = frozenset(text_key(document) for document in snapshot.documents[:3])
     assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
 
@@ -256,10 +327,10 @@ def test_who_joins_after_the_word_gains_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = report(engine, "ada")
     run_out(worker_on(engine))
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
     report(engine, "eve", now=NOW + timedelta(seconds=1))
     with engine.connect() as connection:
-        assert reports.standing(connection, "eve") == reports.Standing()
+        assert report_standing.standing(connection, "eve") == report_standing.Standing()
 
 
 def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
@@ -270,7 +341,7 @@ def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: 
     assert (event.decision, event.finding, event.reproduced) == (Decision.UNVERIFIED, None, False)
     assert event.texts == ()
     # A person insists: now the texts are looked for.
-    assert give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS) is None
+    assert give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS) is None
     last = run_out(worker)[-1]
     assert (last.decision, last.revision) == (Decision.NOTHING_FLAGGED, 1)
     assert not worker.step()
@@ -353,7 +424,7 @@ def test_events_are_published_in_their_own_lane_under_their_ids(engine: Engine) 
     keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")
     run_out(worker_on(engine))
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
     records = [record for _, record in pending(engine, lanes={LANE})]
     ids = [f"cup/0/origin/{stored.misgeneration}/{revision}" for revision in (0, 1)]
     assert [record.event_id for record in records] == ids
@@ -374,7 +445,7 @@ def test_priority(engine: Engine) -> None:
     report(engine, "eve", step=1)
     report(engine, "ada", step=1, answer="Oslo", now=NOW)
     worded = report(engine, "zoe", query_id="word")
-    give_word(engine, worded, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, worded, Word.APPROVED, Policy(), now_ms=NOW_MS)
     worker = worker_on(engine)
     done = [(e.query_id, e.step, e.answer) for e in run_out(worker)]
     assert done[:4] == [
@@ -421,15 +492,15 @@ def test_the_budget_of_attributions(engine: Engine) -> None:
     done = run_out(worker)
     assert len(done) == 2, "strangers have half of it"
     with capture_logs() as logs:
-        worker.tell_waiting()
+        worker.budget.tell_waiting()
     assert [(line["reports"], line["log_level"]) for line in logs] == [(2, "warning")]
-    assert "confirmed reporters" in logs[0]["reason"]
+    assert "trusted reporters" in logs[0]["reason"]
     report(engine, "ada", query_id=done[0].query_id)  # about what was attributed: costs nothing
     assert len(run_out(worker)) == 3
     worker.clock.time += timedelta(minutes=61)
     assert len(run_out(worker)) == 5
     with capture_logs() as logs:
-        worker.tell_waiting()
+        worker.budget.tell_waiting()
     assert logs == []
     assert set(states(engine).values()) == {"judged"}
 
@@ -490,7 +561,7 @@ def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> N
     assert worker.observer.failures == ["KeyError", "KeyError"]
     found = {row["query_id"]: (row["state"], row["detail"]) for row in reports.find_reports(engine)}
     assert found["bad"] == ("unusable", "the attribution failed: KeyError")
-    assert origins.spent(engine, 0, 0)[0] == 2, "what fails counts in the budget"
+    assert origins.spent(engine, 0, 0, reserved=False)[0] == 2, "what fails counts in the budget"
 
 
 def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
@@ -521,7 +592,7 @@ def test_a_report_without_its_case_is_unusable(engine: Engine) -> None:
 def test_a_dismissed_answer_is_not_attributed(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")
-    assert give_word(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS) is None
+    assert give_word(engine, stored, Word.DISMISSED, Policy(), now_ms=NOW_MS) is None
     report(engine, "bob")
     worker = worker_on(engine)
     assert run_out(worker) == []
@@ -542,7 +613,7 @@ def test_the_corpus_widens_the_scope(engine: Engine) -> None:
     (event,) = run_out(worker_on(engine, search=search))
     assert seen == [(snapshot.query.text, tuple(d.content_id for d in snapshot.documents))]
     assert (event.texts[-1].url, event.texts[-1].flagged) == (more.url, True)
-    assert (event.texts[-1].search_rank, event.texts[-1].rank) == (None, 6)
+    assert (event.texts[-1].search_rank, event.texts[-1].rank) == (None, len(LIED) + 1)
 
 
 def test_rag_origin_itself(engine: Engine) -> None:
@@ -570,7 +641,7 @@ def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
     (row,) = reports.find_reports(engine)
     assert (row["state"], row["decision"]) == ("judged", None)
     stored = reports.StoredReport(**{n: row[n] for n in reports.StoredReport.__dataclass_fields__})
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
     (event,) = run_out(worker_on(engine))
     assert event.decision is Decision.APPROVED
 
@@ -680,7 +751,7 @@ def test_pruning(engine: Engine) -> None:
     held = report(engine, "eve", query_id="held")
     worker = worker_on(engine, retention_days=1.0)
     run_out(worker)
-    give_word(engine, held, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, held, Word.APPROVED, Policy(), now_ms=NOW_MS)
     worker.prune()
     assert len(reports.find_reports(engine)) == 2
     worker.clock.time += timedelta(days=2)
@@ -706,7 +777,7 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     snapshot = keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")
     run_out(worker_on(engine))
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
     key = text_key(snapshot.documents[0])
     assert release(engine, "cup", [key], Policy(), now_ms=NOW_MS) == 1
     assert key not in withheld_keys(engine, ["cup"])["cup"]
@@ -714,7 +785,7 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     assert key not in withheld_keys(engine, ["cup"])["cup"]
     assert release(engine, "cup", None, Policy(), now_ms=NOW_MS) == 2
     assert withheld_keys(engine, ["cup"]) == {}
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
     assert key in withheld_keys(engine, ["cup"])["cup"]
 
 
@@ -739,7 +810,7 @@ def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engi
         keys = [text_key(documents[number])]
         assert release(engine, "cup", keys, Policy(), now_ms=NOW_MS) == 1
 
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
     assert against() == [1, 1, 1]
     let_in(1)  # its source has another flagged text
     assert against() == [1, 1, 1]
@@ -749,7 +820,7 @@ def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engi
     assert against() == [0, 0, 1]
     let_in(2)
     assert against() == [0, 0, 0]
-    give_word(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
     assert against() == [1, 1, 1]
 
 

@@ -32,7 +32,7 @@ def test_killed_anywhere(tmp_path: Path, place: str) -> None:
     with engine.begin() as connection:  # nothing but the lie is to be attributed
         for row in reports.find_reports(engine):
             reports.close(connection, row["misgeneration"], reports.ReportState.JUDGED)
-    keep(engine, ("Rome", "Rome", "Rome", "Oslo", "Oslo"), answer="Rome")
+    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
     stored = [report(engine, reporter) for reporter in ("ada", "bob")][0]
     topic = tmp_path / "events"
 

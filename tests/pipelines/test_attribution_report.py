@@ -23,8 +23,8 @@ from pipelines.cli.app import app
 from pipelines.cli.report_attributions import incidents
 from pipelines.evaluation.attribution.records import RECORD
 from pipelines.evaluation.attribution_report.event_view import FINDINGS
-from pipelines.evaluation.attribution_report.honesty_svg import WORDS
 from pipelines.evaluation.attribution_report.page import write_stream_pages
+from pipelines.evaluation.attribution_report.reliability_svg import WORDS
 from pipelines.evaluation.attribution_report.sources_view import (
     Known,
     SourcesView,
@@ -42,7 +42,7 @@ from pipelines.evaluation.attribution_report.stream_view import (
 from pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
 from pipelines.evaluation.report.safe_text import HIDDEN
 from schemas.attribution import Finding
-from schemas.reports import Decision, ReportState
+from schemas.reports import Decision, ReportState, Word
 from schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
 from tests.pipelines.attribution_pages import (
     HONEST,
@@ -112,7 +112,32 @@ def test_a_proposal_names_the_commands_that_decide(pages) -> None:
     short = report_of(events()[2], "ann").report_id[:8]
     assert f"<code>radarstream reports approve {short}</code>" in pages[0]
     assert f"<code>radarstream reports dismiss {short}</code>" in pages[0]
-    assert pages[0].count("<code>") == 2
+    assert f"<code>radarstream reports model-erred {short}</code>" in pages[0]
+    # What is blamed on no text is either the model's error or no error.
+    unblamed = report_of(events()[3], "ann").report_id[:8]
+    assert f"<code>radarstream reports model-erred {unblamed}</code>" in pages[0]
+    assert pages[0].count("<code>") == 5
+
+
+def test_that_the_model_erred_is_told_and_asks_for_no_word() -> None:
+    event = replace(events()[0], decision=Decision.NOTHING_FLAGGED, model_erred=True)
+    life = OriginLife(START_MS, 1, Word.MODEL_ERRED, START_MS)
+    told = [report_of(event, "ann")]
+    view = stream_view(incidents_of([event], {event.misgeneration: life}, told, {}))
+    assert view.decisions == (("the model erred: no source is to blame", "none", 1),)
+    assert view.events[0].advice == ()
+    words = [moment.words for moment in view.events[0].life]
+    assert "laid to the model by a person" in words
+    assert words[-1] == "now: the model erred: no source is to blame"
+
+
+def test_no_page_says_that_a_named_site_lies(pages) -> None:
+    for page in pages:
+        words = re.sub(
+            r"<style.*?</style>|<script.*?</script>|[\w.-]+\.example", "", page, flags=re.S
+        )
+        assert not re.search(r"\b(lie|lies|lied|liar|(dis)?honest(y)?)\b", words, re.I)
+    assert "Which sources are blamed, since when, for what" in pages[1]
 
 
 def test_reports_that_wait_are_listed(pages) -> None:
@@ -135,7 +160,9 @@ def test_sources_are_listed_with_verdicts_intervals_claims_and_links(pages) -> N
     assert links
     anchors = set(re.findall(r'id="(event-\d+)"', pages[0]))
     assert {link.split("#")[1] for link in links} <= anchors
-    back = set(re.findall(r'href="sources\.html#(source-\d+)">(?:honesty [.\d]+|\w+)<', pages[0]))
+    back = set(
+        re.findall(r'href="sources\.html#(source-\d+)">(?:reliability [.\d]+|\w+)<', pages[0])
+    )
     assert back == {"source-1", "source-2", "source-3", "source-4"}
 
 
@@ -195,7 +222,7 @@ def test_the_limit_counts_reports_of_the_query_alone(tmp_path: Path) -> None:
 def hostile_views() -> tuple[StreamView, SourcesView]:
     found = hostile_events()
     reports = [report_of(event, HOSTILE[0], HOSTILE[1]) for event in found]
-    lives = {e.misgeneration: OriginLife(START_MS, 3, Decision.APPROVED, START_MS) for e in found}
+    lives = {e.misgeneration: OriginLife(START_MS, 3, Word.APPROVED, START_MS) for e in found}
     held = {e.misgeneration: [HeldText(IMAGE, IMAGE, True, True, False)] for e in found}
     waiting = replace(reports[0], misgeneration=IMAGE, reporter=HOSTILE[1], detail=HOSTILE[0])
     stream = stream_view(incidents_of(found, lives, [*reports, waiting], held))
@@ -372,7 +399,7 @@ def test_what_is_stored_is_read_back(tmp_path: Path) -> None:
     assert [life.model_calls for life in lives if life] == [9] * 4
     approved = next(one for one in found if one.life and one.life.word)
     assert approved.life
-    assert approved.life.word is Decision.APPROVED
+    assert approved.life.word is Word.APPROVED
     assert len(approved.held) == 3
     assert all(text.active for text in approved.held)
 

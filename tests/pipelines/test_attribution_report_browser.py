@@ -87,7 +87,7 @@ def test_labels_of_drawings_do_not_meet(browser, pages, name):
         const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
           && a.top < b.bottom - 2.5 && b.top < a.bottom - 2.5;
         const found = [];
-        for (const plot of document.querySelectorAll("svg.strip-plot, svg.honesty")) {
+        for (const plot of document.querySelectorAll("svg.strip-plot, svg.reliability")) {
           const frame = plot.getBoundingClientRect();
           const texts = [...plot.querySelectorAll("text")];
           const boxes = texts.map((t) => t.getBoundingClientRect());

@@ -31,7 +31,7 @@ from schemas.reports import AnswerReport
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import NOW, claims, keep, worker_on
 
-LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")
+LIED = ("Rome",) * 3 + ("Oslo",) * 4
 
 
 @pytest.fixture

@@ -226,7 +226,7 @@ def test_a_lie_that_stays_is_found(run):
     shown = build_view([*told, third], snapshots, make_record())
     assert [step.outcome for step in shown.queries[0].steps][:2] == [Outcome.FOOLED] * 2
     titles = {group.title: group for group in shown.groups}
-    assert [f.step.step for f in titles["Lies that stayed"].findings] == [second.step]
+    assert [f.step.step for f in titles["Wrong answers that stayed"].findings] == [second.step]
 
 
 def test_large_runs_are_cut_short_and_say_so(run, monkeypatch):

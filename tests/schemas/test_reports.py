@@ -6,6 +6,7 @@ import pytest
 
 from schemas.codec import decode_report
 from schemas.errors import InputError
+from schemas.names import flaw_of, plain_name
 
 
 @pytest.mark.parametrize(
@@ -18,3 +19,50 @@ def test_white_space_and_fillers_make_no_other_name(name: str) -> None:
         decode_report(json.dumps(report).encode(), now=None)
     report["reporter"] = "Ada Lovelace"
     assert decode_report(json.dumps(report).encode(), now=None).reporter == "Ada Lovelace"
+
+
+@pytest.mark.parametrize(
+    ("name", "flaw"),
+    [
+        ("\u0430da", "several scripts"),  # a Cyrillic letter
+        ("\u0418\u0432\u0430\u043d Smith", "several scripts"),
+        ("\uae40\u3084", "several scripts"),  # Hangul with Hiragana
+        ("\u16a0\u16a2", "several scripts"),  # runes: of no script in use
+        ("\uff41da", "another shape"),  # full width
+        ("\U0001d41ada", "another shape"),  # bold
+        ("\ufb01ona", "another shape"),  # a ligature
+        ("a\u034fda", "do not show"),  # a combining grapheme joiner
+        ("\u2764\ufe0f", "do not show"),  # a variation selector
+        ("ada\U000e0041", "do not show"),  # a tag
+        ("ad\u200ca", "do not show"),  # Latin letters do not join
+        ("\u0631\u200c\u0627", "do not show"),  # nor does reh with what follows
+        ("\u0639\u0644\u06cc\u200c", "do not show"),  # nor the last letter
+        ("\U0001f469\u200d\U0001f680", "do not show"),
+    ],
+)
+def test_names_that_look_like_others_are_flawed(name: str, flaw: str) -> None:
+    assert flaw in flaw_of(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627",  # Persian, with the joiner it needs
+        "\u0915\u094d\u200d\u0937",  # Devanagari
+        "\u0dc1\u0dca\u200d\u0dbb\u0dd3",  # Sinhala
+        "\u09b0\u200d\u09cd\u09af\u09be\u099a\u09c7\u09b2",  # Bengali
+        "\u0d28\u0d4d\u0d2f\u0d3e\u0d30\u0d4d\u200d",  # Malayalam
+        "\u0e2d\u0e33\u0e19\u0e32\u0e08",  # Thai, with a vowel that NFKC takes apart
+        "\u054d\u0587\u0561\u056f",  # Armenian likewise
+        "\u0418\u0432\u0430\u043d \u041f\u0435\u0442\u0440\u043e\u0432",
+        "\u30e4\u30de\u30c0 \u5c71\u7530 Ken",
+        "\uae40\ucca0\uc218 Kim",
+        "Zo\u00eb O\u2019Neil-Smith, 2nd",
+    ],
+)
+def test_names_as_people_write_them_have_no_flaw(name: str) -> None:
+    assert flaw_of(name) == ""
+    assert flaw_of(plain_name(name)) == ""
+    report = {"schema": "answer.reported/1", "reporter": name, "query_id": "cup"}
+    report["reported_at"] = "2025-06-01T12:00:00Z"
+    assert decode_report(json.dumps(report).encode(), now=None).reporter == name

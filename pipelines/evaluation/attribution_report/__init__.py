@@ -1,1 +1,1 @@
-"""Pages on who taught wrong answers and which sources lie, of the stream and of studies."""
+"""Pages on who taught wrong answers and which sources are blamed, of the stream and of studies."""

@@ -54,14 +54,14 @@ DECIDED = (
 )
 LEDGER = (
     (
-        "Honesty",
+        "Reliability",
         "how often a source is believed to be right: the mean of a Beta distribution over what "
         "speaks for and against it, which starts at four for and one against, and fades.",
     ),
     (
-        "Lie",
-        "a wrong answer that a text of the source taught. One event counts at most once, however "
-        "many texts took part, and no day counts without limit.",
+        "Blamed",
+        "for so many wrong answers, each taught by a text of the source. One event counts at most "
+        "once, however many texts took part, and no day counts without limit.",
     ),
     (
         "Agreement",
@@ -103,7 +103,7 @@ def write_stream_pages(
         ),
         SOURCES: render(
             "sources.html.j2",
-            title="Sources and their honesty",
+            title="Sources and their reliability",
             heads=[*heads, ("as of", sources.as_of or "no event")],
             sections=[
                 ("#result", "Summary"),

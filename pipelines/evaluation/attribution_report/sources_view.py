@@ -1,4 +1,4 @@
-"""The ledger of sources as a page shows it: which domains lied, since when, about what."""
+"""The ledger of sources as a page shows it: which domains are blamed, since when, for what."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from connectors.state_table.source_listing import SourceRecord, SourceSummary
 from defenses.kernels.honesty import credible_interval, distrust
-from pipelines.evaluation.attribution_report.honesty_svg import (
+from pipelines.evaluation.attribution_report.reliability_svg import (
     WORDS,
     Mark,
     Point,
@@ -49,19 +49,19 @@ class RecordLine:
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """One domain. Honesty and its interval are the posterior's, `distrust` is what RADAR reads."""
+    """One domain. Reliability and its interval are the posterior's, `distrust` what RADAR reads."""
 
     anchor: str
     domain: str
     verdict: str
     note: str
-    honesty: float
+    reliability: float
     low: float
     high: float
     distrust: float
-    honest: float
-    dishonest: float
-    lies: int
+    for_it: float
+    against: float
+    blamed: int
     first: str
     last: str
     claims: tuple[str, ...]
@@ -79,7 +79,7 @@ class SourcesView:
     total: int
     as_of: str
     half_life_days: float
-    lies: int
+    blamed: int
     verdicts: tuple[tuple[str, int], ...]
 
 
@@ -105,7 +105,7 @@ def sources_view(
         total=total,
         as_of=day(as_of_ms) if as_of_ms else "",
         half_life_days=half_life_days,
-        lies=sum(one.summary.events for one in known),
+        blamed=sum(one.summary.events for one in known),
         verdicts=tuple(
             Counter(
                 one.summary.standing.verdict.value for one in known if one.summary.standing.verdict
@@ -124,7 +124,7 @@ def trace(
     """The posterior over time, from the events up to what the ledger says now.
 
     Agreement is kept for some weeks only. What remains of older agreement is in the ledger's sum,
-    and is drawn from the earliest kept day on: before it, the curve knows of lies alone.
+    and is drawn from the earliest kept day on: before it, the curve knows of blame alone.
     """
     against = [r for r in records if r.kind in KINDS_AGAINST]
     agreement = [r for r in records if r.kind is EventKind.AGREEMENT]
@@ -202,13 +202,13 @@ def _source(
         domain=standing.domain,
         verdict=standing.verdict or "",
         note=standing.note or "",
-        honesty=counts.honesty,
+        reliability=counts.honesty,
         low=low,
         high=high,
         distrust=float(distrust(np.array(used), NEUTRAL)),
-        honest=counts.honest,
-        dishonest=counts.dishonest,
-        lies=summary.events,
+        for_it=counts.honest,
+        against=counts.dishonest,
+        blamed=summary.events,
         first=_day(summary.first_ms),
         last=_day(summary.last_ms),
         claims=summary.claims,

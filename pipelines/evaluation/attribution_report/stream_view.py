@@ -20,9 +20,10 @@ from pipelines.evaluation.attribution_report.event_view import (
 from pipelines.evaluation.attribution_report.times import minute
 from pipelines.evaluation.report.page import decimal
 from pipelines.evaluation.report.safe_text import shorten
-from schemas.reports import PIPELINE, Decision, OriginEvent, ReportState
+from schemas.reports import PIPELINE, Decision, OriginEvent, ReportState, Word
 
 SHORT_ID = 8
+MODEL_ERRED = ("the model erred: no source is to blame", "none")
 DECISIONS = {
     Decision.UNVERIFIED: ("nobody can tell that it was answered", "none"),
     Decision.NOTHING_FLAGGED: ("no text to blame", "none"),
@@ -33,13 +34,23 @@ DECISIONS = {
     Decision.APPROVED: ("removal approved", "bad"),
     Decision.DISMISSED: ("dismissed: the answer is not wrong", "good"),
 }
+SAID = {
+    Word.APPROVED: "approved",
+    Word.DISMISSED: "dismissed",
+    Word.MODEL_ERRED: "laid to the model",
+}
 WAITING = {
     ReportState.OPEN: ("waits for its attribution", "other"),
     ReportState.JUDGED: ("looked at", "none"),
     ReportState.UNUSABLE: ("could not be looked into", "none"),
 }
 NOT_LOOKED = "no texts were looked for"
-OPEN_TO_A_WORD = frozenset({Decision.HUMAN_REVIEW, Decision.PROPOSED})
+# What a person may say about it; the first is what the decision suggests.
+VERDICTS = {
+    Decision.HUMAN_REVIEW: ("approve", "dismiss", "model-erred"),
+    Decision.PROPOSED: ("approve", "dismiss", "model-erred"),
+    Decision.NOTHING_FLAGGED: ("model-erred", "dismiss"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +112,7 @@ def stream_view(
     `standing_of` tells what the ledger has of the source of an address.
     """
     attributed = [one for one in incidents if one.event is not None]
-    counted = Counter(one.event.decision for one in attributed if one.event)
+    counted = Counter(decided(one.event) for one in attributed if one.event)
     people = {r.reporter for one in incidents for r in one.reports} - {PIPELINE}
     return StreamView(
         events=tuple(
@@ -112,10 +123,17 @@ def stream_view(
         waiting=tuple(
             _waiting(report) for one in incidents if one.event is None for report in one.reports
         ),
-        decisions=tuple((*DECISIONS[d], counted[d]) for d in Decision if counted[d]),
+        decisions=tuple(
+            (*told, counted[told]) for told in (*DECISIONS.values(), MODEL_ERRED) if counted[told]
+        ),
         left_out=len({(h.url, h.title) for one in incidents for h in one.held if h.active}),
         reporters=len(people),
     )
+
+
+def decided(event: OriginEvent) -> tuple[str, str]:
+    """What was decided, in words, and its tone."""
+    return MODEL_ERRED if event.model_erred else DECISIONS[event.decision]
 
 
 def incidents_of(
@@ -163,7 +181,7 @@ def _event(
         )
         for text in event.texts
     ]
-    words, tone = DECISIONS[event.decision]
+    words, tone = decided(event)
     return EventView(
         anchor=anchor_of(number),
         question=event.question,
@@ -194,7 +212,7 @@ def _facts(event: OriginEvent) -> list[Fact]:
     facts.append(Fact("finding", found))
     if event.gap is not None:
         facts.append(Fact("separation", decimal(event.gap), "", _gap_words(event)))
-    facts.append(Fact("decision", DECISIONS[event.decision][0], "", event.detail))
+    facts.append(Fact("decision", decided(event)[0], "", event.detail))
     return facts
 
 
@@ -234,9 +252,11 @@ def _life(incident: Incident, event: OriginEvent) -> list[Moment]:
         told.append((life.attributed_ms, found))
     if life and life.word is not None and life.word_ms is not None:
         scope = ", for all queries" if life.everywhere else ""
-        told.append((life.word_ms, Moment(minute(life.word_ms), f"{life.word} by a person{scope}")))
+        told.append(
+            (life.word_ms, Moment(minute(life.word_ms), f"{SAID[life.word]} by a person{scope}"))
+        )
     moments = [moment for _, moment in sorted(told, key=lambda item: item[0])]
-    return [*moments, Moment("", f"now: {DECISIONS[event.decision][0]}"), *_held(incident.held)]
+    return [*moments, Moment("", f"now: {decided(event)[0]}"), *_held(incident.held)]
 
 
 def _held(held: Sequence[HeldText]) -> list[Moment]:
@@ -255,10 +275,10 @@ def _held(held: Sequence[HeldText]) -> list[Moment]:
 
 def _advice(incident: Incident, event: OriginEvent) -> list[str]:
     """Commands that decide about it, where a person should."""
-    if event.decision not in OPEN_TO_A_WORD or not incident.reports:
+    if event.model_erred or not incident.reports:
         return []
     short = incident.reports[0].report_id[:SHORT_ID]
-    return [f"radarstream reports approve {short}", f"radarstream reports dismiss {short}"]
+    return [f"radarstream reports {word} {short}" for word in VERDICTS.get(event.decision, ())]
 
 
 def _waiting(report: StoredReport) -> Line:

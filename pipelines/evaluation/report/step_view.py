@@ -129,7 +129,7 @@ class StepView:
 
     @property
     def teachers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Sites whose kept documents taught the lie, with the documents' ranks."""
+        """Sites whose kept documents taught the wrong answer, with the documents' ranks."""
         ranks: dict[str, tuple[int, ...]] = {}
         for row in self.taught_by:
             ranks[row.domain] = (*ranks.get(row.domain, ()), row.rank)
@@ -229,7 +229,7 @@ def _published(document: Document | None) -> str:
 _REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
-    Reason.DISTRUSTED: "survived the cut, but only sources that lied before say so",
+    Reason.DISTRUSTED: "survived the cut, but only sources blamed before say so",
     Reason.UNINFORMATIVE: "does not answer the question",
     Reason.NOT_JUDGED: "this defence does not select documents",
     Reason.CONTRADICTED: "outside the largest set of documents that do not contradict each other",

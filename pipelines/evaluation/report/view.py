@@ -20,7 +20,7 @@ MAX_LISTED = 5  # findings of one kind before the rest is folded away
 MAX_UNFOLDED = 200
 
 THROUGH = "Attacks that got through"
-LINGERING = "Lies that stayed"
+LINGERING = "Wrong answers that stayed"
 STOPPED = "Attacks stopped"
 CHANGED = "Answers that changed"
 FALSIFIED = "Memory falsified"
@@ -101,7 +101,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One site over the whole run: how often its pages came up, were cut, or taught a lie."""
+    """One site over the run: how often its pages came up, were cut, or taught a wrong answer."""
 
     domain: str
     appearances: int
@@ -201,7 +201,7 @@ def _build_query(
 
 
 def choose_detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
-    """Queries that get a section, in order: where there are too many, those with lies first."""
+    """Queries that get a section, in order: where there are too many, those fooled first."""
     ranked = sorted(
         queries, key=lambda query: (len(query.fooled), len(query.changed)), reverse=True
     )

@@ -21,16 +21,16 @@ from pipelines.evaluation.sources.study import (
 )
 
 ATTACK_NOTES: Final = (
-    "Attack success (asr_contains) in percent of the questions at each step; the liar's page is at "
-    "rank 1 of every step, and every hit is confirmed before the next step.",
+    "Attack success (asr_contains) in percent of the questions at each step; the attacker's page "
+    "is at rank 1 of every step, and every hit is confirmed before the next step.",
     f"After {EVENTS_TO_NEUTRALISE}: hits of all answers that followed {EVENTS_TO_NEUTRALISE} "
     "confirmed events of the same question, where another page answered, too; alone: where the "
-    "liar's page was the only one that answered anything.",
-    "Lost: what honest sites lost of their weight (1 minus distrust) by the last step, mean and "
-    "largest. An oracle that is mistaken blames every honest page of a hit by lot.",
+    "attacker's page was the only one that answered anything.",
+    "Lost: what other sites lost of their weight (1 minus distrust) by the last step, mean and "
+    "largest. An oracle that is mistaken blames every other page of a hit by lot.",
 )
 FLAG_NOTES: Final = (
-    "False flags, each confirmed, one a day, on the site that is right most often; no liar. "
+    "False flags, each confirmed, one a day, on the site that is right most often; no attacker. "
     "Weight is 1 minus distrust right after the last flag; accuracy (acc_contains) in percent of "
     "all answers with the ledger.",
     f"With a past: {HONEST_DAYS} days of agreement before, at the cap of a day.",
@@ -95,7 +95,7 @@ def flag_table(world: str, results: Sequence[FlagResult], number: int) -> Table:
         )
         for r in results
     ]
-    columns = ("honesty", "weight", "accuracy")
+    columns = ("reliability", "weight", "accuracy")
     return Table(
         f"flags_{number}", f"{world}: false flags", "site", columns, tuple(rows), FLAG_NOTES
     )

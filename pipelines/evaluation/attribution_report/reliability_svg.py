@@ -1,4 +1,4 @@
-"""A source's honesty over time: the posterior's mean in its 95 % interval, and what moved it."""
+"""A source's reliability over time: the posterior's mean, its 95 % interval, and what moved it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def small(points: Sequence[Point], start_ms: int, end_ms: int) -> Markup:
     return element(
         "svg",
         *_curve(points, across, up),
-        class_="honesty",
+        class_="reliability",
         viewBox=f"0 0 {number(SMALL_WIDTH)} {number(SMALL_HEIGHT)}",
         width=number(SMALL_WIDTH),
         height=number(SMALL_HEIGHT),
@@ -62,15 +62,15 @@ def chart(points: Sequence[Point], marks: Sequence[Mark], start_ms: int, end_ms:
     up = Scale(0.0, 1.0, bottom, TOP)
     return element(
         "svg",
-        element("title", "Honesty over time"),
+        element("title", "Reliability over time"),
         element("desc", _spoken(points)),
         *percent_axis(up, LEFT, WIDTH - RIGHT, 0.25),
         *_dates(across, bottom),
         *_curve(points, across, up),
         *(_mark(mark, across(mark.at_ms), bottom + 8) for mark in marks),
-        class_="honesty",
+        class_="reliability",
         role="img",
-        aria_label=f"Honesty over time. {_spoken(points)}",
+        aria_label=f"Reliability over time. {_spoken(points)}",
         viewBox=f"0 0 {number(WIDTH)} {number(HEIGHT)}",
         width=number(WIDTH),
         height=number(HEIGHT),
