@@ -15,7 +15,7 @@ help: ## list the targets
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embedded,otel,pages,postgres,lz4,zstd,test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embedded,otel,pages,postgres,test,lint]'
 	@touch $@
 
 install: $(STAMP) ## create .venv and install everything the project and its tests need

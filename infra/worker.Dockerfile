@@ -4,7 +4,7 @@
 # EXTRAS decides which models are in it: "embedded" (default), "gpu", or none for the profile "api".
 
 FROM python:3.11.13-slim-bookworm AS build
-ARG EXTRAS=embedded,otel,pages,postgres,zstd
+ARG EXTRAS=embedded,otel,pages,postgres
 RUN python -m venv /opt/radarstream
 ENV PATH=/opt/radarstream/bin:$PATH
 WORKDIR /src
