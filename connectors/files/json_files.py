@@ -31,7 +31,7 @@ def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
     source = path.as_posix()
     position = 0
     with TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="replace") as stream:
-        items = JsonItems(stream)
+        items = JsonItems(stream, limits.item_characters)
         try:
             for item in items:
                 for record in _records(item, limits):
