@@ -42,11 +42,15 @@ class RawRecord:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Largest input that is decoded; anything above becomes a dead letter. Sizes in bytes."""
+    """Largest input that is decoded; anything above becomes a dead letter. Sizes in bytes.
+
+    An item is one question of a JSON file, with all its years and pages.
+    """
 
     record_bytes: int = 16 * 2**20
     document_bytes: int = 2**20
     documents: int = 200
+    item_characters: int = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
     source = path.as_posix()
     position = 0
     with text_of(open_bytes(path)) as stream:
-        items = JsonItems(stream)
+        items = JsonItems(stream, limits.item_characters)
         try:
             for item in items:
                 for record in _records(item, items.item, limits):

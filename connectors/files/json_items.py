@@ -14,8 +14,8 @@ from schemas.errors import InputError, ReasonClass
 
 CHUNK_CHARACTERS = 2**20
 PIECE = 2**13
-ITEM_CHARACTERS = 2**28
 ENCODING, BYTES_KEPT = "utf-8-sig", "surrogateescape"
+PARTS = 2**18  # objects and lists of an item; each takes a hundred bytes
 _NOT_BLANK = re.compile(r"[^ \t\r\n]")
 
 
@@ -32,6 +32,8 @@ def bytes_of(text: str) -> bytes:
 class JsonObject(dict[str, Any]):
     """A JSON object that remembers names it repeats: `pairs` has every member, in order."""
 
+    __slots__ = ("pairs",)
+
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self.pairs = pairs
@@ -41,11 +43,12 @@ class JsonItems:
     """Iterates over the items of top-level lists and over other top-level values.
 
     Broken syntax raises InputError; `rest` is then the text from where reading stopped. Items
-    before it have been delivered.
+    before it have been delivered. So does an item of more than `most` characters.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, most: int) -> None:
         self._stream = stream
+        self._most = most
         self._text = ""
         self._start = 0
         self._item = slice(0)
@@ -108,11 +111,17 @@ class JsonItems:
     def _read_more(self) -> bool:
         """Double what is held, so that parsing again costs no more than parsing twice."""
         held = self.rest
-        if len(held) > ITEM_CHARACTERS:
+        if len(held) > self._most:
             raise InputError(
-                ReasonClass.OVERSIZED_RECORD, f"an item exceeds {ITEM_CHARACTERS} characters"
+                ReasonClass.OVERSIZED_RECORD,
+                f"an item of more than {self._most} characters (limits.item_characters)",
             )
-        more = self._read(max(CHUNK_CHARACTERS, len(held)))
+        if held.count("{") + held.count("[") > PARTS:
+            raise InputError(
+                ReasonClass.OVERSIZED_RECORD, f"an item of more than {PARTS} objects and lists"
+            )
+        room = self._most + 1 - len(held)
+        more = self._read(min(max(CHUNK_CHARACTERS, len(held)), room))
         if more:
             self._text, self._start = held + more, 0
         return bool(more)

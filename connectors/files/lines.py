@@ -3,29 +3,62 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from schemas.errors import ReasonClass
 from schemas.records import RawRecord
 
 EXCERPT_BYTES = 64 * 2**10  # what a dead letter keeps of a record too large to hold
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+GZIP_GROWTH = 200  # times its size that a compressed file may grow to; pages grow three times
+GZIP_FREE_BYTES = 64 * 2**20  # that any file may grow to
+
+
+class GzipBombError(Exception):
+    """A compressed file grows as no text does."""
+
+
+BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error, GzipBombError)
+
+
+class _BoundedGzip(RawIOBase):
+    """A decompressed file that ends in GzipBombError when it grows too much."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = gzip.open(path, "rb")  # noqa: SIM115 closed with this one
+        self._left = max(GZIP_FREE_BYTES, GZIP_GROWTH * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        size = self._file.readinto(buffer)
+        self._left -= size
+        if self._left < 0:
+            raise GzipBombError(
+                f"over {GZIP_GROWTH} times the file's size: decompress it yourself if that is right"
+            )
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open for reading; a name that ends in `.gz` is decompressed."""
+    """Open for reading; a name that ends in `.gz` is decompressed as it is read."""
     if path.suffix == ".gz":
-        return cast(BinaryIO, gzip.open(path, "rb"))
+        return BufferedReader(_BoundedGzip(path), EXCERPT_BYTES)
     return path.open("rb")
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[RawRecord]:
     """Every line that is not blank, without its line end; positions are 1-based line numbers.
 
-    A line over `max_bytes` comes as its first 64 KiB, marked as oversized. A damaged gzip stream
-    ends the file with a record that says so.
+    A line over `max_bytes` comes as its first 64 KiB, marked as oversized. A gzip stream that is
+    damaged, or a bomb, ends the file with a record that says so.
     """
     source = path.as_posix()
     position = 0
@@ -54,8 +87,10 @@ def oversized(source: str, position: int, head: bytes, size: str) -> RawRecord:
 
 def broken_gzip(source: str, position: int, error: BaseException) -> RawRecord:
     """Mark where a compressed file stops being readable."""
-    detail = f"damaged gzip stream: {error}"
-    return RawRecord(source, position, b"", ReasonClass.INVALID_ENCODING, detail)
+    bomb = isinstance(error, GzipBombError)
+    reason = ReasonClass.OVERSIZED_RECORD if bomb else ReasonClass.INVALID_ENCODING
+    detail = f"the gzip stream grows to {error}" if bomb else f"damaged gzip stream: {error}"
+    return RawRecord(source, position, b"", reason, detail)
 
 
 def _skip_line(stream: BinaryIO) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, codec
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.errors import (
     AuthorizationError,
@@ -20,6 +20,7 @@ from kafka.errors import (
 )
 from kafka.net.compat import KafkaNetClient
 
+from connectors.kafka.batches import guard
 from connectors.kafka.options import KafkaOptions
 from schemas.errors import BrokerError, ConfigurationError
 from schemas.section import read_secret
@@ -57,10 +58,14 @@ def open_consumer(
 ) -> KafkaConsumer:
     """Connect a consumer, as the static member `worker` of its group when that is given (KIP-345).
 
+    A batch that cannot be read comes as one record with a `RefusedBatch` for its value.
+
     Raises BrokerError, ConfigurationError.
     """
     arguments = consumer_arguments(options, group, max_records)
-    return _opened(KafkaConsumer, arguments | {"group_instance_id": worker or None})
+    consumer = _opened(KafkaConsumer, arguments | {"group_instance_id": worker or None})
+    guard(consumer, options.decompressed_bytes)
+    return consumer
 
 
 def close_consumer(consumer: KafkaConsumer) -> None:
@@ -189,9 +194,6 @@ def consumer_arguments(
 def producer_arguments(options: KafkaOptions) -> dict[str, Any]:
     """Return what a producer takes: every record once and in order, on all in-sync replicas."""
     compression = None if options.compression == "none" else options.compression
-    available = {"gzip": codec.has_gzip, "zstd": codec.has_zstd, "lz4": codec.has_lz4}
-    if compression is not None and not available[compression]():
-        raise ConfigurationError(f"no library for {compression} compression is installed")
     return connection_arguments(options) | {
         "acks": "all",
         "enable_idempotence": True,

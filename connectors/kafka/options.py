@@ -89,6 +89,14 @@ class KafkaOptions(Section):
     message_bytes: Annotated[int, Field(ge=2**20, description="largest snapshot record")] = (
         24 * 2**20
     )
+    decompressed_bytes: Annotated[
+        int,
+        Field(
+            ge=2**20,
+            description="largest batch of records that is read, decompressed; a larger one becomes"
+            " one dead letter; default: twice message_bytes",
+        ),
+    ] = Field(default_factory=lambda given: 2 * given.get("message_bytes", 2**20))
     request_timeout_s: Annotated[float, Field(ge=1.0, description="of one request")] = 30.0
     delivery_timeout_s: Annotated[
         float, Field(ge=1.0, description="of a publication, its tries included")
@@ -104,6 +112,12 @@ class KafkaOptions(Section):
     def _polls_may_be_rarer_than_heartbeats(self) -> Self:
         if self.poll_interval_s < self.session_timeout_s:
             raise ValueError("poll_interval_s must be at least session_timeout_s")
+        return self
+
+    @model_validator(mode="after")
+    def _what_we_write_can_be_read(self) -> Self:
+        if self.decompressed_bytes < self.written_bytes:
+            raise ValueError(f"decompressed_bytes must be at least {self.written_bytes}")
         return self
 
     @property

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from connectors.kafka.batches import RefusedBatch
 from schemas.errors import ReasonClass
 from schemas.records import LogPosition, RawRecord
 
@@ -13,11 +14,15 @@ def raw_record(record: Any, epoch: str, message_bytes: int) -> RawRecord:
     """Name a record for ever by `epoch/topic/partition` and offset.
 
     A tombstone, and a record above `message_bytes`, which no dead letter could carry, are marked
-    as unusable; of the latter the first `message_bytes` are kept.
+    as unusable; of the latter the first `message_bytes` are kept. So is a batch that could not be
+    read, as one record.
     """
     payload: bytes = record.value or b""
     reason, detail = None, ""
-    if record.value is None:
+    if isinstance(record.value, RefusedBatch):
+        reason, detail = record.value.refusal.reason, record.value.refusal.detail
+        payload = bytes(payload[:message_bytes])
+    elif record.value is None:
         reason, detail = ReasonClass.MALFORMED_JSON, "a record without a value"
     elif len(payload) > message_bytes:
         reason = ReasonClass.OVERSIZED_RECORD

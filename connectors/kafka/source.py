@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import CommitFailedError, RebalanceInProgressError
 
+from connectors.kafka.batches import first_offset
 from connectors.kafka.clients import (
     POLL_RECORDS,
     broker_errors,
@@ -228,10 +229,10 @@ class KafkaLog:
                     "partition %d of %s was cut back from offset %d; reading on at %d",
                     *(record.partition, self._topic, expected, record.offset),
                 )
-            elif record.offset > expected + 1:  # one missing offset may be a transaction's marker
+            elif first_offset(record) > expected + 1:  # one may be a transaction's marker
                 logger.warning(
                     "partition %d of %s holds no offsets %d to %d any more",
-                    *(record.partition, self._topic, expected, record.offset - 1),
+                    *(record.partition, self._topic, expected, first_offset(record) - 1),
                 )
             self._next[record.partition] = record.offset + 1
 

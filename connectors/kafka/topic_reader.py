@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from kafka import OffsetAndMetadata, TopicPartition
 
+from connectors.kafka.batches import RefusedBatch
 from connectors.kafka.clients import (
     broker_errors,
     close_consumer,
@@ -20,12 +21,13 @@ from connectors.kafka.clients import (
     patient_poll,
 )
 from connectors.kafka.options import KafkaOptions
-from schemas.errors import BrokerError
+from schemas.errors import BrokerError, InputError
 
 Start = Literal["beginning", "latest"] | datetime
 MAX_RECORDS = 256  # of one poll
 SILENCE_S = 3.0  # without a record for so long, ask whether the broker still answers
 PROBE_MS = 2_000
+LATEST_MS = 253_402_300_799_000  # the end of the year 9999; writers choose their time stamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class TopicRecord:
     """One record as the broker gave it; everything in it is untrusted.
 
     `topic` has no prefix, `timestamp` (aware, UTC) is when the record was written. Of headers
-    with the same name the last one counts. `value` is None for a tombstone.
+    with the same name the last one counts. `value` is None for a tombstone. With a `refusal` the
+    record stands for a batch that cannot be read, and `value` is the batch.
     """
 
     topic: str
@@ -43,6 +46,13 @@ class TopicRecord:
     key: bytes
     headers: Mapping[str, bytes]
     value: bytes | None
+    refusal: InputError | None = None
+
+    def read(self) -> bytes:
+        """Return what is to be decoded, nothing for a tombstone. Raises InputError: the refusal."""
+        if self.refusal is not None:
+            raise self.refusal
+        return self.value or b""
 
 
 class TopicReader:
@@ -166,12 +176,14 @@ class TopicReader:
         return place
 
     def _record(self, record: Any) -> TopicRecord:
+        written_ms = min(max(record.timestamp, 0), LATEST_MS)
         return TopicRecord(
             topic=record.topic.removeprefix(self._prefix),
             partition=record.partition,
             offset=record.offset,
-            timestamp=datetime.fromtimestamp(max(record.timestamp, 0) / 1000, UTC),
+            timestamp=datetime.fromtimestamp(written_ms / 1000, UTC),
             key=record.key or b"",
             headers={name: value or b"" for name, value in record.headers},
             value=record.value,
+            refusal=record.value.refusal if isinstance(record.value, RefusedBatch) else None,
         )

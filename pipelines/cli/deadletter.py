@@ -177,7 +177,7 @@ def letters_of_topic(kafka: KafkaOptions, start: Start = "beginning") -> Iterato
     with TopicReader(kafka, [DEAD_LETTERS], start=start) as reader:
         for record in reader.to_the_end():
             try:
-                yield read_letter(record.value or b"", record.timestamp)
+                yield read_letter(record.read(), record.timestamp)
             except InputError as error:
                 warn(f"{record.topic}/{record.partition} offset {record.offset}: {error}")
 

@@ -143,7 +143,7 @@ class Tail:
             self._forgotten(record.topic, record.key.decode("utf-8", "replace"))
             return False
         try:
-            event = self._following.event(record.topic, record.value)
+            event = self._following.event(record.topic, record.read())
         except InputError as error:
             self._warn(f"{record.topic}/{record.partition} offset {record.offset}: {error}")
             return False

@@ -52,6 +52,10 @@ class Record(Protocol):
         """The encoded answer; None when its query was forgotten."""
         ...
 
+    def read(self) -> bytes:
+        """Return the encoded answer. Raises InputError for what the broker gave unreadably."""
+        ...
+
 
 class AnswerLog(Protocol):
     """The answers' topic, read on from the last commit."""
@@ -125,7 +129,7 @@ class Alerting:
         if record.value is None:
             return True
         try:
-            event = self._following.event(ANSWERS, record.value)
+            event = self._following.event(ANSWERS, record.read())
         except InputError as error:
             self.counts.unreadable += 1
             place = {"partition": record.partition, "offset": record.offset}

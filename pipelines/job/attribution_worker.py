@@ -127,7 +127,7 @@ class Worker:
         place = {"partition": record.partition, "offset": record.offset}
         now = self.clock.now()
         try:
-            report = decode_report(record.value or b"", now=now)
+            report = decode_report(record.read(), now=now)
             policy = self.attributing.policy
             take_in(self.attributing.engine, report, policy.protection, now)
         except InputError as error:

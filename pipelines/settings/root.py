@@ -51,6 +51,10 @@ class LimitSettings(Section):
         2**20
     )
     documents: Annotated[int, Field(ge=1, description="most documents of a snapshot")] = 200
+    item_characters: Annotated[
+        int,
+        Field(ge=2**10, description="largest item of a JSON file: a question with all its years"),
+    ] = 32 * 2**20
 
     def as_limits(self) -> Limits:
         """Return the value that the decoder takes."""

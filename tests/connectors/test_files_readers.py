@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from connectors.files import json_items
-from connectors.files.json_items import JsonItems
-from connectors.files.lines import EXCERPT_BYTES
+from connectors.files.json_items import PARTS, JsonItems
+from connectors.files.lines import EXCERPT_BYTES, GZIP_FREE_BYTES, GZIP_GROWTH
 from connectors.files.page_text import capped
 from connectors.files.reader import read_records
 from schemas.codec import decode_record, encode, envelope, structured
@@ -331,7 +331,7 @@ def test_json_items_across_chunk_borders(tmp_path, monkeypatch) -> None:
     values = [{"a": [1, {"b": "]},{"}]}, {}, "text", 12345, [], None, {"c": "é"}]
     path = written(tmp_path, json.dumps(values, indent=1) + "\n{}\n" + json.dumps({"d": 1}))
     with path.open(encoding="utf-8") as stream:
-        assert list(JsonItems(stream)) == [*values, {}, {"d": 1}]
+        assert list(JsonItems(stream, 2**25)) == [*values, {}, {"d": 1}]
 
 
 def test_json_items_hold_one_item_at_a_time(tmp_path) -> None:
@@ -340,11 +340,53 @@ def test_json_items_hold_one_item_at_a_time(tmp_path) -> None:
     path.write_text("[" + ",".join([item] * 64) + "]")
     tracemalloc.start()
     with path.open() as stream:
-        count = sum(1 for _ in JsonItems(stream))
+        count = sum(1 for _ in JsonItems(stream, 2**25))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == 64
     assert peak < 24 * 2**20
+
+
+def zeros_gz(path: Path, megabytes: int, before: bytes = b"", piece: bytes = bytes(2**20)) -> Path:
+    with gzip.open(path, "wb", compresslevel=6) as stream:
+        stream.write(before)
+        for _ in range(megabytes):
+            stream.write(piece)
+    return path
+
+
+@pytest.mark.parametrize("name", ["history.json.gz", "snapshots.jsonl.gz"])
+def test_a_gzip_bomb_ends_its_file_early_and_in_little_memory(tmp_path, name: str) -> None:
+    item = json.dumps({"question": "Who?", "yearly_contexts": {"2015": year("Cid")}})
+    good = item.encode() if "jsonl" not in name else encode(SNAPSHOT)
+    path = zeros_gz(tmp_path / name, 100, good + b"\n", b" " * (2**20 - 1) + b"\n")
+    tracemalloc.start()
+    *read, last = read_records(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 2**20
+    assert [record.reason for record in read] == [None]
+    assert last.reason is ReasonClass.OVERSIZED_RECORD
+    assert "decompress it yourself" in last.detail
+    assert max(path.stat().st_size * GZIP_GROWTH, GZIP_FREE_BYTES) < 100 * 2**20  # not all was read
+
+
+def test_a_value_that_never_ends_is_cut_at_the_limit(tmp_path) -> None:
+    path = zeros_gz(tmp_path / "history.json.gz", 60, b'["', b"x" * 2**20)
+    tracemalloc.start()
+    (record,) = read_records(path, Limits(item_characters=4 * 2**20))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * 2**20
+    assert record.reason is ReasonClass.OVERSIZED_RECORD
+    assert record.detail == "an item of more than 4194304 characters (limits.item_characters)"
+
+
+def test_an_item_of_nothing_but_brackets_is_not_parsed(tmp_path) -> None:
+    path = tmp_path / "history.json"
+    path.write_text('{"a":[' + "{}," * 2**20)
+    (record,) = read_records(path)
+    assert record.detail == f"an item of more than {PARTS} objects and lists"
 
 
 @pytest.mark.parametrize("size", range(12))

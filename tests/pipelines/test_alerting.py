@@ -34,6 +34,9 @@ class Record:
     offset: int
     value: bytes | None
 
+    def read(self) -> bytes:
+        return self.value or b""
+
 
 class Topic:
     """A log in memory that remembers commits; `outages` polls and commits fail."""

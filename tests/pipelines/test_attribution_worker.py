@@ -25,7 +25,13 @@ from pipelines.job.stopping import Stop
 from pipelines.settings import Settings, load_settings
 from pipelines.signals.ports import Models
 from schemas.codec import encode
-from schemas.errors import BrokerError, ConfigurationError, ModelOutageError
+from schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    InputError,
+    ModelOutageError,
+    ReasonClass,
+)
 from schemas.records import OutboxRecord
 from schemas.reports import AnswerReport
 from tests.builders import make_snapshot
@@ -45,7 +51,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 class Log:
     """A topic of reports. `down` calls of `poll` fail first."""
 
-    values: list[bytes | None]
+    values: list[bytes | InputError | None]
     down: int = 0
     committed: list[dict[int, int]] = field(default_factory=list)
     read: int = 0
@@ -58,7 +64,9 @@ class Log:
         self.read = len(self.values)
         time = datetime(2025, 6, 1, tzinfo=UTC)
         return [
-            TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, value)
+            TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, b"batch", value)
+            if isinstance(value, InputError)
+            else TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, value)
             for n, value in enumerate(fresh)
         ]
 
@@ -95,10 +103,11 @@ def built(attributing: Attributing, log: Log | None) -> Worker:
 def test_from_the_topic_to_the_topic(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     values = [told("eve"), b"{}", None, told("eve"), told("eve", query="nobody"), told("pipeline")]
-    log = Log(values)
+    bomb = InputError(ReasonClass.OVERSIZED_RECORD, "offsets 0 to 1: records of too many bytes")
+    log = Log([bomb, *values])
     worker = built(worker_on(engine), log)
     worker.run(drain=True)
-    assert log.committed == [{0: 6}]
+    assert log.committed == [{0: 7}]
     assert [row["state"] for row in find_reports(engine)] == ["judged"]
     assert [record.topic for record in worker.sink.records] == ["events.attribution"]
     assert pending(engine) == []
@@ -106,7 +115,7 @@ def test_from_the_topic_to_the_topic(engine: Engine) -> None:
     for line in (
         'radarstream_reports_total{outcome="taken_in"} 2.0',
         'radarstream_reports_total{outcome="refused"} 2.0',
-        'radarstream_reports_total{outcome="unreadable"} 2.0',
+        'radarstream_reports_total{outcome="unreadable"} 3.0',
         'radarstream_attributions_total{finding="texts_flagged"} 1.0',
         'radarstream_attributions_total{finding="unverified"} 0.0',
         'radarstream_attribution_decisions_total{decision="proposed"} 1.0',
