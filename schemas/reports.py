@@ -38,6 +38,7 @@ class Word(StrEnum):
     MODEL_ERRED = "model_erred"  # it is wrong, and no text is to blame
 
 
+MODEL_ERRED: Final = "a person said that the model erred"  # the detail of such an event
 REMOVING: Final = frozenset({Decision.QUARANTINED, Decision.APPROVED})
 
 
@@ -123,8 +124,7 @@ class OriginEvent:
     whose reports led here, `self_detected` says that the pipeline noticed by itself.
     `answer_without` is what is answered without the flagged texts, `persists` whether that means
     the same as the wrong answer; None where nothing was flagged. `reproduced` tells whether the
-    answer was given again or is the one on record; None where that was not asked. `model_erred`:
-    a person said that the answer is wrong and that no text is to blame.
+    answer was given again or is the one on record; None where that was not asked.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -151,7 +151,14 @@ class OriginEvent:
     persists: bool | None = None
     detail: str = ""
     tags: tuple[str, ...] = ()
-    model_erred: bool = False
+
+    @property
+    def model_erred(self) -> bool:
+        """Whether a person said that the answer is wrong and that no text is to blame.
+
+        Told by what version 1 has: a process of the release before reads such an event, too.
+        """
+        return self.decision is Decision.NOTHING_FLAGGED and self.detail == MODEL_ERRED
 
     @property
     def flagged(self) -> tuple[OriginText, ...]:

@@ -39,7 +39,7 @@ def next_open(
         .order_by(
             approved,
             case((_R.reporter == PIPELINE, 1), else_=0),
-            place + _served(day_ago_ms),
+            place + case((_R.reporter == PIPELINE, 0), else_=_served(day_ago_ms)),
             case((_R.reporter.in_(trusted), 0), else_=1),
             *urgency,
         )

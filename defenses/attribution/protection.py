@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from defenses.kernels.separation import chance_of_separation
 from schemas.attribution import Finding, TextScore
-from schemas.reports import PIPELINE, Decision, OriginEvent, OriginText, Word
+from schemas.reports import MODEL_ERRED, PIPELINE, Decision, OriginEvent, OriginText, Word
 from schemas.sites import site_of
 from schemas.snapshot import STRICT
 
@@ -108,7 +108,7 @@ def decide(
     if word == Word.DISMISSED:
         return Decision.DISMISSED, "a person dismissed it"
     if word == Word.MODEL_ERRED:
-        return Decision.NOTHING_FLAGGED, "a person said that the model erred"
+        return Decision.NOTHING_FLAGGED, MODEL_ERRED
     if event.finding is None:
         return Decision.UNVERIFIED, "the answer is on no record and was not given again"
     if event.finding is not Finding.TEXTS_FLAGGED or not event.flagged:

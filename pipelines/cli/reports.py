@@ -18,6 +18,7 @@ from connectors.state_table.reports import StoredReport
 from defenses.attribution.protection import decide
 from pipelines.build import existing_engine
 from pipelines.cli.options import AsJson, Config, Yes
+from pipelines.cli.origins import print_origin
 from pipelines.cli.reporters import Reporters, reporters_of
 from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from pipelines.evaluation.wording import counted_noun
@@ -270,38 +271,3 @@ def plain(event: OriginEvent | None) -> Any:
 def moment(at_ms: int) -> str:
     """A stored time in words."""
     return wire_time(EPOCH + timedelta(milliseconds=at_ms))
-
-
-def print_origin(event: OriginEvent) -> None:
-    """Print what was found out and decided."""
-    lines = {
-        "question": event.question,
-        "decision": f"{event.decision}: {event.detail}",
-        "finding": event.finding.replace("_", " ") if event.finding else "no texts were looked for",
-        "wrong answer": event.answer,
-        "without the flagged texts": event.answer_without or "(no answer)",
-    }
-    for name, value in lines.items():
-        if name != "without the flagged texts" or event.flagged:
-            stdout.print(cell(f"{name}: {value}", limit=500), soft_wrap=True)
-    if not event.texts:
-        return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in ("", "rank", "score", "similar", "semantic", "influence", "address", "text begins"):
-        table.add_column(name, overflow="fold")
-    shown = [text for text in event.texts if text.flagged or text.search_rank]
-    blamed = "cleared" if event.model_erred else "blamed"
-    for text in shown:
-        numbers = (text.score, text.similarity, text.semantic, text.generation)
-        table.add_row(
-            cell(blamed if text.flagged else "", "red"),
-            str(text.search_rank or "-"),
-            *("" if number is None else f"{number:.2f}" for number in numbers),
-            cell(text.url or text.title, "dim", limit=120),
-            cell(text.excerpt, limit=80),
-        )
-    stdout.print(table)
-    if len(shown) < len(event.texts):
-        others = len(event.texts) - len(shown)
-        told_others = f"and {counted_noun(others, 'text')} of the corpus that taught nothing"
-        stdout.print(told_others, highlight=False)

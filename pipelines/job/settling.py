@@ -184,7 +184,6 @@ class Settlement:
             detail=detail,
             reporters=len(trusts.keys() - {PIPELINE}),
             self_detected=PIPELINE in trusts,
-            model_erred=self.origin.word == Word.MODEL_ERRED,
         )
         if self.tells_more(settled):
             settled = replace(settled, revision=self.origin.revision + 1)
@@ -198,6 +197,8 @@ class Settlement:
         """Whether consumers must hear of it; one more stranger who changes nothing is no news."""
         known = self.origin.event
         if known is None or settled.decision is not known.decision:
+            return True
+        if settled.model_erred and not known.model_erred:
             return True
         return settled != replace(known, reporters=settled.reporters, detail=settled.detail)
 

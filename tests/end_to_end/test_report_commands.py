@@ -41,7 +41,7 @@ from tests.pipelines.attributing_rig import trusted
 from tests.wire_samples import REPORT
 
 HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"
-LIES = ("Output: Rome", "Output: Rome", "Output: Rome", "Output: Oslo", "Output: Oslo")
+LIES = ("Output: Rome",) * 3 + ("Output: Oslo",) * 4
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -131,6 +131,19 @@ def test_without_a_broker(config: Path) -> None:
     nothing_held = command(config, "quarantine", "release", "cup", "--yes", code=1)
     assert str(nothing_held.exception) == "query 'cup' has no text in quarantine"
     assert "no text of query 'cup' here" in command(config, "quarantine", "list", "cup").output
+    command(config, "reports", "approve", short, "--yes")
+    assert json.loads(command(config, "quarantine", "list", "--json").output)
+    erred = json.loads(command(config, "reports", "model-erred", short, "--yes", "--json").output)
+    assert erred["word"] == "model_erred"
+    assert erred["origin"]["decision"] == Decision.NOTHING_FLAGGED
+    assert erred["origin"]["detail"] == "a person said that the model erred"
+    assert json.loads(command(config, "quarantine", "list", "--json").output) == []
+    (listed,) = json.loads(command(config, "reports", "list", "--json").output)
+    assert listed["word"] == "model_erred"
+    assert "model_erred" in command(config, "reports", "list").output
+    shown = command(config, "reports", "show", short).output
+    assert "a person said that the model erred" in shown
+    assert "blamed" not in shown
     for unknown in ("ffffffff", ""):
         command(config, "reports", "show", unknown, code=1)
 
@@ -158,7 +171,13 @@ def test_a_flood_of_names_is_one_row(config: Path) -> None:
     detailed = json.loads(command(config, "reports", "show", cup["report_id"], "--json").output)
     names = detailed["reporters"].pop("names")
     assert detailed["reporters"] == counted
-    assert names[0] == {"name": "zoe", "trusted": True, "confirmed": 3, "dismissed": 0}
+    assert names[0] == {
+        "name": "zoe",
+        "trusted": True,
+        "confirmed": 3,
+        "dismissed": 0,
+        "unconfirmed": 0,
+    }
     assert len(names) == 201
 
 
@@ -189,6 +208,7 @@ def test_words_stay_whole_on_a_narrow_terminal(
         "reports show 1",
         "reports approve 1",
         "reports dismiss 1",
+        "reports model-erred 1",
         "quarantine release cup",
         "sources list",
         "sources show a.example",
@@ -264,7 +284,20 @@ def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ada\x1b[2J", "ada\x9b", "a\u202eda", "ad\u200ba", "\ud800", "ada\n", "x" * 201, ""]
+    "name",
+    [
+        "\u0430da",
+        "\uff41da",
+        "ad\u200ca",
+        "ada\x1b[2J",
+        "ada\x9b",
+        "a\u202eda",
+        "ad\u200ba",
+        "\ud800",
+        "ada\n",
+        "x" * 201,
+        "",
+    ],
 )
 def test_names_that_hide_something_are_refused(config: Path, name: str) -> None:
     report = replace(REPORT, reporter=name)
@@ -286,7 +319,17 @@ def test_an_option_left_empty_is_no_default(config: Path, option: str, value: st
 
 
 @pytest.mark.parametrize(
-    "name", ["Zoë 山田", "ada@example.org", "José María", "علي", "🐝", "x" * 200]
+    "name",
+    [
+        "Zoë 山田",
+        "ada@example.org",
+        "José María",
+        "علي",
+        "🐝",
+        "x" * 200,
+        "علی\u200cرضا",
+        "ශ්\u200dරී",
+    ],
 )
 def test_ordinary_names_are_taken(config: Path, name: str) -> None:
     answer_of(config, LIES, "Rome")

@@ -286,6 +286,23 @@ def remembering(query_id: str, answer: str) -> MemoryRow:
     return MemoryRow(query_id, "radar", 1, 0, "log", 0, 0, state)
 
 
+def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) -> None:
+    keep(engine, ("Rome", "Rome", "Rome"), answer="Rome")
+    stored = report(engine, "eve")
+    (found,) = run_out(worker_on(engine))
+    assert (found.decision, found.model_erred) == (Decision.NOTHING_FLAGGED, False)
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(
+            unconfirmed=1
+        )
+    event = give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
+    assert event is not None
+    assert (event.revision, event.model_erred) == (1, True)
+    assert len(pending(engine)) == 2
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(confirmed=1)
+
+
 def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = report(engine, "eve")

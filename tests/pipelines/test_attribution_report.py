@@ -42,7 +42,7 @@ from pipelines.evaluation.attribution_report.stream_view import (
 from pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
 from pipelines.evaluation.report.safe_text import HIDDEN
 from schemas.attribution import Finding
-from schemas.reports import Decision, ReportState, Word
+from schemas.reports import MODEL_ERRED, Decision, ReportState, Word
 from schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
 from tests.pipelines.attribution_pages import (
     HONEST,
@@ -120,7 +120,7 @@ def test_a_proposal_names_the_commands_that_decide(pages) -> None:
 
 
 def test_that_the_model_erred_is_told_and_asks_for_no_word() -> None:
-    event = replace(events()[0], decision=Decision.NOTHING_FLAGGED, model_erred=True)
+    event = replace(events()[0], decision=Decision.NOTHING_FLAGGED, detail=MODEL_ERRED)
     life = OriginLife(START_MS, 1, Word.MODEL_ERRED, START_MS)
     told = [report_of(event, "ann")]
     view = stream_view(incidents_of([event], {event.misgeneration: life}, told, {}))
