@@ -15,6 +15,7 @@ from typing import Final
 import httpx
 
 from connectors.webpages.addresses import Address, Allow, Resolve, is_public, parsed
+from connectors.webpages.errors import PageError
 from connectors.webpages.options import PageOptions
 
 WEB: Final = frozenset({"http", "https"})
@@ -23,10 +24,6 @@ TEXTUAL: Final = frozenset({"text/html", "text/plain"})
 ENCODINGS: Final = frozenset({"", "identity", "gzip"})
 HEADERS: Final = {"accept": "text/html, text/plain;q=0.9", "accept-encoding": "gzip"}
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-
-
-class PageError(Exception):
-    """A page was not read; the text is a fixed word that labels metrics."""
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:

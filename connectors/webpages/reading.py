@@ -1,32 +1,31 @@
 """The text of result pages in place of their snippets."""
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
+from typing import Self
 
 import httpx
-from lxml.etree import LxmlError  # type: ignore[import-untyped]
 
-from connectors.files.page_text import capped
-from connectors.webpages.fetching import CheckedTransport, PageError, fetch, page_client
+from connectors.webpages.errors import PageError
+from connectors.webpages.fetching import CheckedTransport, fetch, page_client
 from connectors.webpages.options import PageOptions
-from schemas.codec import clean
+from connectors.webpages.sandbox import Sandbox
 from schemas.errors import ConfigurationError
 from schemas.snapshot import Document, SearchSnapshot
 
-try:
-    from trafilatura import extract
-except ImportError:
-    raise ConfigurationError(
-        "trafilatura is not installed: pip install 'radarstream[pages]'"
-    ) from None
+Fetched = tuple[bytes, str]
+logger = logging.getLogger(__name__)
 
 
 class PageReader:
     """Reads the pages of a snapshot; a page that cannot be read keeps its snippet.
 
-    `counts` tells what became of pages, by outcome: "read" or the word of a PageError.
+    `counts` tells what became of pages, by outcome: "read", "no_text" or the word of a PageError.
+    No page makes `with_pages` fail. Raises ConfigurationError when the extractor is not installed.
     """
 
     def __init__(
@@ -34,7 +33,12 @@ class PageReader:
         options: PageOptions,
         transport: Callable[[], httpx.AsyncBaseTransport] = CheckedTransport,
     ) -> None:
+        if find_spec("trafilatura") is None:
+            raise ConfigurationError(
+                "trafilatura is not installed: pip install 'radarstream[pages]'"
+            )
         self.counts: Counter[str] = Counter()
+        self._sandbox = Sandbox(options)
         self._options = options
         self._transport = transport
 
@@ -47,42 +51,41 @@ class PageReader:
         ]
         return replace(snapshot, documents=tuple(documents))
 
-    async def _fetch_all(self, urls: Sequence[str]) -> list[tuple[bytes, str] | PageError]:
+    def close(self) -> None:
+        """End the process that finds texts."""
+        self._sandbox.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _fetch_all(self, urls: Sequence[str]) -> list[Fetched | BaseException]:
         turn = asyncio.Semaphore(self._options.parallel)
         async with page_client(self._options, self._transport()) as client:
 
-            async def one(url: str) -> tuple[bytes, str] | PageError:
+            async def one(url: str) -> Fetched:
                 async with turn:
-                    try:
-                        return await fetch(url, self._options, client)
-                    except PageError as error:
-                        return error
+                    return await fetch(url, self._options, client)
 
-            return await asyncio.gather(*(one(url) for url in urls))
+            return await asyncio.gather(*(one(url) for url in urls), return_exceptions=True)
 
-    def _with_text(self, document: Document, outcome: tuple[bytes, str] | PageError) -> Document:
-        if isinstance(outcome, PageError):
-            self.counts[str(outcome)] += 1
-            return document
-        text = capped(page_text(*outcome), self._options.text_bytes)
-        self.counts["read" if text else "no_text"] += 1
+    def _with_text(self, document: Document, outcome: Fetched | BaseException) -> Document:
+        text, word = self._read(outcome)
+        self.counts[word] += 1
         return replace(document, text=text) if text else document
 
-
-def page_text(page: bytes, charset: str) -> str:
-    """Return the main text of a page, without controls; "" when there is none to be found."""
-    html = _decoded(page, charset)
-    try:
-        text = extract(clean(html), fast=True, include_comments=False, include_tables=True)
-    except (LxmlError, ValueError, TypeError, AttributeError, RecursionError):
-        return ""  # the extractor's trees break in these ways on pages made to break them
-    return clean(text or "").strip()
-
-
-def _decoded(page: bytes, charset: str) -> str:
-    for encoding in (charset, "utf-8"):
+    def _read(self, outcome: Fetched | BaseException) -> tuple[str, str]:
+        """Return the text of what was fetched, and what became of the page."""
+        if isinstance(outcome, PageError):
+            return "", str(outcome)
+        if isinstance(outcome, BaseException):  # the other pages are there all the same
+            logger.warning("a page was not fetched: %s", type(outcome).__name__)
+            return "", "defect"
         try:
-            return page.decode(encoding)
-        except (LookupError, ValueError):  # no such encoding, or not of this one
-            continue
-    return page.decode("cp1252", errors="replace")  # what browsers fall back to
+            text = self._sandbox.text(*outcome)
+        except PageError as error:
+            logger.warning("a page was fetched but not read: %s", error)
+            return "", str(error)
+        return text, "read" if text else "no_text"

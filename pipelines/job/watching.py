@@ -14,6 +14,7 @@ from connectors.serpapi.client import SerpApiClient
 from connectors.serpapi.request import SearchRequest
 from connectors.serpapi.search import SerpApiSearch, period_of
 from connectors.state_table.watchlist import credits_used, spend_credit
+from connectors.webpages.reading import PageReader
 from pipelines.build import shared_engine
 from pipelines.job.collecting import Collector
 from pipelines.job.collecting_metrics import CollectingMetrics
@@ -109,7 +110,7 @@ def opened_collector(
             metrics.budget(budget, credits_used(engine, period_of(clock.now())))
 
         collector = Collector(
-            searcher=Searching(search, settings.watch, health),
+            searcher=opened.enter_context(closing(Searching(search, settings.watch, health))),
             sink=sink,
             engine=engine,
             clock=clock,
@@ -125,14 +126,15 @@ class Searching:
     def __init__(self, search: SerpApiSearch, settings: WatchSettings, health: Health) -> None:
         self._search = search
         self._health = health
-        self._improve: Callable[[SearchSnapshot], SearchSnapshot] | None = None
-        if settings.fetch_pages:
-            from connectors.webpages.reading import PageReader  # an extra
-
-            self._improve = PageReader(settings.pages).with_pages
+        self._reader = PageReader(settings.pages) if settings.fetch_pages else None
 
     def search(self, request: SearchRequest) -> SearchSnapshot:
         """Return the snapshot of a request."""
         with self._health.busy("search"):
             found = self._search.search(request)
-            return self._improve(found) if self._improve else found
+            return self._reader.with_pages(found) if self._reader else found
+
+    def close(self) -> None:
+        """End what reads pages."""
+        if self._reader:
+            self._reader.close()

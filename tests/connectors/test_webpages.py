@@ -6,6 +6,7 @@ import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 
@@ -15,10 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.webpages.addresses import Address, is_public, parsed
-from connectors.webpages.fetching import CheckedTransport, PageError, fetch, page_client
+from connectors.webpages.errors import PageError
+from connectors.webpages.extraction import page_text, web_encoding
+from connectors.webpages.fetching import CheckedTransport, fetch, page_client
 from connectors.webpages.options import PageOptions
-from connectors.webpages.reading import PageReader, page_text
-from schemas.snapshot import Document
+from connectors.webpages.reading import PageReader
+from pipelines.job import watching
+from pipelines.job.health import Health
+from pipelines.settings import WatchSettings
+from schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
 
 ARTICLE = (
@@ -318,37 +324,40 @@ def test_tls_asks_for_the_name_not_for_the_address() -> None:
     assert asked[0].headers["host"] == "pages.test"
 
 
-def reader_of(**options: object) -> PageReader:
+@contextmanager
+def reader_of(**options: object) -> Iterator[PageReader]:
     caps = PageOptions(**({"seconds": 2.0} | options))
-    return PageReader(caps, lambda: CheckedTransport(Resolver(), loopback_only))
+    with PageReader(caps, lambda: CheckedTransport(Resolver(), loopback_only)) as reader:
+        yield reader
+
+
+def of_pages(*urls: str) -> SearchSnapshot:
+    """A snapshot whose snippets are "snippet 1" and so on."""
+    snapshot = make_snapshot([f"snippet {n}" for n in range(1, len(urls) + 1)])
+    documents = [replace(d, url=url) for d, url in zip(snapshot.documents, urls, strict=True)]
+    return replace(snapshot, documents=tuple(documents))
 
 
 def test_a_page_replaces_its_snippet_and_a_failed_one_does_not(server: PageServer) -> None:
     base = f"http://pages.test:{server.port}"
     server.add("/blank", "<html><body></body></html>")
-    snapshot = make_snapshot(["one", "two", "three", "four"])
-    urls = [f"{base}/article", f"{base}/absent", "http://inner.test/", f"{base}/blank"]
-    documents = tuple(
-        Document(d.rank, d.text, d.title, url)
-        for d, url in zip(snapshot.documents, urls, strict=True)
-    )
-    reader = reader_of()
-    read = reader.with_pages(type(snapshot)(snapshot.query, snapshot.observed_at, documents))
+    snapshot = of_pages(f"{base}/article", f"{base}/absent", "http://inner.test/", f"{base}/blank")
+    with reader_of() as reader:
+        read = reader.with_pages(snapshot)
     assert "Zürich won the cup final" in read.documents[0].text
     assert "Home | News" not in read.documents[0].text
-    assert [d.text for d in read.documents[1:]] == ["two", "three", "four"]
+    assert [d.text for d in read.documents[1:]] == ["snippet 2", "snippet 3", "snippet 4"]
     assert [(d.rank, d.title, d.url) for d in read.documents] == [
-        (d.rank, d.title, d.url) for d in documents
+        (d.rank, d.title, d.url) for d in snapshot.documents
     ]
     assert reader.counts == {"read": 1, "status": 1, "address": 1, "no_text": 1}
 
 
 def test_page_text_is_capped_and_clean(server: PageServer) -> None:
     server.add("/controls", ARTICLE.replace("Zürich won", "Zürich\x1b[2J\x00 won"))
-    snapshot = make_snapshot(["one"])
-    document = Document(1, "one", url=f"http://pages.test:{server.port}/controls")
-    changed = type(snapshot)(snapshot.query, snapshot.observed_at, (document,))
-    (read,) = reader_of(text_bytes=256).with_pages(changed).documents
+    with reader_of(text_bytes=256) as reader:
+        changed = reader.with_pages(of_pages(f"http://pages.test:{server.port}/controls"))
+    (read,) = changed.documents
     assert "\x1b" not in read.text
     assert "Zürich" in read.text
     assert len(read.text.encode()) <= 256
@@ -369,12 +378,92 @@ def test_page_text_is_capped_and_clean(server: PageServer) -> None:
 )
 @pytest.mark.parametrize("charset", ["", "utf-8", "utf-16", "rot13", "zlib", "no-such", "a\x00"])
 def test_hostile_pages_give_text_or_nothing(page: bytes, charset: str) -> None:
-    assert isinstance(page_text(page, charset), str)
+    assert isinstance(page_text(page, charset, PageOptions()), str)
 
 
-def test_a_page_of_another_encoding_is_read() -> None:
-    assert "Zürich" in page_text(ARTICLE.encode("cp1252"), "")
-    assert "Zürich" in page_text(ARTICLE.encode("cp1252"), "windows-1252")
+@pytest.mark.parametrize(
+    ("encoding", "charset"),
+    [
+        ("cp1252", ""),
+        ("cp1252", "windows-1252"),
+        ("cp1252", "ISO-8859-1"),
+        ("cp1252", "utf-8"),  # it lies, as many do
+        ("utf-16", "utf-16"),
+        ("utf-8", "no-such"),
+        ("utf-8", "punycode"),
+        ("mac-roman", " Macintosh "),
+    ],
+)
+def test_a_page_of_any_encoding_of_the_web_is_read(encoding: str, charset: str) -> None:
+    assert "Zürich" in page_text(ARTICLE.encode(encoding), charset, PageOptions())
+
+
+def test_an_unknown_encoding_is_read_as_utf8_with_replacements() -> None:
+    text = page_text(ARTICLE.encode("cp1252"), "no-such", PageOptions())
+    assert "Z\ufffdrich" in text
+
+
+@pytest.mark.parametrize(
+    "charset",
+    ["punycode", "idna", "rot13", "zlib", "bz2", "hex", "base64", "unicode_escape", "utf-7"]
+    + ["raw_unicode_escape", "mbcs", "undefined", "utf-32", "hz", "cp037", "a\x00", "../x", ""],
+)
+def test_only_encodings_of_the_web_are_used(charset: str) -> None:
+    assert web_encoding(charset) is None
+
+
+@pytest.mark.parametrize(
+    ("page", "options"),
+    [
+        (b"<p>x" * 101, {"elements": 100}),
+        (b"<p " + b" a" * 101 + b">x", {"attributes": 100}),
+        (b"<p " + b" a=1 b='2 3' c = \"4 5\"" * 51 + b">x", {"attributes": 150}),
+    ],
+)
+def test_a_page_of_too_much_markup_is_not_parsed(page: bytes, options: dict[str, int]) -> None:
+    with pytest.raises(PageError, match="markup"):
+        page_text(page, "", PageOptions(**options))
+    page_text(page, "", PageOptions(**{name: most + 60 for name, most in options.items()}))
+
+
+def test_one_bad_page_costs_its_own_fetch_only(server: PageServer) -> None:
+    base = f"http://pages.test:{server.port}"
+    many = " ".join(f"a{number}" for number in range(100_000))
+    server.add("/attributes", f"<html><body><p {many}>{ARTICLE}")
+    server.add("/nodes", "<p>x" * 200_000)
+    server.add("/punycode", ARTICLE, content_type="text/html; charset=punycode")
+    searches = 0
+
+    class Search:
+        def search(self, request: object) -> SearchSnapshot:
+            nonlocal searches
+            searches += 1
+            pages = ("/attributes", "/article", "/nodes", "/punycode", "/article")
+            return of_pages(*(base + page for page in pages))
+
+    with reader_of(page_bytes=2**20) as reader, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(watching, "PageReader", lambda options: reader)
+        health = Health(60.0, 60.0)
+        searching = watching.Searching(Search(), WatchSettings(fetch_pages=True), health)
+        found = searching.search(None)  # type: ignore[arg-type]
+        assert reader.counts == {"markup": 2, "read": 3}
+    assert searches == 1
+    assert [d.text.startswith("snippet") for d in found.documents] == [1, 0, 1, 0, 0]
+
+
+def test_a_failure_that_nobody_thought_of_costs_one_page() -> None:
+    class Odd(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path == "/odd":
+                raise KeyError("unforeseen")
+            stream = httpx.ByteStream(ARTICLE.encode())
+            return httpx.Response(200, headers={"content-type": "text/html"}, stream=stream)
+
+    with PageReader(PageOptions(), Odd) as reader:
+        read = reader.with_pages(of_pages("http://a.test/odd", "http://a.test/article"))
+    assert read.documents[0].text == "snippet 1"
+    assert "Zürich" in read.documents[1].text
+    assert reader.counts == {"defect": 1, "read": 1}
 
 
 def test_certificates_are_verified() -> None:

@@ -1,0 +1,137 @@
+"""Finds the text of pages in a process of its own, which a page may bring down.
+
+The process is started with `subprocess`, never forked from ours, which has threads; it serves page
+after page, and starts anew after an accident. It gets no environment, so that a page that took it
+over would find no secrets.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from threading import Event, Timer
+from typing import Final, Self
+
+from connectors.webpages.errors import PageError
+from connectors.webpages.options import PageOptions
+
+MODULE: Final = "connectors.webpages.extraction_process"
+START_S: Final = 60.0  # half a second, more on a busy machine
+CLOCK_FACTOR: Final = 4  # by the clock, of the processor time: others want the processors too
+DYING_S: Final = 1.0  # between the end of a connection and that of its process
+PAGES: Final = 500  # of one process; what it leaks goes with it
+READY, TEXT, REFUSED = b"ready", b"+", b"-"  # what it says, a text or a word after the marks
+OVERLOADED: Final = REFUSED + b"parse_memory"  # its last word
+TIME, CRASH = "parse_time", "parse_crash"
+
+
+class Sandbox:
+    """One process at a time, started when the first page comes. Not thread-safe."""
+
+    def __init__(self, options: PageOptions) -> None:
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._served = 0
+
+    def text(self, page: bytes, charset: str) -> str:
+        """Return the main text of a page, "" if it has none.
+
+        Raises PageError: markup, parse_time, parse_memory, parse_crash.
+        """
+        try:
+            reply = self._exchange(page, charset)
+        except PageError as error:
+            if str(error) != CRASH:
+                raise
+            reply = self._exchange(page, charset)  # somebody else may have killed it
+        if reply[:1] == TEXT:
+            return reply[1:].decode(errors="replace")
+        raise PageError(reply[1:].decode(errors="replace"))
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _exchange(self, page: bytes, charset: str) -> bytes:
+        late = Event()
+        try:
+            process, connection = self._running()
+            with _ended_after(CLOCK_FACTOR * self._options.parse_seconds, process, late):
+                connection.send_bytes(charset.encode(errors="replace"))
+                connection.send_bytes(page)
+                reply = connection.recv_bytes(self._options.text_bytes + 1)
+        except (EOFError, OSError):
+            raise PageError(self._cause_of_death(late)) from None
+        self._served += 1
+        if late.is_set() or self._served >= PAGES or reply == OVERLOADED:
+            self.close()
+        return reply
+
+    def _running(self) -> tuple[subprocess.Popen[bytes], Connection]:
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None or self._connection is None:
+            self._connection, theirs = Pipe()
+            with theirs:
+                self._process = _started(theirs.fileno(), self._options)
+            self._served = 0
+            if not self._connection.poll(START_S) or self._connection.recv_bytes() != READY:
+                raise EOFError
+        return self._process, self._connection
+
+    def _cause_of_death(self, late: Event) -> str:
+        process = self._process
+        with suppress(subprocess.TimeoutExpired):
+            if process is not None:
+                process.wait(DYING_S)
+        self.close()
+        code = process.returncode if process is not None else None
+        return TIME if late.is_set() or code == -signal.SIGXCPU else CRASH
+
+
+def _started(socket: int, options: PageOptions) -> subprocess.Popen[bytes]:
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    return subprocess.Popen(  # noqa: S603 ourselves
+        [sys.executable, "-m", MODULE, str(socket), options.model_dump_json()],
+        env=kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[socket],
+        start_new_session=True,  # Ctrl-C is for us: we finish the snapshot in hand
+    )
+
+
+@contextmanager
+def _ended_after(seconds: float, process: subprocess.Popen[bytes], late: Event) -> Iterator[None]:
+    """Kill the process after a time: whoever waits for it then reads or writes in vain."""
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
