@@ -7,10 +7,10 @@ DEMO := build/demo
 DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stream-demo test lint bench chaos docs-check clean install lock
+.PHONY: help demo stream-demo test lint bench chaos docs-check clean install lock deployment-files pin-images
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml requirements/development.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,6 +23,13 @@ install: $(STAMP) ## create .venv and install everything the project and its tes
 lock: ## write requirements/*.txt anew after a change of pyproject.toml or constraints.txt
 	@test -x $(BIN)/uv || $(MAKE) install
 	$(BIN)/python requirements/lock.py
+
+deployment-files: ## make what infra/compose.yaml needs: passwords, a certificate, digests of images
+	infra/secrets.sh
+	infra/pin-images.sh
+
+pin-images: ## ask the registries for the digests of infra/images.txt
+	infra/pin-images.sh
 
 demo: $(STAMP) ## replay the bundled history, partly attacked, and write a report
 	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json

@@ -17,7 +17,7 @@ _DEPLOYMENT = {".yaml", ".yml", ".toml", ".sh", ".md", ".example", ".Dockerfile"
 DEPLOYMENT = sorted(p for p in (ROOT / "infra").rglob("*") if p.suffix in _DEPLOYMENT)
 _TOOLS = (PROGRAM, "make", "python", "docker", "kubectl", "sh")
 _ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]*=")
-_PLACEHOLDER = re.compile(r"…|\.\.\.|^<|^[A-Z][A-Z_]*$|^JOB|^\[")
+_PLACEHOLDER = re.compile(r"…|^[A-Z][A-Z_]*$|^\[|^\$")
 
 
 class Printed(NamedTuple):
@@ -95,7 +95,7 @@ def command_of(name: str) -> Any:
 def check_command(words: list[str]) -> None:
     """Raise AssertionError unless the program could run this: command, options, arguments, values.
 
-    A word in capitals, or with an ellipsis, stands for anything.
+    A word in capitals, with an ellipsis or a variable stands for anything.
     """
     command, rest = command_of(words[0]), list(words[1:])
     while hasattr(command, "commands") and rest:
@@ -104,18 +104,14 @@ def check_command(words: list[str]) -> None:
     if not rest:  # named, not printed to be typed
         return
     context = command.context_class(command, **command.context_settings)
-    given = [
-        word
-        for before, word in zip(["", *rest], rest, strict=False)
-        if word != "…" or before.startswith("--")
-    ]
     values, left = {}, []
     try:
-        values, left, _ = command.make_parser(context).parse_args(args=given)
+        values, left, _ = command.make_parser(context).parse_args(args=rest)
         for parameter in command.params:
             value = values.get(parameter.name)
             if not any(map(_PLACEHOLDER.search, [value] if isinstance(value, str) else [])):
                 parameter.process_value(context, value)
     except Exception as error:  # noqa: BLE001 the parser's own, whichever library it comes from
         raise AssertionError(f"{command.name}: {getattr(error, 'message', error)}") from None
+    left = [word for word in left if word not in {"…", "$@"}]
     assert not left, f"{command.name} takes no {left}"

@@ -1,0 +1,59 @@
+"""What the deployment files say: services of compose, pods and policies of Kubernetes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+INFRA = ROOT / "infra"
+DOCKERFILE = INFRA / "worker.Dockerfile"
+IMAGES = dict(
+    line.split("=")
+    for line in (INFRA / "images.txt").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+)
+COMPOSE: dict[str, Any] = yaml.safe_load((INFRA / "compose.yaml").read_text("utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OWN = {name for name, service in SERVICES.items() if service["image"].startswith("radarstream:")}
+ONE_SHOT = {"topics", "submission", "flink-volumes"}
+MANIFESTS = sorted((INFRA / "kubernetes").glob("*.yaml"))
+
+
+def image(service: dict[str, Any]) -> str:
+    """The image as images.txt names it; ours by itself."""
+    found = re.fullmatch(r"\$\{(\w+):\?[^}]+\}", service["image"])
+    return IMAGES[found[1]] if found else str(service["image"])
+
+
+def networks(service: dict[str, Any]) -> set[str]:
+    """The networks of a service, also those that it shares with another one."""
+    shared = service.get("network_mode", "")
+    if shared.startswith("service:"):
+        return networks(SERVICES[shared.removeprefix("service:")])
+    return set(service.get("networks", ()))
+
+
+def documents() -> Iterator[dict[str, Any]]:
+    for manifest in MANIFESTS:
+        yield from yaml.safe_load_all(manifest.read_text("utf-8"))
+
+
+def deployments() -> list[dict[str, Any]]:
+    return [d for d in documents() if d.get("kind") == "Deployment"]
+
+
+def pods() -> list[dict[str, Any]]:
+    return [d["spec"]["template"]["spec"] for d in deployments()]
+
+
+def containers() -> list[dict[str, Any]]:
+    return [c for pod in pods() for c in pod["containers"] + pod.get("initContainers", [])]
+
+
+def policies() -> dict[str, dict[str, Any]]:
+    """The specifications of the network policies by name."""
+    found = [d for d in documents() if d.get("kind") == "NetworkPolicy"]
+    return {policy["metadata"]["name"]: policy["spec"] for policy in found}

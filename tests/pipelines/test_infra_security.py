@@ -1,0 +1,203 @@
+"""Who can reach whom, and what a service that was taken over can do. Nothing here starts one.
+
+Every rule is asked of every service, pod and policy: a new one has to keep them.
+"""
+
+import re
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+import pytest
+
+from connectors.webpages.addresses import is_public
+from tests.deployment_files import (
+    COMPOSE,
+    INFRA,
+    OWN,
+    SERVICES,
+    containers,
+    networks,
+    pods,
+    policies,
+)
+
+SIZE = re.compile(r"(^|,)size=\d+[mg](,|$)")
+NEVER = (  # private, link-local, metadata of clouds (the last five), and what carries IPv4 in IPv6
+    *("10.1.2.3", "172.16.9.9", "192.168.1.1", "127.0.0.1", "0.0.0.0", "224.0.0.1", "fe80::1"),
+    *("fc00::1", "fec0::1", "::1", "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:a00:1::"),
+    *("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
+)
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_no_service_has_privileges_or_writes_beside_its_volumes(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service.get("cap_add", []) == (["CHOWN"] if name == "flink-volumes" else [])
+    assert not service.get("privileged")
+    assert "pid" not in service
+    assert "devices" not in service
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_scratch_space_has_a_size(name: str) -> None:
+    places = dict(mount.partition(":")[::2] for mount in SERVICES[name]["tmpfs"])
+    assert "/tmp" in places  # noqa: S108 a mount of the container
+    assert all(SIZE.search(options) for options in places.values())
+    volumes = SERVICES[name].get("volumes", [])
+    assert all(volume.endswith(":ro") for volume in volumes if volume.startswith("."))
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_every_service_says_its_networks(name: str) -> None:
+    """Without any it would join one network with all others that say nothing."""
+    assert networks(SERVICES[name]) or SERVICES[name]["network_mode"] == "none"
+    assert networks(SERVICES[name]) <= COMPOSE["networks"].keys()
+
+
+def test_networks_lead_out_only_where_that_is_their_purpose() -> None:
+    open_ones = {
+        name for name, network in COMPOSE["networks"].items() if not network.get("internal")
+    }
+    assert open_ones == {"outside", "host-ports"}
+    masquerade = "com.docker.network.bridge.enable_ip_masquerade"
+    assert COMPOSE["networks"]["host-ports"]["driver_opts"] == {masquerade: "false"}
+    on = {
+        network: {n for n in SERVICES if network in networks(SERVICES[n])} for network in open_ones
+    }
+    assert on["outside"] == {"watcher", "alerts"}
+    assert on["host-ports"] == {name for name, s in SERVICES.items() if "ports" in s}
+
+
+def neighbours(name: str) -> set[str]:
+    """Who shares a network with a service."""
+    own = networks(SERVICES[name])
+    return {other for other in SERVICES if networks(SERVICES[other]) & own} - {name}
+
+
+def test_services_reach_only_those_they_need() -> None:
+    """Flink's ports and the worker pool run code for whoever reaches them."""
+    cluster = {"flink-jobmanager", "flink-taskmanager", "beam-workers"}
+    assert neighbours("beam-job-server") == {"flink-jobmanager", "submission"}
+    assert neighbours("submission") == {"flink-jobmanager", "beam-job-server"}
+    assert neighbours("flink-jobmanager") == cluster - {"flink-jobmanager"} | {
+        "submission",
+        "beam-job-server",
+    }
+    assert neighbours("beam-workers") == cluster - {"beam-workers"} | {"kafka", "postgres"}
+    assert neighbours("grafana") == {"prometheus"}
+    for reads_the_web in ("worker", "watcher", "attributor", "alerts"):
+        assert not neighbours(reads_the_web) & {*cluster, "beam-job-server", "submission"}
+    assert neighbours("postgres") >= {"worker", "watcher", "attributor", "beam-workers"}
+    assert neighbours("alerts") & {"postgres", "prometheus"} == set()
+    assert neighbours("flink-volumes") == set()
+
+
+def test_nothing_that_runs_code_listens_everywhere() -> None:
+    flink = (INFRA / "flink" / "config.yaml").read_text("utf-8")
+    binds = dict(re.findall(r"^(\S*bind\S*): (\S+)", flink, re.MULTILINE))
+    assert binds == {
+        "jobmanager.bind-host": "flink-jm",
+        "taskmanager.bind-host": "flink-tm",
+        "rest.bind-address": "flink-rest",
+    }
+    aliases = {
+        alias: network
+        for name in ("flink-jobmanager", "flink-taskmanager")
+        for network, options in SERVICES[name]["networks"].items()
+        for alias in options.get("aliases", ())
+    }
+    assert aliases == {"flink-jm": "flink", "flink-tm": "flink", "flink-rest": "flink-submit"}
+    for name, service in SERVICES.items():
+        words = " ".join(map(str, [*service.get("entrypoint", []), *service.get("command", [])]))
+        assert "0.0.0.0" not in words, name  # noqa: S104
+        assert "[::]" not in words, name
+        assert "worker_pool_main" not in words, name  # Beam's own listens on every interface
+        assert not any(port.endswith(":8081") for port in service.get("ports", []))
+    assert "pipelines.beam.cluster.worker_pool" in SERVICES["beam-workers"]["entrypoint"]
+
+
+def test_kafka_asks_for_a_password() -> None:
+    text = (INFRA / "kafka" / "server.properties").read_text("utf-8")
+    properties = dict(line.split("=", 1) for line in text.splitlines() if "=" in line[1:])
+    listeners = dict(listener.split("://") for listener in properties["listeners"].split(","))
+    protocols = dict(p.split(":") for p in properties["listener.security.protocol.map"].split(","))
+    assert protocols.keys() == listeners.keys()
+    for name, address in listeners.items():
+        assert protocols[name] == "SASL_SSL" or address.startswith("127.0.0.1:")
+    assert properties["listener.name.client.ssl.keystore.location"] in mounted("kafka")
+    assert '="${env:KAFKA_PASSWORD}"' in text
+    for name in OWN - {"submission", "beam-workers"}:
+        service = SERVICES[name]
+        assert service["env_file"]
+        assert service["environment"]["RADARSTREAM_KAFKA__CA_FILE"] in mounted(name)
+
+
+def mounted(name: str) -> set[str]:
+    return {volume.split(":")[1] for volume in SERVICES[name]["volumes"]}
+
+
+def test_no_container_of_a_pod_has_privileges() -> None:
+    for pod in pods():
+        assert pod["automountServiceAccountToken"] is False
+        given = pod["securityContext"]
+        assert given["runAsNonRoot"] is True
+        assert given["runAsUser"] > 0
+        assert given["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    for container in containers():
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+
+
+def test_scratch_space_of_pods_has_a_size() -> None:
+    for pod in pods():
+        for volume in pod["volumes"]:
+            kinds = volume.keys() - {"name"}
+            assert kinds in ({"configMap"}, {"emptyDir"})
+            if kinds == {"emptyDir"}:
+                assert re.fullmatch(r"\d+[MG]i", volume["emptyDir"]["sizeLimit"])
+
+
+def test_what_no_policy_allows_is_closed() -> None:
+    closed = policies()["nothing-else"]
+    assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert len(policies()) == 4
+
+
+def reached(policy: dict[str, Any]) -> list[tuple[Any, list[Any]]]:
+    (rule,) = policy["egress"]
+    blocks = [target["ipBlock"] for target in rule["to"]]
+    return [(ip_network(b["cidr"]), [ip_network(n) for n in b["except"]]) for b in blocks]
+
+
+def allows(policy: dict[str, Any], address: str) -> bool:
+    given = ip_address(address)
+    return any(
+        given in network and not any(given in excluded for excluded in excepted)
+        for network, excepted in reached(policy)
+    )
+
+
+@pytest.mark.parametrize(("name", "ports"), [("watcher", {80, 443}), ("alerts", {443})])
+def test_who_may_reach_the_web_reaches_nothing_private(name: str, ports: set[int]) -> None:
+    policy = policies()[f"radarstream-{name}"]
+    assert policy["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": f"radarstream-{name}"}
+    assert {port["port"] for rule in policy["egress"] for port in rule["ports"]} == ports
+    assert allows(policy, "93.184.215.14")
+    assert allows(policy, "2606:4700::6810:84e5")
+    for address in NEVER:
+        assert not allows(policy, address), address
+    for network, excepted in reached(policy):
+        assert all(excluded.subnet_of(network) for excluded in excepted)
+
+
+def test_the_collector_itself_refuses_the_same() -> None:
+    """Compose has no such policy: there the program alone keeps away."""
+    assert not any(is_public(ip_address(address), 80) for address in NEVER)
+    assert is_public(ip_address("93.184.215.14"), 80)
