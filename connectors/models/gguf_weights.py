@@ -48,6 +48,11 @@ def embedded_gguf() -> Path:
     raise ModelError("cannot assemble the embedded weights: " + "; ".join(failures))
 
 
+def is_assembled() -> bool:
+    """Whether `embedded_gguf` would find a file, so that it need not write one."""
+    return any((place / f"{EMBEDDED_NAME}.gguf").is_file() for place in cache_directories())
+
+
 def file_sha256(path: Path) -> str:
     """Hex SHA-256 of a file, remembered for as long as its size and time of change stay."""
     status = path.stat()
