@@ -16,7 +16,7 @@ RadarstreamError
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 
 class ReasonClass(StrEnum):
@@ -52,6 +52,12 @@ class RadarstreamError(Exception):
     """Root of the tree: catch this to catch everything the project raises on purpose."""
 
     exit_code = 1  # of a command that it ends
+    remedy = ""  # what mends it, where the error knows: a command, or a few words
+
+    def mended_by(self, remedy: str) -> Self:
+        """Say what mends it."""
+        self.remedy = remedy
+        return self
 
 
 class InputError(RadarstreamError):

@@ -24,5 +24,6 @@ def read_secret(variable: str) -> str:
     """
     secret = os.environ.get(variable, "")
     if not secret:
-        raise ConfigurationError(f"the environment variable {variable} is not set")
+        unset = ConfigurationError(f"the environment variable {variable} is not set")
+        raise unset.mended_by(f"export {variable}=…")
     return secret

@@ -53,6 +53,11 @@ def embedded_gguf() -> Path:
     raise ModelError("cannot assemble the embedded weights: " + "; ".join(failures))
 
 
+def is_assembled() -> bool:
+    """Whether `embedded_gguf` would find a file, so that it need not write one."""
+    return any((place / f"{EMBEDDED_NAME}.gguf").is_file() for place in cache_directories())
+
+
 def cache_directories() -> list[Path]:
     """Where files made on this machine go, the best place first."""
     directories = []

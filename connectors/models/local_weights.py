@@ -1,6 +1,7 @@
 """Model weights on this disk: their fingerprint, and a promise that no hub is asked for more."""
 
 import os
+import re
 from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",  # they would run through the job's logs
 }
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 DECIDING_SUFFIXES = frozenset({".safetensors", ".json", ".txt", ".model", ".bin"})
 
 
@@ -35,6 +37,8 @@ def model_directory(model: str | Path) -> Path:
         f"no model {model}: expected a directory with a config.json, or a name that "
         f"`hf download` has put into the local cache"
     )
+    if HUB_NAME.fullmatch(str(model)):
+        missing.mended_by(f"hf download {model}")
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError

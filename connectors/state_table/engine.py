@@ -11,12 +11,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 
 from connectors.state_table.migration import bring_to_head
 from connectors.state_table.same_file import insist_on_file
-from schemas.errors import ConfigurationError, DatabaseUnavailableError
+from schemas.errors import ConfigurationError, DatabaseUnavailableError, RadarstreamError
 
 Durability = Literal["normal", "full"]
 ResultT = TypeVar("ResultT")
 CONTENDED_SQLSTATES = {"40001", "40P01", "55P03"}  # serialisation, deadlock, lock not available
-MAY_NOT_CREATE = "42501"
+MAY_NOT = "42501"
 # Shut down, crashed, starting up; too many connections. Class 08 is the connection itself.
 UNREACHABLE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
 ATTEMPTS = 3
@@ -39,7 +39,7 @@ def open_engine(
     or a later release has migrated it, DatabaseUnavailableError when its server does not answer;
     no message repeats a password.
     """
-    parsed = _parse(url)
+    parsed = parsed_url(url)
     is_sqlite = parsed.drivername == "sqlite"
     wait_ms = int(busy_timeout_s * 1000)
     try:
@@ -53,7 +53,7 @@ def open_engine(
     except ImportError:
         raise ConfigurationError(
             "a PostgreSQL state database needs psycopg: install the `postgres` extra"
-        ) from None
+        ).mended_by("pip install 'radarstream[postgres]'") from None
     if migrate:
         _migrate(engine, parsed)
     return engine
@@ -61,7 +61,7 @@ def open_engine(
 
 def insist_on_database(url: str) -> None:
     """Raise ConfigurationError where `url` is a SQLite file that does not exist; ask no server."""
-    parsed = _parse(url)
+    parsed = parsed_url(url)
     if parsed.drivername == "sqlite" and not Path(parsed.database or "").is_file():
         raise ConfigurationError(
             f"there is no state database {parsed.database} (setting `database`) yet: a run makes "
@@ -77,10 +77,23 @@ def _migrate(engine: Engine, url: URL) -> None:
         raise
     except DBAPIError as error:
         engine.dispose()
-        told = f"the state database {_location(url)}: {_cause(url, error)}"
-        if _out_of_reach(error):
-            raise DatabaseUnavailableError(f"cannot reach {told}") from None
-        raise ConfigurationError(f"cannot write {told}") from None
+        raise explained(url, error, "write") from None
+
+
+def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
+    """Say where a database is that a deed failed on, and why; no password is repeated."""
+    told = f"the state database {_location(url)}: {_cause(url, error)}"
+    if deed == "write" and _sqlstate(error) == MAY_NOT:
+        told += " (`radarstream state migrate --sql` prints what an administrator may run)"
+    if _out_of_reach(error):
+        remedy = "start the server, or correct `database`"
+        return DatabaseUnavailableError(f"cannot reach {told}").mended_by(remedy)
+    refused = ConfigurationError(f"cannot {deed} {told}")
+    if url.drivername == "sqlite":
+        refused.mended_by("restore the file from a backup, or delete it to start over")
+    elif _sqlstate(error) == MAY_NOT:
+        refused.mended_by("let an administrator grant this user the database's tables")
+    return refused
 
 
 def _out_of_reach(error: DBAPIError) -> bool:
@@ -147,8 +160,11 @@ def _sqlstate(error: DBAPIError) -> str | None:
     return state if isinstance(state, str) else None
 
 
-def _parse(url: str) -> URL:
-    """Return the URL with the driver this project tests. Never quote `url`: it holds a password."""
+def parsed_url(url: str) -> URL:
+    """Return the URL with the driver this project tests. Never quote `url`: it holds a password.
+
+    Raises ConfigurationError, likewise.
+    """
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
@@ -201,8 +217,6 @@ def _location(url: URL) -> str:
 def _cause(url: URL, error: DBAPIError) -> str:
     """Return the driver's own words on one line, any password in them blotted out."""
     words = " ".join(str(error.orig).split())
-    if _sqlstate(error) == MAY_NOT_CREATE:
-        words += " (`radarstream state migrate --sql` prints what an administrator may run)"
     secrets = [url.password, *(v for name, v in url.query.items() if "password" in name)]
     for secret in secrets:
         if isinstance(secret, str) and secret:

@@ -59,7 +59,7 @@ def stored_version(connection: Connection) -> str | None:
         raise ConfigurationError(
             f"the state database has schema {version!r}, which this release ({HEAD}) does not "
             "know: a later release has migrated it; update radarstream"
-        )
+        ).mended_by("update radarstream")
     return version
 
 

