@@ -81,10 +81,11 @@ def decide(
     `event` holds what was found out; its decision is not looked at. `reporters` are all who
     reported this answer of the query, `word` is a person's: APPROVED, DISMISSED or None.
 
-    In order: a person's no ends it. What cannot be shown to have been answered, without a flagged
-    text, or answered the same without them, removes nothing, whoever asks. A person's yes comes
-    next; then the two groups must be apart, something must be left to answer from, and enough
-    trusted people must agree. The pipeline is no person, however sure.
+    In order: a person's no ends it. What cannot be shown to have been answered, or has no flagged
+    text, removes nothing, whoever asks. A person's yes comes next: whether an answer stays the same
+    without the flagged texts is a model's opinion, and a person may know better. Without that word
+    the answer must change, the two groups must be apart, something must be left to answer from, and
+    enough trusted people must agree. The pipeline is no person, however sure.
     """
     if word is Decision.DISMISSED:
         return Decision.DISMISSED, "a person dismissed it"
@@ -92,10 +93,10 @@ def decide(
         return Decision.UNVERIFIED, "the answer is on no record and was not given again"
     if event.finding is not Finding.TEXTS_FLAGGED or not event.flagged:
         return Decision.NOTHING_FLAGGED, event.finding.value.replace("_", " ")
-    if event.persists:
-        return Decision.RESTORED, "the answer stays the same without the flagged texts"
     if word is Decision.APPROVED:
         return Decision.APPROVED, "a person approved it"
+    if event.persists:
+        return Decision.RESTORED, "the answer stays the same without the flagged texts"
     if reason := doubt(event, rules):
         return Decision.HUMAN_REVIEW, reason
     trusted = sum(t.trusted(rules) for name, t in reporters.items() if name != PIPELINE)

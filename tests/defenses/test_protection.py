@@ -89,7 +89,10 @@ def test_trust_takes_enough_confirmed_reports_and_fewer_dismissed(
         ({"texts": scored(*((n % 3, n % 5, -n % 7) for n in range(15)))}, TWO, None, REVIEW),
         # f: the answer persists
         ({"persists": True}, TWO, None, Decision.RESTORED),
-        ({"persists": True}, TWO, Decision.APPROVED, Decision.RESTORED),
+        ({"persists": True}, TWO, Decision.APPROVED, Decision.APPROVED),
+        ({"persists": True}, {"eve": STRANGER}, Decision.APPROVED, Decision.APPROVED),
+        ({"persists": True, "gap": 0.1}, {}, Decision.APPROVED, Decision.APPROVED),
+        ({"persists": True}, TWO, Decision.DISMISSED, Decision.DISMISSED),
         # nothing would be left to answer from
         ({"answer_without": None}, TWO, None, Decision.HUMAN_REVIEW),
         ({"answer_without": None}, TWO, Decision.APPROVED, Decision.APPROVED),
