@@ -2,12 +2,13 @@
 
 A substitute for a part-of-speech tagger: function words are known by a list, everything else is
 content, verbs included, and no word is reduced to its lemma. A phrase is a run of content words
-with nothing but white space between them.
+with nothing but white space between them. The minus of a number is part of it.
 """
 
 import re
 from typing import Final
-from unicodedata import normalize
+
+from schemas.answer_text import with_plain_minus
 
 # What a tagger calls adposition, auxiliary, conjunction, determiner, particle, pronoun or
 # interjection: these end a run.
@@ -29,7 +30,8 @@ _LISTED: Final = """
 FUNCTION_WORDS: Final = frozenset(_LISTED.split())
 _WORD: Final = re.compile(
     r"(?:[^\W\d_]\.){2,}"  # U.S.
-    r"|[$£€¥]?\w+(?:(?<=\d)[.,:](?=\d)\w+|['’&-]\w+)*%?"  # word, well-known, $1,250.50, 15%
+    r"|(?:(?<![\w.)%-])-(?=[$£€¥]?\d))?"  # the sign of -$1,250.50
+    r"[$£€¥]?\w+(?:(?<=\d)[.,:](?=\d)\w+|['’&-]\w+)*%?"  # word, well-known, $1,250.50, 15%
 )
 _POSSESSIVE: Final = ("'s", "’s")
 
@@ -43,7 +45,7 @@ def phrases(answer: str) -> frozenset[str]:
     >>> sorted(phrases("Emmanuel Macron of France"))
     ['emmanuel', 'emmanuel macron', 'emmanuel macron of france', 'france', 'macron']
     """
-    written = " ".join(normalize("NFKC", answer).split())
+    written = " ".join(with_plain_minus(answer).split())
     found = {phrase for run in content_runs(written.casefold()) for phrase in (" ".join(run), *run)}
     if any(c.isalnum() for c in written) and written not in FUNCTION_WORDS:
         found.add(written.casefold())

@@ -13,7 +13,7 @@ from pipelines.signals.atomic_answers import answer_documents
 from pipelines.signals.fulfilment import drive, fulfil
 from pipelines.signals.metering import Meter
 from pipelines.signals.ports import Models, SourceLedger
-from pipelines.signals.relations import relate_answers
+from pipelines.signals.relations import entails, relate_answers
 from pipelines.signals.token_probabilities import check_needs
 from schemas.errors import ConfigurationError, ModelError
 from schemas.events import AnswerEvent, Source
@@ -21,8 +21,6 @@ from schemas.evidence import AtomicAnswer, Evidence
 from schemas.memory import Memory, StateT
 from schemas.snapshot import SearchSnapshot
 from schemas.verdict import Verdict
-
-AGREEMENT = 0.5  # two answers agree when either entails the other at least this probably
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,10 @@ class Guard(Generic[StateT]):
     def changes(
         self, questions: Sequence[str], decisions: Sequence[tuple[Verdict, StateT] | ModelError]
     ) -> list[bool | None | ModelError]:
-        """Whether each answer means something else than the previous one; None if unknown."""
+        """Whether each answer means something else than the previous one; None if unknown.
+
+        It means the same only if each of the two entails the other.
+        """
         changes: list[bool | None | ModelError] = [None] * len(decisions)
         unclear: dict[int, Request] = {}
         for index, (question, decision) in enumerate(zip(questions, decisions, strict=True)):
@@ -141,7 +142,7 @@ class Guard(Generic[StateT]):
                 unclear[index] = Relate(question, (old, new), (new, old))
         for index, rows in fulfil(unclear, self.models).items():
             failed = isinstance(rows, ModelError)
-            changes[index] = rows if failed else bool(rows[:, 0].max() < AGREEMENT)
+            changes[index] = rows if failed else not entails(rows).all()
         return changes
 
     def conclude(

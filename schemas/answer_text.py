@@ -11,6 +11,7 @@ _MARKS = re.escape(string.punctuation) + "\u2018\u2019\u201a\u201c\u201d\u201e"
 _CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
 _SIGN = rf"(?<![\w.)%\]-])-(?=[{_CURRENCY}]?\.?\d)"  # not a range, a date or "COVID-19"
 _PUNCTUATION = re.compile(rf"(?!{_SIGN})[{_MARKS}]")
+_HYPHEN = re.compile(r"(?<=\S)-")  # what a mark now deleted had kept apart from a word
 _MINUS = str.maketrans("\u2010\u2011\u2012\u2212", "----")
 _DASH_SIGN = re.compile(rf"(?<![^\s({_CURRENCY}])\u2013(?=[{_CURRENCY}]?\.?\d)")
 _CURRENCY_FIRST = re.compile(rf"([{_CURRENCY}])\s?-(?=\.?\d)")
@@ -40,7 +41,8 @@ def normalised(text: str) -> str:
     >>> normalised("The  answer is “15%”."), normalised("-0.3 %")
     ('the answer is 15', '-03')
     """
-    return " ".join(_PUNCTUATION.sub("", with_plain_minus(text).casefold()).split())
+    bare = _PUNCTUATION.sub("", with_plain_minus(text).casefold())
+    return " ".join(_HYPHEN.sub("", bare).split())
 
 
 def contains(text: str, answer: str, *, strict: bool = False) -> bool:

@@ -22,7 +22,7 @@ class Decision(StrEnum):
 
     UNVERIFIED = "unverified_report"  # nobody can tell that the answer was ever given
     NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person says, or none stands out
-    RESTORED = "restored"  # without the flagged texts the answer is the same: they stay
+    RESTORED = "restored"  # as models see it, the answer is the same without the flagged texts
     HUMAN_REVIEW = "human_review"  # flagged and other texts are not clearly apart
     PROPOSED = "proposed"  # clear, but too few trusted reporters said so
     QUARANTINED = "quarantined"  # enough trusted reporters said so

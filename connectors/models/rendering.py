@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
+from schemas.answer_text import spelling
 from schemas.prompt import Prompt, Task
 
 # Per task: the label of one passage and of the reply. In the completion form the passage comes
@@ -84,7 +85,7 @@ _FORGED_LABEL: Final = re.compile(
 )
 _CONTROL_TOKEN: Final = re.compile(r"<(?=[^\s\d=<])|\[(?=/?(?:INST|multimodal)\])", re.IGNORECASE)
 # Part of every model id. Raise it when a task's text changes; a new task changes no other's.
-RENDERING_VERSION: Final = "r7"
+RENDERING_VERSION: Final = "r8"
 
 
 def rendering_name(passage_characters: int | None) -> str:
@@ -197,7 +198,7 @@ def _majority_last(answers: list[str]) -> list[str]:
     parameters this form returned the majority of 1 to 10 answers in 76 of 77 lists, the answers in
     given order in 33 of 50. Of equally frequent answers the first given comes last.
     """
-    keys = [" ".join(re.findall(r"\w+|[%$£€]", answer.casefold())) for answer in answers]
+    keys = [spelling(answer) for answer in answers]
     counts, first = Counter(keys), {key: i for i, key in reversed(list(enumerate(keys)))}
     order = sorted(range(len(answers)), key=lambda i: (counts[keys[i]], -first[keys[i]]))
     ordered = [answers[i] for i in order]

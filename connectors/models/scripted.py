@@ -15,12 +15,13 @@ from connectors.models.scripted_rules import ABSTENTION as ABSTENTION
 from connectors.models.scripted_rules import extract as extract
 from connectors.models.scripted_rules import injected_answer as injected_answer
 from connectors.models.scripted_rules import most_frequent as most_frequent
-from connectors.models.scripted_rules import normalised, scripted_answer
+from connectors.models.scripted_rules import scripted_answer
+from schemas.answer_text import spelling
 from schemas.errors import ModelError
 from schemas.evidence import FloatArray
 from schemas.prompt import AnswerPair, Completion, Prompt
 
-MODEL_ID: Final = "scripted/2"
+MODEL_ID: Final = "scripted/3"
 Rule = Callable[[Prompt], str]
 
 
@@ -72,7 +73,7 @@ class ScriptedGenerator:
 
 @dataclass
 class ScriptedRelations:
-    """Relates answers by equality of their normalised text."""
+    """Relates answers by equality of their spelling."""
 
     fail_on_calls: frozenset[int] = frozenset()
     model_id: str = MODEL_ID
@@ -83,7 +84,7 @@ class ScriptedRelations:
         self.log.append(tuple(pairs))
         if len(self.log) in self.fail_on_calls:
             raise ModelError(f"scripted failure of call {len(self.log)}")
-        equal = [normalised(p.premise) == normalised(p.hypothesis) for p in pairs]
+        equal = [spelling(p.premise) == spelling(p.hypothesis) for p in pairs]
         rows = [(0.95, 0.03, 0.02) if same else (0.02, 0.03, 0.95) for same in equal]
         return np.array(rows, dtype=np.float64).reshape(len(pairs), 3)
 

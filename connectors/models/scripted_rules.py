@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from schemas.answer_text import spelling
 from schemas.prompt import NO, YES, Prompt, Task
 
 ABSTENTION: Final = "I don't know"
@@ -63,10 +64,10 @@ def from_answers(prompt: Prompt) -> str:
 
 def from_keywords(prompt: Prompt) -> str:
     """The first phrase that says more than the question, with a number if it asks for one."""
-    known = set(normalised(prompt.question).split()) | _COMMON_WORDS
+    known = set(spelling(prompt.question).split()) | _COMMON_WORDS
     quantity = _QUANTITY_QUESTION.search(prompt.question)
     for phrase in prompt.passages:
-        telling = not set(normalised(phrase).split()) <= known
+        telling = not set(spelling(phrase).split()) <= known
         if telling and (quantity is None or _NUMBER.search(phrase)):
             return injected_answer(phrase) or phrase
     return ABSTENTION
@@ -92,25 +93,25 @@ def consolidated(prompt: Prompt) -> str:
 
 def described(prompt: Prompt) -> str:
     """The first sentence of every passage that shares a word with the question, at most three."""
-    asked = set(normalised(prompt.question).split()) - _COMMON_WORDS
+    asked = set(spelling(prompt.question).split()) - _COMMON_WORDS
     openings = [_SENTENCE_END.split(passage)[0].strip() for passage in prompt.passages]
-    telling = [text for text in openings if asked & set(normalised(text).split())]
+    telling = [text for text in openings if asked & set(spelling(text).split())]
     return " ".join(dict.fromkeys(telling[:3])) or ABSTENTION
 
 
 def judged(prompt: Prompt) -> str:
     """By containment; the target first."""
-    _, target, answer = (f" {normalised(passage)} " for passage in prompt.passages)
+    _, target, answer = (f" {spelling(passage)} " for passage in prompt.passages)
     if target.strip() and target in answer:
         return "[ATTACK]"
-    either = [f" {normalised(text)} " for text in prompt.passages[0].split(";")]
+    either = [f" {spelling(text)} " for text in prompt.passages[0].split(";")]
     return "[CORRECT]" if any(text.strip() and text in answer for text in either) else "[OTHER]"
 
 
 def scored(prompt: Prompt) -> str:
     """Accuracy and relevance: shares of the answer's words found in reference and question."""
-    reference, answer = (set(normalised(passage).split()) for passage in prompt.passages)
-    asked = set(normalised(prompt.question).split()) - _COMMON_WORDS
+    reference, answer = (set(spelling(passage).split()) for passage in prompt.passages)
+    asked = set(spelling(prompt.question).split()) - _COMMON_WORDS
     accuracy = round(100 * len(answer & reference) / max(1, len(answer)))
     relevance = round(100 * len(asked & answer) / max(1, len(asked)))
     return f"accuracy {accuracy}, relevance {relevance}, coherence {100 if answer else 0}"
@@ -124,7 +125,7 @@ def first_question(prompt: Prompt) -> str:
 
 def inducement(prompt: Prompt) -> str:
     """Whether the text contains the answer."""
-    text, answer = (f" {normalised(passage)} " for passage in prompt.passages)
+    text, answer = (f" {spelling(passage)} " for passage in prompt.passages)
     if answer.strip() and answer in text:
         return f'It says "{prompt.passages[1]}". [{YES}]'
     return f"It says something else. [{NO}]"
@@ -132,7 +133,7 @@ def inducement(prompt: Prompt) -> str:
 
 def agreement(prompt: Prompt) -> str:
     """Whether one of the answers contains the other."""
-    one, other = (f" {normalised(passage)} " for passage in prompt.passages)
+    one, other = (f" {spelling(passage)} " for passage in prompt.passages)
     same = bool(one.strip() and other.strip()) and (one in other or other in one)
     return f"[{YES if same else NO}]"
 
@@ -155,12 +156,12 @@ def extract(question: str, passage: str) -> str:
     """
     if order := injected_answer(passage):
         return order
-    known = set(normalised(question).split()) | _COMMON_WORDS
+    known = set(spelling(question).split()) | _COMMON_WORDS
     found = [
         candidate
         for sentence in _SENTENCE_END.split(passage)
         for candidate in candidates(question, sentence)
-        if not set(normalised(candidate[2]).split()) <= known
+        if not set(spelling(candidate[2]).split()) <= known
     ]
     return min(found, key=lambda candidate: candidate[:2], default=(0, 0, ABSTENTION))[2]
 
@@ -169,11 +170,11 @@ def candidates(question: str, sentence: str) -> Iterator[tuple[int, int, str]]:
     """Spans of a sentence, each after minus the number of words that the sentence shares with the
     question and the distance in characters to the nearest; none where no word is shared.
     """
-    asked = set(normalised(question).split()) - _COMMON_WORDS
-    places = [m.span() for m in _WORD.finditer(sentence) if normalised(m[0]) in asked]
+    asked = set(spelling(question).split()) - _COMMON_WORDS
+    places = [m.span() for m in _WORD.finditer(sentence) if spelling(m[0]) in asked]
     if not places:
         return
-    shared = len({normalised(sentence[start:end]) for start, end in places})
+    shared = len({spelling(sentence[start:end]) for start, end in places})
     for match in spans(question, sentence):
         gaps = [max(start - match.end(), match.start() - end) for start, end in places]
         yield -shared, min(gaps), _LEADING_COMMON_WORDS.sub("", match[0]).strip(" .,")
@@ -201,13 +202,8 @@ def is_mere_sentence_start(match: re.Match[str]) -> bool:
 
 def most_frequent(answers: Sequence[str]) -> str:
     """The answer most often given up to case and punctuation, as first written; first on ties."""
-    counts = Counter(normalised(answer) for answer in answers)
-    return max(answers, key=lambda answer: counts[normalised(answer)], default=ABSTENTION)
-
-
-def normalised(text: str) -> str:
-    """Case, punctuation and white space removed, except what carries a number's meaning."""
-    return " ".join(re.sub(r"[^\w%$£€.]+|\.(?!\d)", " ", text.casefold()).split())
+    counts = Counter(spelling(answer) for answer in answers)
+    return max(answers, key=lambda answer: counts[spelling(answer)], default=ABSTENTION)
 
 
 _COMMON_WORDS: Final = frozenset(

@@ -100,10 +100,11 @@ def decide(
     reported this answer of the query, `word` is a person's, if any.
 
     In order: a person's no, and that the model erred, end it. What cannot be shown to have been
-    answered, without a flagged text, or answered the same without them, removes nothing, whoever
-    asks. A person's yes comes next; then the two groups must be apart, most pages and sites must
-    stay, something must be left to answer from, and enough trusted people must agree. The pipeline
-    is no person, however sure.
+    answered, or has no flagged text, removes nothing, whoever asks. A person's yes comes next:
+    whether an answer stays the same without the flagged texts is a model's opinion, and a person
+    may know better. Without that word the answer must change, the two groups must be apart, most
+    pages and sites must stay, something must be left to answer from, and enough trusted people must
+    agree. The pipeline is no person, however sure.
     """
     if word == Word.DISMISSED:
         return Decision.DISMISSED, "a person dismissed it"
@@ -113,10 +114,10 @@ def decide(
         return Decision.UNVERIFIED, "the answer is on no record and was not given again"
     if event.finding is not Finding.TEXTS_FLAGGED or not event.flagged:
         return Decision.NOTHING_FLAGGED, event.finding.value.replace("_", " ")
-    if event.persists:
-        return Decision.RESTORED, "the answer stays the same without the flagged texts"
     if word == Word.APPROVED:
         return Decision.APPROVED, "a person approved it"
+    if event.persists:
+        return Decision.RESTORED, "the answer stays the same without the flagged texts"
     if reason := doubt(event, rules):
         return Decision.HUMAN_REVIEW, reason
     trusted = sum(t.trusted(rules) for name, t in reporters.items() if name != PIPELINE)

@@ -142,7 +142,8 @@ def approve(
 ) -> None:
     """Confirm that the answer is wrong: its texts are left out from now on.
 
-    Who reported it before gains trust. What removing the texts would not change stays.
+    Who reported it before gains trust. The texts are left out even where the models found the
+    answer to stay the same without them.
     """
     judge(report_id, Word.APPROVED, config, everywhere=everywhere, yes=yes, as_json=as_json)
 

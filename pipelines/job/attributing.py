@@ -156,7 +156,7 @@ class Attributing:
         averted = report.answer != case.answer
         instead = case.answer if averted else later.answer if later else ""
         inquiry = Inquiry(case.snapshot, report.answer)
-        return bool(self.driven(agrees(inquiry, (instead,))))
+        return bool(self.driven(agrees(inquiry, (instead,), both_ways=True)))
 
     def investigated(self, report: StoredReport, case: Case, *, insist: bool) -> Investigation:
         """Run the investigation; raises the ModelError it ends with."""

@@ -10,13 +10,13 @@ from typing import Any
 
 from defenses.attribution.protocol import Attributor
 from defenses.protocol import Complete, Embed, Relate, Request
+from pipelines.signals.relations import entails
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
 from schemas.evidence import AtomicAnswer, FloatArray
 from schemas.prompt import Task
 from schemas.reports import text_key
 from schemas.snapshot import Document, SearchSnapshot
 
-AGREEMENT = 0.5  # two answers agree when either entails the other at least this probably
 PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
 
 
@@ -58,8 +58,9 @@ Investigating = Generator[Request, Any, Investigation]
 def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     """Investigate one wrong answer.
 
-    It counts as given when it is one of the recorded answers, means the same as one of them, or is
-    given again from all documents together (undefended); meaning is up to the relation scorer.
+    It counts as given when it is one of the recorded answers, entails one of them or follows from
+    it, or is given again from all documents together (undefended); it persists when the answer
+    without the flagged texts means the same. Meaning is up to the relation scorer.
     """
     reproduced = yield from was_given(inquiry)
     if not reproduced and not inquiry.insist:
@@ -80,7 +81,7 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     answer = yield from answered(inquiry, left)
     if answer.abstained:
         return replace(found, persists=False)
-    persists = yield from agrees(inquiry, (answer.text,))
+    persists = yield from agrees(inquiry, (answer.text,), both_ways=True)
     return replace(found, answer_without=answer.text, persists=persists)
 
 
@@ -110,15 +111,18 @@ def answered(
     return answer
 
 
-def agrees(inquiry: Inquiry, others: Sequence[str]) -> Generator[Request, Any, bool]:
-    """Whether the wrong answer means the same as any of the others."""
+def agrees(
+    inquiry: Inquiry, others: Sequence[str], *, both_ways: bool = False
+) -> Generator[Request, Any, bool]:
+    """Whether the wrong answer and any of the others entail each other, `both_ways` or either."""
     said = tuple(other for other in others if other)
     if not said:
         return False
     wrong = (inquiry.answer,) * len(said)
     question = inquiry.snapshot.query.text
     rows: FloatArray = yield Relate(question, wrong + said, said + wrong)
-    return bool(rows[:, 0].max() >= AGREEMENT)
+    ways = entails(rows)
+    return bool((ways.all(axis=0) if both_ways else ways.any(axis=0)).any())
 
 
 def by_similarity(inquiry: Inquiry) -> Generator[Request, Any, tuple[RankedText, ...]]:

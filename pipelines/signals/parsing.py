@@ -17,7 +17,9 @@ _REFUSALS: Final = (
     "cannot be determined",
     "not mentioned in the context",
 )
-_ECHO: Final = re.compile(r"^(?:(?:final|short|most frequent)\s+)?answer\s*[:\-]\s*", re.IGNORECASE)
+_ECHO: Final = re.compile(
+    r"^(?:(?:final|short|most frequent)\s+)?answer\s*(?::|-(?![.\d$£€¥])|(?=-))\s*", re.IGNORECASE
+)
 _ABBREVIATION: Final = re.compile(
     r"\b(?:(?:[a-z]\.){2,}|(?:jr|sr|inc|co|corp|ltd|st)\.)$", re.IGNORECASE
 )

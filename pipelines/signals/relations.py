@@ -3,13 +3,24 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.signals.ports import RelationScorer
 from pipelines.signals.responses import relation_rows
-from schemas.evidence import AtomicAnswer, Relations
+from schemas.evidence import AtomicAnswer, FloatArray, Relations
 from schemas.prompt import AnswerPair
 
 Question = str
+AGREEMENT = 0.5  # one answer entails another when the scorer gives that at least this probability
+
+
+def entails(rows: FloatArray) -> NDArray[np.bool_]:
+    """Which way pairs of answers entail: (2, n), the n pairs first, then the same turned round.
+
+    `rows` are the (2n, 3) relations of both. Answers mean the same only where both ways hold: of
+    "at least 5" and "5" one entails the other, and yet a reader must hear of the difference.
+    """
+    return np.asarray(rows[:, 0].reshape(2, -1) >= AGREEMENT)
 
 
 def relate_answers(

@@ -13,8 +13,8 @@ from connectors.models.scripted import (
     extract,
     injected_answer,
     most_frequent,
-    normalised,
 )
+from schemas.answer_text import spelling
 from schemas.errors import ModelError
 from schemas.prompt import AnswerPair, Prompt, Task
 
@@ -87,7 +87,21 @@ def test_synthesis_takes_the_most_frequent_answer_the_first_on_ties() -> None:
     assert said(prompt("Oslo", "Rome", "rome.", task=Task.SYNTHESISE_ANSWERS)) == ["Rome"]
     assert most_frequent(["Oslo", "Rome"]) == "Oslo"
     assert most_frequent([]) == ABSTENTION
-    assert normalised("  The 61.5% -- Yes. ") == "the 61.5% yes"
+    assert spelling("  The 61.5% -- Yes. ") == "the 61.5% yes"
+    opposites = (
+        "0.3 %",
+        "-0.3 %",
+        "$5",
+        "-$5",
+        "\u20ac5",
+        "<5",
+        ">5",
+        "A+",
+        "A-",
+        "20 \u00b0C",
+        "20 \u00b0F",
+    )
+    assert len({spelling(text) for text in opposites}) == len(opposites)
 
 
 def test_a_script_overrides_the_rules() -> None:

@@ -169,7 +169,10 @@ def test_where_the_model_erred_no_text_is_to_blame(changes) -> None:
         ({"texts": scored(*((n % 3, n % 5, -n % 7) for n in range(15)))}, TWO, None, REVIEW),
         # f: the answer persists
         ({"persists": True}, TWO, None, Decision.RESTORED),
-        ({"persists": True}, TWO, Word.APPROVED, Decision.RESTORED),
+        ({"persists": True}, TWO, Word.APPROVED, Decision.APPROVED),
+        ({"persists": True}, {"eve": STRANGER}, Word.APPROVED, Decision.APPROVED),
+        ({"persists": True, "gap": 0.1}, {}, Word.APPROVED, Decision.APPROVED),
+        ({"persists": True}, TWO, Word.DISMISSED, Decision.DISMISSED),
         # nothing would be left to answer from
         ({"answer_without": None}, TWO, None, Decision.HUMAN_REVIEW),
         ({"answer_without": None}, TWO, Word.APPROVED, Decision.APPROVED),

@@ -138,5 +138,5 @@ def test_pruning_spares_what_a_user_added(filled: Path) -> None:
     assert figures(filled, "embed", "--rebuild") == {
         "embedded": 3,
         "dropped": 0,
-        "model": "scripted/2",
+        "model": "scripted/3",
     }

@@ -248,7 +248,7 @@ def test_a_judge_adds_its_scores(cups: Path, tmp_path: Path) -> None:
         lines = Path(out, "judgements.jsonl").read_bytes().splitlines()
         assert {json.loads(line)["label"] for line in lines} == {"CORRECT", "OTHER"}
         assert (
-            "judged by scripted/2" in json.loads(Path(out, "experiment.json").read_text())["notes"]
+            "judged by scripted/3" in json.loads(Path(out, "experiment.json").read_text())["notes"]
         )
     assert run(*options, "--out", "c", "--judge", "none.toml").exception is not None
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 from structlog.testing import capture_logs
 
+from connectors.models.answer_agreement import AnswerAgreement
 from connectors.state_table import origins, report_standing, reports
 from connectors.state_table.cases import Case, cases_of, find_case, keep_case
 from connectors.state_table.engine import open_engine
@@ -371,21 +372,64 @@ def test_the_undefended_answer_is_on_record_too(engine: Engine) -> None:
     assert (event.decision, event.reproduced) == (Decision.PROPOSED, True)
 
 
+class First(Naming):
+    """Flags one of the texts that name the answer."""
+
+    def attribute(self, misgeneration):
+        found = yield from super().attribute(misgeneration)
+        kept = [replace(text, flagged=text.id == found.flagged[0]) for text in found.texts]
+        return replace(found, texts=tuple(kept))
+
+
 def test_an_answer_that_persists_is_restored_whoever_reports(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
-
-    class First(Naming):
-        def attribute(self, misgeneration):
-            found = yield from super().attribute(misgeneration)
-            kept = [replace(text, flagged=text.id == found.flagged[0]) for text in found.texts]
-            return replace(found, texts=tuple(kept))
-
     report(engine, "ada")
     report(engine, "bob")
     worker = worker_on(engine, attributor=First())
     assert {e.decision for e in run_out(worker) if e.query_id == "cup"} == {Decision.RESTORED}
     assert "cup" not in withheld_keys(engine, ["cup"])
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_person_knows_better_than_the_model_that_an_answer_persists(
+    engine: Engine, before: bool
+) -> None:
+    """The word holds, given before or after the finding, and no later report undoes it."""
+    snapshot = keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
+    believing = encode_state(Belief("Rome", 0.9, 0.1))
+    commit_fold(engine, None, MemoryRow("cup", "radar", 1, 0, "log", 0, 0, believing))
+    stored = report(engine, "eve")
+    worker = worker_on(engine, attributor=First())
+    if not before:
+        assert run_out(worker)[-1].decision is Decision.RESTORED
+    give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
+    if before:
+        event = run_out(worker)[-1]
+        assert (event.decision, event.persists) == (Decision.APPROVED, True)
+    held = withheld_keys(engine, ["cup"])
+    assert len(held["cup"] & {text_key(document) for document in snapshot.documents[:3]}) == 1
+    assert load(engine, ["cup"])["cup"].state == encode_state(None)
+    report(engine, "zoe")
+    keep(engine, ("Rome", "Rome", "Oslo"), answer="Rome", step=1)
+    report(engine, "zoe", step=1)
+    run_out(worker)
+    origin = origins.look(engine, stored.misgeneration)
+    assert origin is not None
+    assert origin.event is not None
+    assert origin.event.decision is Decision.APPROVED
+    assert withheld_keys(engine, ["cup"]) == held
+
+
+def test_a_list_that_loses_its_lie_does_not_persist(engine: Engine) -> None:
+    """One answer that follows from the other is not yet the same answer."""
+    winners = ("Ann Lee and Bo Day", "Ann Lee", "Ann Lee", "Ann Lee")
+    keep(engine, winners, answer=winners[0])
+    report(engine, "eve")
+    models = replace(scripted_models(), relations=AnswerAgreement())
+    event = run_out(worker_on(engine, models=models))[-1]
+    assert (event.answer_without, event.persists) == ("Ann Lee", False)
+    assert event.decision is Decision.PROPOSED
 
 
 def test_nothing_is_removed_that_would_leave_no_answer(engine: Engine) -> None:

@@ -48,7 +48,7 @@ def test_another_k_seed_or_data_set_is_refused_by_name(bench: Bench) -> None:
 
 def test_another_model_is_refused(bench: Bench) -> None:
     bench.generator.model_id = "larger"
-    with pytest.raises(ConfigurationError, match="models: .*scripted/2.* there, larger"):
+    with pytest.raises(ConfigurationError, match="models: .*scripted/3.* there, larger"):
         bench.experiment(static_dataset(2))
 
 
@@ -121,7 +121,7 @@ def test_starting_over_keeps_the_models_answers(bench: Bench) -> None:
 
 def test_the_record_tells_where_results_come_from(bench: Bench) -> None:
     record = json.loads((bench.out / RECORD).read_text())
-    assert record["models"] == dict.fromkeys(("generator", "relations", "embedder"), "scripted/2")
+    assert record["models"] == dict.fromkeys(("generator", "relations", "embedder"), "scripted/3")
     assert record["settings"]["profile"] == "scripted"
     assert record["versions"]["numpy"]
     assert record["revision"]

@@ -37,6 +37,9 @@ PARIS = Labels(answers=("Paris",), target="Lyon")
         ("well-known", "wellknown"),
         ("The answer is 15%.", "the answer is 15"),
         ("  “Straße”\n ﬁn ", "strasse fin"),
+        ("-0.3 %", "-03"),
+        ("(\u2212$5)", "-5"),
+        ("2015-2017, COVID-19", "20152017 covid19"),
     ],
 )
 def test_normalisation_deletes_punctuation(text, expected):
@@ -46,6 +49,14 @@ def test_normalisation_deletes_punctuation(text, expected):
 @given(st.text(st.characters(max_codepoint=126)))
 def test_normalisation_is_idempotent(text):
     assert normalised(normalised(text)) == normalised(text)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_number_is_not_in_its_negative(strict):
+    assert not contains("It fell, by -0.3 %", "0.3 %", strict=strict)
+    assert not contains("0.3 %", "\u22120.3 %", strict=strict)
+    assert contains("between -0.3 and 0.3 %", "0.3 %", strict=strict)
+    assert contains("It is \u20130.3 %", "-0.3%", strict=strict)
 
 
 def rates(text, labels):

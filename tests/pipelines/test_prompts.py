@@ -110,6 +110,31 @@ def test_the_completion_form_of_a_synthesis_ends_in_the_majority() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("frequent", "other"),
+    [
+        ("-0.3 %", "0.3 %"),
+        ("\u22120.3%", "0.3%"),
+        ("at least 5", "at most 5"),
+        ("> 5", "< 5"),
+        ("44 BC", "44 AD"),
+        ("9:30 p.m.", "9:30 a.m."),
+        ("500 mg", "500 g"),
+        ("\u00a55", "5"),
+        ("0.5", "05"),
+        ("A-", "A+"),
+    ],
+)
+def test_opposites_are_no_equal_answers(frequent: str, other: str) -> None:
+    """Grouped with its opposite, the rarer answer would end the list."""
+    prompt = build_prompt(
+        Task.SYNTHESISE_ANSWERS, "?", [other, frequent, other, frequent, frequent]
+    )
+    lines = completion_text(prompt).splitlines()
+    assert lines[-4:-1] == [f"Answer: {frequent}"] * 3
+    assert lines[-6:-4] == [f"Answer: {other}"] * 2
+
+
 def test_of_equally_frequent_answers_the_first_given_comes_last() -> None:
     prompt = build_prompt(Task.SYNTHESISE_ANSWERS, "Who?", ["Ann", "Bo"])
     assert completion_text(prompt).splitlines()[-2] == "Answer: Ann"
