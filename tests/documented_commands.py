@@ -62,6 +62,11 @@ def alternatives(line: str) -> Iterator[tuple[str, ...]]:
         return
     while words and (words[0] == "$" or _ASSIGNMENT.match(words[0])):
         words.pop(0)
+    if words and words[0].startswith(".venv/bin/"):
+        words[0] = Path(words[0]).name
+    if words and words[0].endswith(".sh"):
+        yield ("sh", *words)
+        return
     if len(words) < 2 or words[0] not in _TOOLS or not re.match(r"[a-z-]", words[1]):
         return
     words = [word.rstrip(",") for word in words]
