@@ -143,7 +143,7 @@ def too_many(texts: Sequence[OriginText]) -> str:
     """Why flagged texts are too many to go without a person; "" when they are not.
 
     They are half of the snapshot's pages or more, or on half of its sites or more, where it has
-    several: most of what was found may lie, but then a person should say so.
+    several: most of what was found may be wrong, but then a person should say so.
     """
     pages = [text for text in texts if text.search_rank is not None]
     flagged = [text for text in pages if text.flagged]

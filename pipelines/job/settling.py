@@ -114,6 +114,8 @@ def give_word(
             origins.give_word(
                 connection, report.misgeneration, word, everywhere=everywhere, at_ms=now_ms
             )
+            if word == Word.MODEL_ERRED and settlement.origin.event is None:
+                memory.unlearn(connection, report.query_id, report.answer)  # else when settled
             settlement.origin = replace(settlement.origin, word=word, everywhere=everywhere)
             event = settlement.origin.event
             if word == Word.APPROVED:

@@ -306,8 +306,10 @@ def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) 
 
 def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
+    commit_fold(engine, None, remembering("cup", "Rome"))
     stored = report(engine, "eve")
     assert give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
+    assert load(engine, ["cup"])["cup"].state == encode_state(None)
     worker = worker_on(engine)
     report(engine, "bob")
     assert run_out(worker) == []
