@@ -25,8 +25,20 @@ SELECT count(*) FROM (
     UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
 ) AS others WHERE age >= age(CAST(:now AS xid))
 """)
+# Whose transactions this user may not see.
+HIDDEN: Final = text("""
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND query = '<insufficient privilege>'
+""")
 NOW: Final = text("SELECT CAST(txid_current() % 4294967296 AS text)")
 MAY_NOT: Final = "42501"  # insufficient privilege
+
+
+AGAIN: Final = "run the command again with --if-exists"
+SERVER_LOG: Final = (
+    "the write-ahead log of the PostgreSQL server until its segments are used again, its archive, "
+    "replicas, and what the server logs"
+)
 
 
 class Compacted(NamedTuple):
@@ -50,31 +62,39 @@ def compact(engine: Engine) -> Compacted:
             return _compact_postgresql(connection)
         except OperationalError as error:
             code = database_code(error)
-            return _again(f"another process was writing or space was short ({code})")
+            why = f"another process was writing or space was short ({code}); {AGAIN}"
+            return _undone(why, connection)
 
 
-def _again(why: str) -> Compacted:
-    told = f"the bytes of deleted rows in the database's files: {why}; run the command again with"
-    return Compacted(done=False, left=(f"{told} --if-exists",))
+def _undone(why: str, connection: Connection) -> Compacted:
+    told = f"the bytes of deleted rows in the database's files: {why}"
+    return Compacted(done=False, left=(*_log_of(connection), told))
+
+
+def _log_of(connection: Connection) -> tuple[str, ...]:
+    """What no rewrite reaches; SQLite's log goes with the rewrite."""
+    return () if connection.dialect.name == "sqlite" else (SERVER_LOG,)
 
 
 def _compact_sqlite(connection: Connection) -> Compacted:
     connection.exec_driver_sql("VACUUM")
     # The log of changes still has the old pages.
     busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
-    return _again("another process was reading") if busy else Compacted(done=True)
+    why = f"another process was reading; {AGAIN}"
+    return _undone(why, connection) if busy else Compacted(done=True)
 
 
 def _compact_postgresql(connection: Connection) -> Compacted:
-    left = [
-        "the write-ahead log of the PostgreSQL server until its segments are used again, its "
-        "archive, replicas, and what the server logs"
-    ]
+    left = [*_log_of(connection)]
     if not _nobody_older(connection):
-        return _again("a transaction from before is still open, or a replica holds rows back")
+        why = f"a transaction from before is still open, or a replica holds rows back; {AGAIN}"
+        return _undone(why, connection)
+    if connection.execute(HIDDEN).scalar_one():
+        left.append("rows that sessions of other database users may still read, if any is older")
     for table in METADATA.sorted_tables:
         if not _rewritten(connection, table.name, "FULL, ANALYZE"):
-            return _again(f"the database's user may not rewrite table {table.name}")
+            why = f"the database's user may not rewrite table {table.name}, its owner may"
+            return _undone(why, connection)
     if not _rewritten(connection, CATALOG, "FULL"):
         left.append(
             f"samples of values in the server's statistics: the owner of the database may run "

@@ -16,6 +16,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    LargeBinary,
+    cast,
     delete,
     func,
     literal,
@@ -49,6 +51,7 @@ DEAD_LETTERS: Final = WIRE_SCHEMAS[DeadLetter].topic
 TEXT_ID: Final = re.compile(rb"d-[0-9a-f]{32}")
 QUOTATION: Final = 12  # characters; a shorter question is found in texts that do not mean it
 MOST_ORIGINS: Final = 100_000
+ROWS_AT_ONCE: Final = 100
 QUOTING: Final = (REPORTS.c.comment, SOURCE_LEDGER.c.note, SOURCE_EVENTS.c.claim)
 
 
@@ -154,18 +157,21 @@ def _erase_quarantine(connection: Connection, misgeneration: str, pages: frozens
 
 def _erase_unsent(connection: Connection, traces: Traces) -> tuple[int, int]:
     """Delete dead letters about the query; return how many, and how many events were changed."""
-    wanted = OUTBOX.c.topic.in_((DEAD_LETTERS, ORIGIN_TOPIC))
-    rows = connection.execute(select(OUTBOX.c.seq, OUTBOX.c.topic, OUTBOX.c.data).where(wanted))
-    letters, changed = 0, 0
-    for seq, topic, data in rows.all():
-        row = OUTBOX.c.seq == seq
+    columns = (OUTBOX.c.seq, OUTBOX.c.topic, cast(OUTBOX.c.data, LargeBinary))
+    wanted = select(*columns).where(OUTBOX.c.topic.in_((DEAD_LETTERS, ORIGIN_TOPIC)))
+    letters, events = list[int](), dict[int, bytes]()
+    few = wanted.execution_options(yield_per=ROWS_AT_ONCE)  # each may hold a whole record
+    for seq, topic, data in connection.execute(few):
         if topic == DEAD_LETTERS:
             if _about(data, traces):
-                letters += connection.execute(delete(OUTBOX).where(row)).rowcount
+                letters.append(seq)
         elif _ids_in(data) & traces.pages and (event := readable(data)) is not None:
-            cut = encode(_without(event, traces))
-            changed += connection.execute(update(OUTBOX).where(row).values(data=cut)).rowcount
-    return letters, changed
+            events[seq] = encode(_without(event, traces))
+    for seq in letters:
+        connection.execute(delete(OUTBOX).where(OUTBOX.c.seq == seq))
+    for seq, data in events.items():
+        connection.execute(update(OUTBOX).where(OUTBOX.c.seq == seq).values(data=data))
+    return len(letters), len(events)
 
 
 def _about(letter: bytes, traces: Traces) -> bool:

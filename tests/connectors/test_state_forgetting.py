@@ -107,6 +107,14 @@ def test_an_answer_stored_again_gets_its_subject(engine: Engine) -> None:
     assert cache.get([key]) == {}
 
 
+def test_damaged_rows_of_others_are_no_obstacle(engine: Engine) -> None:
+    fill(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE outbox SET data = 'x'"))
+    assert forget(engine, "q-mine", MINE).memory == 1
+    assert len(pending(engine)) == 3
+
+
 def test_all_or_nothing(engine: Engine) -> None:
     fill(engine)
     with engine.begin() as connection:
