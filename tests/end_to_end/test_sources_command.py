@@ -136,10 +136,27 @@ def test_a_suffix_under_which_others_register_is_no_source(engine: Engine, suffi
 
 
 def test_a_suffix_that_the_ledger_holds_a_page_against_can_be_judged(engine: Engine):
-    lie = SourceEvent("case", "net.de", EventKind.CONFIRMED, NOON, "q", 0, "sha", "Bob leads")
+    lie = SourceEvent("case", "co.uk", EventKind.CONFIRMED, NOON, "q", 0, "sha", "Bob leads")
     with engine.begin() as connection:
         record(connection, [lie])
-    assert call("block", "net.de").stdout == "net.de is blocked\n"
+    assert call("block", "co.uk").stdout == "co.uk is blocked\n"
+
+
+def test_a_platform_is_blocked_with_all_its_sites(engine: Engine):
+    told = call("block", "github.io").stdout
+    assert told == "github.io is blocked, and every site below it; nothing was known of it\n"
+    assert call("block", "https://ann.github.io/x").stdout.startswith("ann.github.io is blocked;")
+
+
+def test_a_key_of_an_earlier_release_is_still_found(engine: Engine):
+    """Without the Public Suffix List `net.de` was taken for a registry's suffix."""
+    lie = SourceEvent("case", "old.net.de", EventKind.CONFIRMED, NOON, "q", 0, "sha", "Bob leads")
+    with engine.begin() as connection:
+        record(connection, [lie])
+    assert json.loads(call("show", "old.net.de", "--json").stdout)["domain"] == "old.net.de"
+    assert call("block", "old.net.de").stdout == "old.net.de is blocked\n"
+    assert call("clear", "old.net.de").stdout == "old.net.de has no verdict\n"
+    assert "net.de is blocked; nothing" in call("block", "new.net.de").stdout
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "2001:db8::7", "[2001:db8::7]", "intranet"])
