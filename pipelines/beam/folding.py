@@ -26,6 +26,7 @@ from schemas.errors import ConfigurationError, InputError, ModelError, ReasonCla
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
 from schemas.memory import Memory
 from schemas.records import LogPosition, OutboxRecord, RawRecord
+from schemas.shown import only_shown
 from schemas.snapshot import Document, SearchSnapshot
 from schemas.verdict import DocumentVerdict, Reason
 
@@ -134,7 +135,7 @@ def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
 
     Depends on the record and the row alone: what is folded again after a crash is the same letter.
     """
-    query_id = "".join(c if c.isprintable() else " " for c in snapshot.query.id)
+    query_id = only_shown(snapshot.query.id, " ")
     name = query_id if len(query_id) <= QUERY_CHARACTERS else query_id[:QUERY_CHARACTERS] + "…"
     return (
         f"observed {wire_time(snapshot.observed_at)}, but query {name} has answered up to "
