@@ -69,7 +69,11 @@ def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Beam's worker pool, as it stands beside a cluster: Python steps run in its processes."""
     port = free_port()
-    module = "apache_beam.runners.worker.worker_pool_main"
+    # It ends its workers when it is interrupted, which a background job's children ignore.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from apache_beam.runners.worker.worker_pool_main import main; main()"
+    )
     python = Path(sys.executable).parent  # the pool starts "python"
     environment = os.environ | {
         "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
@@ -77,7 +81,7 @@ def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     }
     with (tmp_path_factory.mktemp("pool") / "log").open("wb") as log:
         pool = subprocess.Popen(
-            [sys.executable, "-m", module, f"--service_port={port}"],
+            [sys.executable, "-c", program, f"--service_port={port}"],
             env=environment,
             stdout=log,
             stderr=log,
@@ -90,7 +94,7 @@ def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             time.sleep(0.02)
         yield f"localhost:{port}"
     finally:
-        pool.send_signal(signal.SIGINT)  # it ends its workers then
+        pool.send_signal(signal.SIGINT)
         pool.wait(timeout=30)
 
 
