@@ -14,7 +14,10 @@ from connectors.state_table.sources import record, standings
 from pipelines import build
 from pipelines.cli import terminal
 from pipelines.cli.app import app, main
+from pipelines.cli.report_attributions import ledger
+from pipelines.cli.report_attributions import standings as standings_on_page
 from pipelines.cli.sources import UnknownSourceError
+from pipelines.settings import load_settings
 from schemas.errors import ConfigurationError
 from schemas.sites import key_of
 from schemas.snapshot import Document
@@ -146,6 +149,16 @@ def test_a_platform_is_blocked_with_all_its_sites(engine: Engine):
     told = call("block", "github.io").stdout
     assert told == "github.io is blocked, and every site below it; nothing was known of it\n"
     assert call("block", "https://ann.github.io/x").stdout.startswith("ann.github.io is blocked;")
+
+
+def test_the_pages_of_a_blocked_platform_are_shown_as_blocked(engine: Engine):
+    call("block", "github.io")
+    call("pardon", "bob.github.io")
+    settings = load_settings()
+    standing_of = standings_on_page(ledger(engine, settings, 10, {}), settings)
+    hosts = ("ann.github.io", "www.bob.github.io", "lies.example", "new.example")
+    told = [standing_of(f"https://{host}/1") for host in hosts]
+    assert [one and one.words for one in told] == ["blocked", "pardoned", "honesty 0.57", None]
 
 
 def test_a_key_of_an_earlier_release_is_still_found(engine: Engine):
