@@ -176,22 +176,29 @@ def write_verdict(
 
 
 def known_name(connection: Connection, domain: str, settings: SourceSettings) -> str:
-    """The ledger's name for a domain: the host as typed, where the ledger still has that.
+    """The ledger's name for a domain: of a site's, the host as typed where the ledger has that.
 
     Other settings, or an earlier release, may have made it the key.
     """
-    name, typed = named(domain, settings), host_of(f"https://{domain.strip()}")
-    return typed if typed and summary_of(connection, typed) is not None else name
+    name, typed = named(domain, settings), host_of(address_of(domain))
+    if settings.granularity == "site" and summary_of(connection, typed) is not None:
+        return typed
+    return name
 
 
 def named(domain: str, settings: SourceSettings) -> str:
     """The ledger's name for a domain or an address. Raises ConfigurationError."""
-    url = domain.strip() if "://" in domain else f"https://{bracketed(domain.strip())}"
+    url = address_of(domain)
     name = key_of(Document(1, "", url=url), settings.granularity)
     # A key leaves blanks out: typed, they are a mistake that would become another name.
     if not name or any(c.isspace() or not c.isprintable() for c in host_of(url)):
         raise ConfigurationError(f"{printable(domain)!r} names no domain")
     return name
+
+
+def address_of(domain: str) -> str:
+    """What was typed, as an address."""
+    return domain.strip() if "://" in domain else f"https://{bracketed(domain.strip())}"
 
 
 def bracketed(host: str) -> str:
