@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from defenses.protocol import Complete, Defending, Signal
+from defenses.responses import ask
 from schemas.evidence import Evidence
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -44,14 +45,14 @@ class AstuteRag:
         if not documents and not self.answer_without_documents:
             return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
         question = evidence.query.text
-        known = yield Complete(Task.RECALL_PASSAGE, question, (), final=False)
+        known = yield from ask(Complete(Task.RECALL_PASSAGE, question, (), final=False))
         # Every passage starts with its source, so that no document can pretend to another.
         passages = [f"Retrieved: {document.passage}" for document in evidence.documents]
         if not known.abstained:
             passages.append(f"Remembered: {known.text}")
         if not passages:
             return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
-        answer = yield Complete(Task.CONSOLIDATE_PASSAGES, question, tuple(passages))
+        answer = yield from ask(Complete(Task.CONSOLIDATE_PASSAGES, question, tuple(passages)))
         if answer.abstained:
             return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
         return Verdict(answer.text, documents), state

@@ -11,7 +11,7 @@ from defenses.kernels.honesty import distrust
 from defenses.kernels.min_cut import MinCut, flip_margins, min_cut
 from defenses.kernels.relations import both_ways
 from defenses.protocol import Embed, Relate, Request
-from defenses.responses import embedding_rows, relation_rows
+from defenses.responses import ask
 from schemas.errors import EvidenceError
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from schemas.memory import Belief
@@ -108,8 +108,7 @@ def relate(
     """
     n = len(others)
     repeated = (answer,) * n
-    response = yield Relate(question, repeated + others, others + repeated)
-    rows = relation_rows(response, 2 * n)
+    rows = yield from ask(Relate(question, repeated + others, others + repeated))
     weights = both_ways(rows[:n], rows[n:])
     return weights[:, 0], weights[:, 2]
 
@@ -171,8 +170,7 @@ def drop_isolated(
     members = np.flatnonzero(selected)
     if len(members) < 2:
         return selected
-    response = yield Embed(tuple(texts[i] for i in members))
-    vectors = embedding_rows(response, len(members))
+    vectors = yield from ask(Embed(tuple(texts[i] for i in members)))
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, 0.0)
     means = cosines.sum(axis=1) / (len(members) - 1)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from defenses.protocol import Complete, Defending, Request, Signal
+from defenses.responses import ask
 from schemas.evidence import AtomicAnswer, Evidence
 from schemas.prompt import Task, conclusion
 from schemas.snapshot import STRICT
@@ -49,7 +50,7 @@ class InstructRag:
             return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
         question = evidence.query.text
         passages = tuple(document.passage for document in evidence.documents)
-        answer = yield Complete(Task.ANSWER_WITH_RATIONALE, question, passages)
+        answer = yield from ask(Complete(Task.ANSWER_WITH_RATIONALE, question, passages))
         if self.extract and not answer.abstained:
             answer = yield from concluded(question, answer.text)
         if answer.abstained:
@@ -65,7 +66,4 @@ def concluded(question: str, rationale: str) -> Generator[Request, Any, AtomicAn
     ending = conclusion(rationale)
     if ending is not None:
         return AtomicAnswer(ending)
-    extracted: AtomicAnswer = yield Complete(
-        Task.ATOMIC_ANSWER, question, (rationale,), final=False
-    )
-    return extracted
+    return (yield from ask(Complete(Task.ATOMIC_ANSWER, question, (rationale,), final=False)))

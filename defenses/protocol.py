@@ -1,8 +1,9 @@
 """The one protocol every defence implements: a pure generator over evidence and state.
 
-A defence holds no model, clock, file or random number generator. It yields requests, is sent the
-responses, and returns `(Verdict, new_state)`; `pipelines.guard` fulfils the requests of many
-queries in one model batch. State is a small frozen value; stateless defences use None.
+A defence holds no model, clock, file or random number generator. It yields requests by
+`defenses.responses.ask`, is sent the responses, and returns `(Verdict, new_state)`;
+`pipelines.guard` fulfils the requests of many queries in one model batch. State is a small frozen
+value; stateless defences use None.
 """
 
 from collections.abc import Generator

@@ -29,6 +29,7 @@ from defenses.kernels.centrality import eigenvector_centrality, rescaled
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
 from defenses.protocol import Complete, Defending, Signal
+from defenses.responses import ask
 from schemas.evidence import Evidence, FloatArray
 from schemas.memory import Belief
 from schemas.prompt import Task
@@ -105,10 +106,10 @@ class Radar:
 
         if state is None:
             documents = trusted_passages(evidence, selection)
-            answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents)
+            answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents))
         else:
             claims = tuple(graph.texts[i] for i in np.flatnonzero(selection.trusted))
-            answer = yield Complete(Task.SYNTHESISE_ANSWERS, question, claims)
+            answer = yield from ask(Complete(Task.SYNTHESISE_ANSWERS, question, claims))
         if answer.abstained:
             return verdict_on(evidence, state, selection, Abstention.MODEL_ABSTAINED), state
 

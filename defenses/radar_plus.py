@@ -32,6 +32,7 @@ from defenses.kernels.centrality import eigenvector_centrality, rescaled
 from defenses.kernels.relations import symmetrise
 from defenses.kernels.terminals import keep_evidence, reject_evidence
 from defenses.protocol import Complete, Defending, Signal
+from defenses.responses import ask
 from defenses.sites import site_voices
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.memory import Belief
@@ -145,10 +146,10 @@ class RadarPlus:
             return verdict(Abstention.NO_CONSENSUS), state
         if state is None:
             documents = trusted_passages(evidence, selection)
-            answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents)
+            answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents))
         else:
             shown = tuple(graph.texts[i] for i in np.flatnonzero(selection.trusted))
-            answer = yield Complete(Task.SYNTHESISE_ANSWERS, question, shown)
+            answer = yield from ask(Complete(Task.SYNTHESISE_ANSWERS, question, shown))
         if answer.abstained:
             return verdict(Abstention.MODEL_ABSTAINED), state
         consistency, conflict = yield from relate(question, answer.text, answers)

@@ -19,7 +19,7 @@ from defenses.kernels.degree_graph import uncontradicted
 from defenses.kernels.independent_set import independent_set
 from defenses.kernels.rank_sampling import rank_samples, rank_weights
 from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request, Signal
-from defenses.responses import embedding_rows, relation_rows
+from defenses.responses import ask
 from schemas.errors import EvidenceError
 from schemas.evidence import AtomicAnswer, Evidence, Relations
 from schemas.prompt import Task
@@ -195,17 +195,16 @@ class ReliabilityRag:
             replacement=self.replacement,
         )
         drawn = sorted(Counter(samples).items())
-        answers = yield CompleteAll(
-            tuple(
-                Complete(
-                    Task.ANSWER_FROM_DOCUMENTS,
-                    evidence.query.text,
-                    tuple(evidence.documents[i].passage for i in reversed(members)),
-                    final=False,
-                )
-                for members, _ in drawn
+        requests = tuple(
+            Complete(
+                Task.ANSWER_FROM_DOCUMENTS,
+                evidence.query.text,
+                tuple(evidence.documents[i].passage for i in reversed(members)),
+                final=False,
             )
+            for members, _ in drawn
         )
+        answers = yield from ask(CompleteAll(requests))
         return [
             Round(members, times, answer)
             for (members, times), answer in zip(drawn, answers, strict=True)
@@ -229,17 +228,15 @@ def contradictions(
     if pairs:
         distinct = list(dict.fromkeys(pairs))
         premises, hypotheses = zip(*distinct, strict=True)
-        response = yield Relate(question, premises, hypotheses)
-        related = relation_rows(response, len(distinct))[:, 2].tolist()
-        found = dict(zip(distinct, related, strict=True))
+        related = yield from ask(Relate(question, premises, hypotheses))
+        found = dict(zip(distinct, related[:, 2].tolist(), strict=True))
         matrix[rows, columns] = [found[pair] for pair in pairs]
     return matrix
 
 
 def most_central(rounds: Sequence[Round]) -> Generator[Request, Any, Round]:
     """The round whose answer is closest to the mean embedding of all draws; the first of equals."""
-    response = yield Embed(tuple(r.answer.text for r in rounds))
-    vectors = embedding_rows(response, len(rounds))
+    vectors = yield from ask(Embed(tuple(r.answer.text for r in rounds)))
     mean = np.average(vectors, axis=0, weights=[r.drawn for r in rounds])
     closeness = vectors @ mean / np.linalg.norm(vectors, axis=1)
     return rounds[int(np.argmax(closeness))]
@@ -275,7 +272,7 @@ def answered(
         for document, verdict in zip(evidence.documents, documents, strict=True)
         if verdict.kept
     )
-    answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages)
+    answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages))
     if answer.abstained:
         return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED)
     return Verdict(answer.text, documents)

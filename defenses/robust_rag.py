@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from defenses.keywords import phrases
 from defenses.protocol import Complete, Defending, Signal
+from defenses.responses import ask
 from schemas.errors import EvidenceError
 from schemas.evidence import AtomicAnswer, Evidence
 from schemas.prompt import Task
@@ -68,7 +69,7 @@ class RobustRag:
         documents = document_verdicts(evidence, voices, frozenset(heard))
         if not heard:
             return Verdict("", documents, abstention=why_nothing(voices)), state
-        answer = yield Complete(Task.ANSWER_FROM_KEYWORDS, evidence.query.text, heard)
+        answer = yield from ask(Complete(Task.ANSWER_FROM_KEYWORDS, evidence.query.text, heard))
         if answer.abstained:
             return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
         return Verdict(answer.text, documents), state

@@ -12,11 +12,10 @@ from defenses.protocol import (
     Defending,
     LogProbs,
     NextTokens,
-    NextTokenStep,
     Request,
     Signal,
 )
-from defenses.responses import log_prob_rows
+from defenses.responses import ask
 from schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -93,19 +92,18 @@ class RobustRagDecoding:
 
     def informative(self, rows: Rows) -> Generator[Request, Any, list[bool]]:
         """Which rows leave the model room for another answer than a refusal."""
-        logs = log_prob_rows((yield LogProbs(rows, REFUSAL)), len(rows)).sum(axis=1)
+        logs = (yield from ask(LogProbs(rows, REFUSAL))).sum(axis=1)
         return [bool(kept) for kept in np.exp(logs) < self.refusal_probability]
 
     def decode(self, rows: Rows, alone: Complete) -> Generator[Request, Any, AtomicAnswer]:
         """Choose token after token; `alone` is the prompt without retrieval."""
         prefix: tuple[int, ...] = ()
         while True:
-            step: NextTokenStep = yield NextTokens((*rows, alone), prefix)
-            logs = log_prob_rows(step.log_probs, len(rows) + 1)
+            step = yield from ask(NextTokens((*rows, alone), prefix))
             if step.ended or len(prefix) == self.max_tokens:
                 return step.reply
             barred = frozenset() if prefix else step.refusals
-            token = self.next_token(logs, barred)
+            token = self.next_token(step.log_probs, barred)
             if token in step.stops:
                 return step.reply
             prefix = (*prefix, token)

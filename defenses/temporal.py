@@ -21,7 +21,8 @@ from defenses.protocol import (
     Request,
     Signal,
 )
-from schemas.errors import ConfigurationError, EvidenceError
+from defenses.responses import ask
+from schemas.errors import ConfigurationError
 from schemas.evidence import AtomicAnswer, Evidence, Relations
 from schemas.memory import LastAnswer
 from schemas.snapshot import Document
@@ -229,9 +230,8 @@ def related(question: str, answers: Answers) -> Generator[Request, Any, Relation
     rows = np.zeros((0, 3))
     if u:
         premises, hypotheses = np.repeat(unique, u), np.tile(unique, u)
-        response = yield Relate(question, tuple(premises.tolist()), tuple(hypotheses.tolist()))
-        rows = np.asarray(response, dtype=np.float64)
-    if rows.shape != (u * u, 3):
-        raise EvidenceError(f"relations must have shape {(u * u, 3)}, got {rows.shape}")
+        rows = yield from ask(
+            Relate(question, tuple(premises.tolist()), tuple(hypotheses.tolist()))
+        )
     table = rows.reshape(u, u, 3)[np.ix_(places, places)]
     return Relations(table[:, :, 0].copy(), table[:, :, 2].copy())

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from defenses.kernels.rouge import rouge_l
 from defenses.kernels.two_means import standardised, two_means, unit_rows
 from defenses.protocol import Complete, Defending, Embed, Request, Signal
-from defenses.responses import embedding_rows
+from defenses.responses import ask
 from schemas.evidence import Evidence, FloatArray
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -77,7 +77,7 @@ class TrustRag:
             nothing = Abstention.NO_CONSENSUS if documents else Abstention.NO_DOCUMENTS
             return Verdict("", documents, abstention=nothing), state
         passages = tuple(d.passage for d, k in zip(evidence.documents, kept, strict=True) if k)
-        answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages)
+        answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages))
         if answer.abstained:
             return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
         return Verdict(answer.text, documents), state
@@ -90,8 +90,7 @@ class TrustRag:
         alike = rouge_l(passages) > self.overlap_threshold
         if self.mode == "original" and self.overlap_gate and not alike.any():
             return [Reason.NOT_JUDGED] * n
-        response = yield Embed(passages)
-        vectors = unit_rows(embedding_rows(response, n))
+        vectors = unit_rows((yield from ask(Embed(passages))))
         cosines = vectors @ vectors.T
         rng = np.random.default_rng(self.seed)
         if self.mode == "ado_alg1":

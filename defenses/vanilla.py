@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from defenses.protocol import Complete, Defending, Signal
+from defenses.responses import ask
 from schemas.evidence import Evidence
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -31,7 +32,7 @@ class Vanilla:
         if not documents:
             return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
         passages = tuple(d.passage for d in evidence.documents)
-        answer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages)
+        answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages))
         if answer.abstained:
             return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
         return Verdict(answer.text, documents), state

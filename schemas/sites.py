@@ -1,19 +1,21 @@
 """Whose page an address is: the site that owns it, its host, or a section of it."""
 
 import re
-from typing import Final, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 from schemas.snapshot import Document
 
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
+
 Granularity = Literal["site", "host", "section"]
 KEY_CHARACTERS: Final = 300
 
-# Second labels under which countries hand out names: example.co.uk is one site, not co.uk.
-_SHARED = re.compile(
-    r"ac|co|com|edu|gob|gouv|gov|gv|lg|ltd|me|mil|ne|net|nhs|nom|or|org|plc|sch", re.ASCII
-)
-_COUNTRY = re.compile(r"[a-z]{2}")
+_DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # what IDNA takes for a dot
+_LAST_OF_IPV4: Final = re.compile(r"\d+|0x[\da-f]*", re.ASCII)
+_MOST_LABELS: Final = 8  # of a site's name: the longest public suffix has seven
 
 
 def host_of(url: str) -> str:
@@ -23,7 +25,7 @@ def host_of(url: str) -> str:
     True
     """
     try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
+        host = ".".join(filter(None, _DOT.split(urlsplit(url).hostname or "")))
     except ValueError:
         return ""
     try:
@@ -33,31 +35,34 @@ def host_of(url: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """The name a site's owner registered, guessed from an address; empty if there is none.
+    """The name a site's owner registered, by the Public Suffix List; empty without an address.
 
-    The last two labels of the host, or three below a country's shared label. It knows no list of
-    public suffixes, so pages of different people on one host of pages count as one site, which is
-    what an attacker with many free accounts should get.
+    One label below the public suffix, those of platforms included that give out names of their own,
+    such as `github.io`. An IP address, and a host that is a public suffix itself, is its own site.
 
-    >>> site_of("https://news.example.co.uk/a"), site_of("https://me.pages.example/")
-    ('example.co.uk', 'pages.example')
+    >>> site_of("https://news.example.co.uk/a"), site_of("https://ann.github.io/")
+    ('example.co.uk', 'ann.github.io')
     """
-    host = host_of(url)
-    labels = host.split(".")
-    if labels[-1].isdigit() or ":" in host:
-        return host
-    below_suffix = len(labels) > 2 and is_shared_suffix(".".join(labels[-2:]))
-    return ".".join(labels[-3:] if below_suffix else labels[-2:])
+    return _registered(host_of(url), registries_only=False)
 
 
-def is_shared_suffix(host: str) -> bool:
-    """Whether a host is one under which a country's names are registered, and nobody's own.
+def is_registry_suffix(host: str) -> bool:
+    """Whether a registry gives out names below a host; platforms are no registries.
 
-    >>> is_shared_suffix("co.uk"), is_shared_suffix("example.co.uk"), is_shared_suffix("example.uk")
+    >>> is_registry_suffix("co.uk"), is_registry_suffix("github.io"), is_registry_suffix("intranet")
     (True, False, False)
     """
-    shared, _, country = host.partition(".")
-    return bool(_SHARED.fullmatch(shared) and _COUNTRY.fullmatch(country))
+    return _suffixes(registries_only=True).is_public(host, accept_unknown=False)
+
+
+def is_platform(host: str) -> bool:
+    """Whether somebody who is no registry gives out names below a host.
+
+    >>> is_platform("github.io"), is_platform("co.uk"), is_platform("example.com")
+    (True, False, False)
+    """
+    shared = _suffixes(registries_only=False).is_public(host, accept_unknown=False)
+    return shared and not is_registry_suffix(host)
 
 
 def key_of(document: Document, granularity: Granularity = "site") -> str:
@@ -75,5 +80,44 @@ def key_of(document: Document, granularity: Granularity = "site") -> str:
         if granularity == "section" and key:
             first = unquote(urlsplit(document.url).path).strip("/").partition("/")[0]
             key = f"{key}/{first}" if first else key
-    # What no database or terminal takes is left out: addresses are as untrusted as texts.
+    return _storable(key)
+
+
+def names_of(document: Document, granularity: Granularity = "site") -> tuple[str, ...]:
+    """Names under which a person may have judged a document's source, the nearest first.
+
+    For sites every name from the host up to the one that a registry gave out, so that a word about
+    a platform holds for all its sites. The key that releases without the Public Suffix List gave to
+    the document is among them.
+
+    >>> names_of(Document(1, "", url="https://blog.ann.github.io/"))
+    ('blog.ann.github.io', 'ann.github.io', 'github.io')
+    """
+    key = key_of(document, granularity)
+    if granularity != "site" or not key:
+        return (key,) if key else ()
+    host = host_of(document.url)
+    labels = host.split(".")
+    outermost = len(labels) - 1 - _registered(host, registries_only=True).count(".")
+    innermost = min(outermost, max(0, len(labels) - _MOST_LABELS))
+    return tuple(_storable(".".join(labels[start:])) for start in range(innermost, outermost + 1))
+
+
+@cache
+def _suffixes(*, registries_only: bool) -> "PublicSuffixList":
+    """The list that comes with the library, read at its first use (a tenth of a second)."""
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList(only_icann=registries_only)
+
+
+def _registered(host: str, *, registries_only: bool) -> str:
+    """The name that a registry, or a platform, gave out; the host itself where there is none."""
+    if ":" in host or _LAST_OF_IPV4.fullmatch(host.rpartition(".")[2]):
+        return host
+    return _suffixes(registries_only=registries_only).privatesuffix(host) or host
+
+
+def _storable(key: str) -> str:
+    """What databases and terminals take of a key: addresses are as untrusted as texts."""
     return "".join(c for c in key if c.isprintable() and c != " ")[:KEY_CHARACTERS]

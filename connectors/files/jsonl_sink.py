@@ -101,7 +101,7 @@ def _events(path: Path) -> tuple[set[str], int]:
             complete += len(line)
             try:
                 ids.add(json.loads(line)["id"])
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 raise ConfigurationError(
                     f"{path} line {number} is not an event; move the file away"
                 ) from None

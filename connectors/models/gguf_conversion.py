@@ -101,7 +101,7 @@ def _sound(directory: Path) -> bool:
         sums = json.loads((directory / _SUMS).read_bytes())
         whole = isinstance(sums, dict) and _WEIGHTS in sums
         return whole and all(file_sha256(directory / n) == value for n, value in sums.items())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
 
 

@@ -83,7 +83,14 @@ _BARE_START: Final = "\n"
 _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE
 )
-_CONTROL_TOKEN: Final = re.compile(r"<(?=[^\s\d=<])|\[(?=/?(?:INST|multimodal)\])", re.IGNORECASE)
+# Llama and Mistral bracket control tokens, Mistral all of them since its second tokenizer: single
+# words by name, words joined by underscores whatever they are ([TOOL_CALLS], [SYSTEM_PROMPT], ...).
+_CONTROL_TOKEN: Final = re.compile(
+    r"<(?=[^\s\d=<])"
+    r"|\[(?=/?(?:INST|ARGS|AUDIO|IMG|MIDDLE|PREFIX|SUFFIX|THINK|TRANSCRIBE|multimodal|control_\d+"
+    r"|BOS|CLS|EOS|PAD|SEP|UNK|[gs]?MASK|[A-Z]+(?:_[A-Z]+)+)\])",
+    re.IGNORECASE,
+)
 # Part of every model id. Raise it when a task's text changes; a new task changes no other's.
 RENDERING_VERSION: Final = "r8"
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from schemas.errors import ConfigurationError, SearchError
+from schemas.shown import only_shown
 
 FRAGMENT: Final = 6  # so many characters of the key in a row are a leak
 WORDS: Final = 160
@@ -79,7 +80,7 @@ def quotable(said: object, key: str) -> str:
     """Words of the service that are safe to repeat: one short line without a piece of the key."""
     if not isinstance(said, str):
         return ""
-    line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    line = " ".join(only_shown(said, " ").split())
     pieces = (key[i : i + FRAGMENT] for i in range(max(1, len(key) - FRAGMENT + 1)))
     if any(piece.lower() in line.lower() for piece in pieces):
         return ""

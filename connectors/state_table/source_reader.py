@@ -1,18 +1,19 @@
 """The ledger of sources as a guard asks it: whose documents to distrust, whose to leave out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from connectors.state_table.sources import blocked_among, standings
-from schemas.sites import Granularity, key_of
+from connectors.state_table.sources import standings, words_on
+from schemas.sites import Granularity, key_of, names_of
 from schemas.snapshot import Document, SearchSnapshot
-from schemas.sources import NEUTRAL
+from schemas.sources import NEUTRAL, SourceVerdict
 
 FloatArray = NDArray[np.float64]
+Names = tuple[str, ...]  # of one document's source, see `names_of`
 
 
 @dataclass(frozen=True)
@@ -29,30 +30,47 @@ class SourceReader:
 
     def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[FloatArray]:
         """Per snapshot (documents,), in (0, 1), as of its time; NEUTRAL for unknown sources."""
-        keys = [[self._key(document) for document in s.documents] for s in snapshots]
+        names = self._names(snapshots)
         with self.engine.connect() as connection:
-            known = standings(connection, [key for of_one in keys for key in of_one])
+            known = standings(connection, flat(names))
+        words = {name: s.verdict for name, s in known.items() if s.verdict is not None}
+
+        def of(document: Document, own: Names, as_of_ms: int) -> float:
+            source = known.get(key_of(document, self.granularity))
+            if source is None or nearest(words, own) is SourceVerdict.PARDONED:
+                return NEUTRAL
+            return source.honesty(as_of_ms, self.half_life_days)
+
         return [
             np.array(
-                [
-                    known[key].honesty(snapshot.observed_at_ms, self.half_life_days)
-                    if key in known
-                    else NEUTRAL
-                    for key in of_one
-                ]
+                [of(d, own, s.observed_at_ms) for d, own in zip(s.documents, of_one, strict=True)]
             )
-            for snapshot, of_one in zip(snapshots, keys, strict=True)
+            for s, of_one in zip(snapshots, names, strict=True)
         ]
 
     def blocked(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[Document, ...]]:
         """Per snapshot the documents whose source a person has blocked."""
-        keys = [[self._key(document) for document in s.documents] for s in snapshots]
+        names = self._names(snapshots)
         with self.engine.connect() as connection:
-            found = blocked_among(connection, [key for of_one in keys for key in of_one])
+            words = words_on(connection, flat(names))
         return [
-            tuple(d for d, key in zip(s.documents, of_one, strict=True) if key in found)
-            for s, of_one in zip(snapshots, keys, strict=True)
+            tuple(
+                document
+                for document, own in zip(s.documents, of_one, strict=True)
+                if nearest(words, own) is SourceVerdict.BLOCKED
+            )
+            for s, of_one in zip(snapshots, names, strict=True)
         ]
 
-    def _key(self, document: Document) -> str:
-        return key_of(document, self.granularity)
+    def _names(self, snapshots: Sequence[SearchSnapshot]) -> list[list[Names]]:
+        return [[names_of(d, self.granularity) for d in s.documents] for s in snapshots]
+
+
+def flat(names: Sequence[Sequence[Names]]) -> list[str]:
+    """All names of all documents of all snapshots."""
+    return [name for of_one in names for own in of_one for name in own]
+
+
+def nearest(words: Mapping[str, SourceVerdict], names: Names) -> SourceVerdict | None:
+    """A person's word about the nearest of a document's names."""
+    return next((words[name] for name in names if name in words), None)

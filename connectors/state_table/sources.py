@@ -103,17 +103,18 @@ def standings(connection: Connection, domains: Sequence[str]) -> dict[str, Stand
     return found
 
 
-def blocked_among(connection: Connection, domains: Sequence[str]) -> frozenset[str]:
-    """Which of these domains a person has blocked."""
+def words_on(connection: Connection, domains: Sequence[str]) -> dict[str, SourceVerdict]:
+    """What a person said about these domains; those without a word are left out."""
     wanted = sorted({*domains} - {""})
-    found: set[str] = set()
+    found = {}
     for start in range(0, len(wanted), KEYS_PER_SELECT):
         chunk = wanted[start : start + KEYS_PER_SELECT]
-        statement = select(LEDGER.domain).where(
-            LEDGER.domain.in_(chunk), LEDGER.verdict == SourceVerdict.BLOCKED
+        statement = select(LEDGER.domain, LEDGER.verdict).where(
+            LEDGER.domain.in_(chunk), LEDGER.verdict.is_not(None)
         )
-        found.update(connection.execute(statement).scalars())
-    return frozenset(found)
+        rows = connection.execute(statement)
+        found.update({domain: SourceVerdict(verdict) for domain, verdict in rows})
+    return found
 
 
 def judge(

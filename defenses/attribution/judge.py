@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from defenses.attribution.refusals import Refusal, refusal_in
 from defenses.protocol import AttemptAll, Complete, Relate, Request
-from defenses.responses import relation_rows
+from defenses.responses import ask
 from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer
+from schemas.evidence import AtomicAnswer, FloatArray
 from schemas.prompt import YES, Task
 
 Asked = Literal["relations", "model"]
@@ -40,7 +40,7 @@ class Judge:
             else:
                 unclear[index] = self._request(question, answer, reply.text)
         if unclear:
-            responses = yield AttemptAll(tuple(unclear.values()))
+            responses = yield from ask(AttemptAll(tuple(unclear.values())))
             for index, response in zip(unclear, responses, strict=True):
                 found[index] = self._verdict(response)
         return [found[index] for index in range(len(replies))]
@@ -50,12 +50,12 @@ class Judge:
             return Complete(Task.JUDGE_AGREEMENT, question, (answer, reply), final=False)
         return Relate(question, (answer, reply), (reply, answer))
 
-    def _verdict(self, response: Any) -> bool | ModelError:
+    def _verdict(self, response: AtomicAnswer | FloatArray | ModelError) -> bool | ModelError:
         if isinstance(response, ModelError):
             return response
         if isinstance(response, AtomicAnswer):
             return response.text == YES
-        return bool(relation_rows(response, 2)[:, 0].max() >= self.min_entailment)
+        return bool(response[:, 0].max() >= self.min_entailment)
 
 
 def plain_verdict(answer: str, reply: str) -> bool | None:

@@ -9,6 +9,7 @@ from defenses.attribution.outcome import MaxTexts, flagged_where, judged, passag
 from defenses.attribution.protocol import Attributing
 from defenses.keywords import phrases
 from defenses.protocol import Complete, CompleteAll, Signal
+from defenses.responses import ask
 from schemas.attribution import Misgeneration
 from schemas.prompt import Task
 from schemas.snapshot import STRICT
@@ -39,16 +40,15 @@ class KeywordMatch:
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def attribute(self, misgeneration: Misgeneration) -> Attributing:
-        """Answer from every text alone. Raises EvidenceError on a malformed misgeneration."""
+        """Answer from every text alone. Raises EvidenceError on malformed input or answers."""
         event = judged(misgeneration, self.max_texts)
         if len(event.texts) < 2:
             return unseparated(METHOD, event.texts)
-        answers = yield CompleteAll(
-            tuple(
-                Complete(Task.ATOMIC_ANSWER, event.query.text, (passage,), final=False)
-                for passage in passages(event.texts)
-            )
+        requests = tuple(
+            Complete(Task.ATOMIC_ANSWER, event.query.text, (passage,), final=False)
+            for passage in passages(event.texts)
         )
+        answers = yield from ask(CompleteAll(requests))
         wrong = phrases(event.answer)
         shared = [0 if a.abstained else len(wrong & phrases(a.text)) for a in answers]
         scores = np.array(shared, dtype=np.float64)

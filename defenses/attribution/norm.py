@@ -16,7 +16,7 @@ from defenses.attribution.outcome import (
 )
 from defenses.attribution.protocol import Attributing
 from defenses.protocol import Norms, Request, Signal
-from defenses.responses import norm_values
+from defenses.responses import ask
 from schemas.attribution import Misgeneration
 from schemas.snapshot import STRICT
 
@@ -54,7 +54,7 @@ class Norm:
         """
         if not benign:
             raise ValueError("a threshold needs benign texts")
-        lengths = norm_values((yield Norms(tuple(benign))), len(benign))
+        lengths = yield from ask(Norms(tuple(benign)))
         return replace(self, threshold=float(lengths.max()))
 
     def attribute(self, misgeneration: Misgeneration) -> Attributing:
@@ -62,5 +62,5 @@ class Norm:
         event = judged(misgeneration, self.max_texts)
         if len(event.texts) < 2:
             return unseparated(METHOD, event.texts)
-        lengths = norm_values((yield Norms(passages(event.texts))), len(event.texts))
+        lengths = yield from ask(Norms(passages(event.texts)))
         return flagged_beyond(self.threshold, METHOD, event.texts, lengths)

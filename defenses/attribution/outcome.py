@@ -10,7 +10,7 @@ from pydantic import Field
 from defenses.attribution.scope import checked
 from defenses.kernels.responsibility import split_in_two
 from defenses.protocol import Complete, LogProbs, Request
-from defenses.responses import log_prob_rows
+from defenses.responses import ask
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText, TextScore
 from schemas.evidence import FloatArray
 from schemas.prompt import Task
@@ -44,7 +44,7 @@ def log_probs_from(
         Complete(Task.ANSWER_FROM_DOCUMENTS, event.query.text, context, final=False)
         for context in places
     )
-    logs = log_prob_rows((yield LogProbs(rows, event.answer)), len(rows))
+    logs = yield from ask(LogProbs(rows, event.answer))
     return np.asarray(logs[[places[context] for context in contexts]])
 
 

@@ -12,7 +12,7 @@ from defenses.attribution.outcome import MaxTexts, flagged_beyond, judged, passa
 from defenses.attribution.protocol import Attributing
 from defenses.kernels.log_odds import LEAST
 from defenses.protocol import Complete, LogProbs, LogProbsAll, Request, Signal
-from defenses.responses import log_prob_rows
+from defenses.responses import ask
 from schemas.attribution import Misgeneration
 from schemas.evidence import FloatArray
 from schemas.prompt import Task
@@ -73,9 +73,9 @@ class Perplexity:
         """(n,) perplexities, 1 at least; 1 as well for a text without a character to read."""
         readable = [text[: self.characters].strip() for text in texts]
         asked = [text for text in dict.fromkeys(readable) if text]
-        responses = yield LogProbsAll(tuple(LogProbs((NOTHING_BEFORE,), text) for text in asked))
+        requests = tuple(LogProbs((NOTHING_BEFORE,), text) for text in asked)
+        responses = yield from ask(LogProbsAll(requests))
         found = {"": 1.0}
         for text, response in zip(asked, responses, strict=True):
-            logs = log_prob_rows(response, 1).clip(LEAST, 0.0)
-            found[text] = float(np.exp(-logs.mean()))
+            found[text] = float(np.exp(-response.clip(LEAST, 0.0).mean()))
         return np.array([found[text] for text in readable])

@@ -11,7 +11,7 @@ from defenses.attribution.protocol import Attributing
 from defenses.kernels.responsibility import LEAST_SPREAD
 from defenses.kernels.two_means import two_means
 from defenses.protocol import Embed, Signal
-from defenses.responses import embedding_rows
+from defenses.responses import ask
 from schemas.attribution import Misgeneration
 from schemas.snapshot import STRICT
 
@@ -47,7 +47,7 @@ class Pfdnn:
         shown = passages(event.texts)
         if len(set(shown)) < 2:
             return unseparated(METHOD, event.texts)
-        rows = embedding_rows((yield Embed((event.answer, *shown))), len(shown) + 1)
+        rows = yield from ask(Embed((event.answer, *shown)))
         answer, points = rows[0], rows[1:]
         second = two_means(points, np.random.default_rng(self.seed))
         distances = [

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from defenses.attribution.outcome import MaxTexts, flagged_where, judged, unseparated
 from defenses.attribution.protocol import Attributing
 from defenses.protocol import Complete, Signal
+from defenses.responses import ask
 from schemas.attribution import Misgeneration
 from schemas.prompt import YES, Task
 from schemas.snapshot import STRICT
@@ -44,7 +45,7 @@ class RagForensics:
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def attribute(self, misgeneration: Misgeneration) -> Attributing:
-        """Judge texts one by one. Raises EvidenceError on a malformed misgeneration."""
+        """Judge texts one by one. Raises EvidenceError on malformed input or verdicts."""
         event = judged(misgeneration, self.max_texts)
         if len(event.texts) < 2:
             return unseparated(METHOD, event.texts)
@@ -52,7 +53,9 @@ class RagForensics:
         flags: list[bool] = []
         for text in event.texts:
             parts = (text.document.passage, event.answer)
-            verdict = yield Complete(Task.JUDGE_INDUCEMENT, event.query.text, parts, final=False)
+            verdict = yield from ask(
+                Complete(Task.JUDGE_INDUCEMENT, event.query.text, parts, final=False)
+            )
             flags.append(verdict.text == YES)
             if flags.count(False) == enough:
                 break

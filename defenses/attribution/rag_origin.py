@@ -12,7 +12,7 @@ from defenses.attribution.scope import Scope, ScopeOptions, checked
 from defenses.kernels.log_odds import LEAST
 from defenses.kernels.responsibility import Split, split_in_two, standard_scores
 from defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
-from defenses.responses import embedding_rows, log_prob_rows
+from defenses.responses import ask
 from schemas.attribution import Attribution, Finding, Misgeneration, RankedText, TextScore
 from schemas.errors import ModelError
 from schemas.evidence import FloatArray
@@ -95,9 +95,9 @@ class RagOrigin(ScopeOptions):
         if "generation" in self.scores:
             asked["generation"] = answer_after(scope.texts, event)
         if asked:
-            responses = yield LogProbsAll(tuple(asked.values()))
+            responses = yield from ask(LogProbsAll(tuple(asked.values())))
             for name, response in zip(asked, responses, strict=True):
-                parts[name] = mean_log_probs(response, len(scope.texts))
+                parts[name] = response.clip(min=LEAST).mean(axis=1)
         return parts
 
 
@@ -110,8 +110,7 @@ def similarities(question: str, texts: Sequence[RankedText]) -> Generator[Reques
     known = [text.similarity for text in texts if text.similarity is not None]
     if len(known) == len(texts):
         return np.array(known, dtype=np.float64)
-    response = yield Embed((question, *(text.document.passage for text in texts)))
-    rows = embedding_rows(response, len(texts) + 1)
+    rows = yield from ask(Embed((question, *(text.document.passage for text in texts))))
     return np.asarray(rows[1:] @ rows[0])
 
 
@@ -131,11 +130,6 @@ def answer_after(texts: Sequence[RankedText], event: Misgeneration) -> LogProbs:
         for text in texts
     )
     return LogProbs(tuple(rows), event.answer)
-
-
-def mean_log_probs(response: Any, count: int) -> FloatArray:
-    """Mean logarithm per token of a continuation in each of `count` rows, (n,)."""
-    return np.asarray(log_prob_rows(response, count).clip(min=LEAST).mean(axis=1))
 
 
 def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attribution:

@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from defenses.attribution.judge import Asked, Judge
 from defenses.attribution.refusals import Refusal, refusal_in
 from defenses.protocol import AttemptAll, Complete, Request
+from defenses.responses import ask
 from schemas.attribution import Misgeneration, RankedText
 from schemas.errors import EvidenceError, ModelError
 from schemas.evidence import AtomicAnswer
@@ -101,7 +102,7 @@ class ScopeOptions:
         if refusal_in(answer) in (Refusal.LACKS, Refusal.BARE):
             return False
         asked = Complete(Task.ANSWER_UNAIDED, question, (), final=False)
-        replies: Replies = yield AttemptAll((asked,))
+        replies: Replies = yield from ask(AttemptAll((asked,)))
         (matched,) = yield from self._judge.matches(question, answer, replies)
         return matched
 
@@ -130,17 +131,16 @@ class ScopeOptions:
     ) -> Generator[Request, Any, list[bool | ModelError]]:
         """Whether the model gives the wrong answer from each segment."""
         question = misgeneration.query.text
-        replies: Replies = yield AttemptAll(
-            tuple(
-                Complete(
-                    Task.ANSWER_FROM_DOCUMENTS,
-                    question,
-                    tuple(text.document.passage for text in segment),
-                    final=False,
-                )
-                for segment in segments
+        requests = tuple(
+            Complete(
+                Task.ANSWER_FROM_DOCUMENTS,
+                question,
+                tuple(text.document.passage for text in segment),
+                final=False,
             )
+            for segment in segments
         )
+        replies: Replies = yield from ask(AttemptAll(requests))
         return (yield from self._judge.matches(question, misgeneration.answer, replies))
 
     @property

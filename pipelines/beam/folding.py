@@ -34,6 +34,7 @@ from schemas.errors import ConfigurationError, InputError, ModelError, ReasonCla
 from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
 from schemas.memory import Memory
 from schemas.records import LogPosition, OutboxRecord, RawRecord
+from schemas.shown import only_shown
 from schemas.snapshot import Document, SearchSnapshot
 from schemas.verdict import DocumentVerdict, Reason
 
@@ -178,7 +179,7 @@ def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
 
 def shown(query_id: str) -> str:
     """A query's id for the detail of a dead letter: printable and not too long."""
-    name = "".join(c if c.isprintable() else " " for c in query_id)
+    name = only_shown(query_id, " ")
     return name if len(name) <= QUERY_CHARACTERS else name[:QUERY_CHARACTERS] + "…"
 
 

@@ -5,6 +5,7 @@ many inputs of a job are dead.
 """
 
 import logging
+import signal
 import sys
 
 import typer
@@ -79,6 +80,9 @@ app.add_typer(quarantine, name="quarantine", cls=Commands)
 
 def main() -> None:
     """Run the command line."""
+    # A shell without job control starts background jobs deaf to SIGINT, and every command that is
+    # interrupted has something to finish or to say.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Beam logs what it raises again, with a traceback of its own.
     logging.basicConfig(level=logging.ERROR)
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)

@@ -30,7 +30,7 @@ from pipelines.evaluation.attribution_report.stream_view import (
 )
 from pipelines.settings import Settings, load_settings
 from schemas.errors import RadarstreamError
-from schemas.sites import key_of
+from schemas.sites import key_of, names_of
 from schemas.snapshot import Document
 
 PAST = 200  # rows of a source's past, newest first
@@ -104,7 +104,10 @@ def standings(view: SourcesView, settings: Settings) -> Callable[[str], Standing
     known = {source.domain: source for source in view.sources}
 
     def standing_of(url: str) -> Standing | None:
-        source = known.get(key_of(Document(1, "", url=url), settings.sources.granularity))
+        page, granularity = Document(1, "", url=url), settings.sources.granularity
+        above = (known[name] for name in names_of(page, granularity) if name in known)
+        judged = next((source for source in above if source.verdict), None)
+        source = judged or known.get(key_of(page, granularity))
         if source is None:
             return None
         words = source.verdict or f"reliability {source.reliability:.2f}"

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from connectors.state_table.engine import retry_contended
 from connectors.state_table.source_listing import (
@@ -31,7 +31,13 @@ from pipelines.settings import Settings, SourceSettings, load_settings
 from schemas.codec import clean
 from schemas.codec.wire import wire_time
 from schemas.errors import ConfigurationError, RadarstreamError
-from schemas.sites import KEY_CHARACTERS, host_of, is_shared_suffix, key_of
+from schemas.sites import (
+    KEY_CHARACTERS,
+    host_of,
+    is_platform,
+    is_registry_suffix,
+    key_of,
+)
 from schemas.snapshot import Document
 from schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
 
@@ -94,8 +100,8 @@ def show(
 ) -> None:
     """Show one domain with what is held against it and in its favour."""
     settings = load_settings(config)
-    name = named(domain, settings.sources)
     with existing_engine(settings).connect() as connection:
+        name = known_name(connection, domain, settings.sources)
         summary = summary_of(connection, name)
         if summary is None:
             raise UnknownSourceError(f"the ledger knows nothing about {name!r}")
@@ -130,29 +136,28 @@ def give_verdict(
 ) -> None:
     """Write a person's word, and say what holds now."""
     settings = load_settings(config)
-    name = named(domain, settings.sources)
     engine = existing_engine(settings)
-    if verdict is not None:
-        insist_on_owner(engine, name)
+    with engine.connect() as connection:
+        name = known_name(connection, domain, settings.sources)
+        if verdict is not None:
+            insist_on_owner(connection, name)
     known = write_verdict(engine, name, verdict, note and clean(note)[:NOTE_CHARACTERS])
     told = f"{printable(name)} is {verdict}" if verdict else f"{printable(name)} has no verdict"
+    below = ", and every site below it" if verdict and is_platform(name) else ""
     unheard = "" if known else "; nothing was known of it"
     unused = verdict is SourceVerdict.BLOCKED and not settings.sources.block
     remedy = "; without effect while sources.block is false" if unused else ""
-    stdout.print(f"{told}{unheard}{remedy}", markup=False, highlight=False, soft_wrap=True)
+    stdout.print(f"{told}{below}{unheard}{remedy}", markup=False, highlight=False, soft_wrap=True)
 
 
-def insist_on_owner(engine: Engine, domain: str) -> None:
-    """Raise ConfigurationError for a suffix that no page has as its source."""
+def insist_on_owner(connection: Connection, domain: str) -> None:
+    """Raise ConfigurationError for a registry's suffix that no page has as its source."""
     host = domain.partition("/")[0]
-    if not is_shared_suffix(host):
-        return
-    with engine.connect() as connection:
-        if summary_of(connection, domain) is None:
-            raise ConfigurationError(
-                f"{printable(domain)} is no source: others register their names under it; "
-                f"name one of them, as in example.{printable(host)}"
-            )
+    if is_registry_suffix(host) and summary_of(connection, domain) is None:
+        raise ConfigurationError(
+            f"{printable(domain)} is no source: others register their names under it; "
+            f"name one of them, as in example.{printable(host)}"
+        )
 
 
 def write_verdict(
@@ -170,14 +175,30 @@ def write_verdict(
     return retry_contended(work)
 
 
+def known_name(connection: Connection, domain: str, settings: SourceSettings) -> str:
+    """The ledger's name for a domain: of a site's, the host as typed where the ledger has that.
+
+    Other settings, or an earlier release, may have made it the key.
+    """
+    name, typed = named(domain, settings), host_of(address_of(domain))
+    if settings.granularity == "site" and summary_of(connection, typed) is not None:
+        return typed
+    return name
+
+
 def named(domain: str, settings: SourceSettings) -> str:
     """The ledger's name for a domain or an address. Raises ConfigurationError."""
-    url = domain.strip() if "://" in domain else f"https://{bracketed(domain.strip())}"
+    url = address_of(domain)
     name = key_of(Document(1, "", url=url), settings.granularity)
     # A key leaves blanks out: typed, they are a mistake that would become another name.
     if not name or any(c.isspace() or not c.isprintable() for c in host_of(url)):
         raise ConfigurationError(f"{printable(domain)!r} names no domain")
     return name
+
+
+def address_of(domain: str) -> str:
+    """What was typed, as an address."""
+    return domain.strip() if "://" in domain else f"https://{bracketed(domain.strip())}"
 
 
 def bracketed(host: str) -> str:

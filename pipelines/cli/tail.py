@@ -1,6 +1,5 @@
 """`radarstream tail`: follow answers and attribution events on a terminal or into a pipe."""
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from schemas.codec import encode, envelope, structured
 from schemas.errors import BrokerError, ConfigurationError, InputError
 from schemas.events import AnswerEvent, AttributionEvent
 from schemas.reports import OriginEvent
+from schemas.shown import escaped_json
 from schemas.verdict import MemoryDecision
 
 POLL_S = 1.0
@@ -182,9 +182,9 @@ def note(text: str) -> None:
 
 
 def show_json(event: Event) -> None:
-    """Print the structured CloudEvent; characters that could harm a terminal are escaped."""
+    """Print the structured CloudEvent; hidden characters are escaped."""
     line = structured(envelope(event), encode(event)).decode()
-    write("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line))
+    write(escaped_json(line))
 
 
 def show_line(event: Event) -> None:

@@ -6,7 +6,6 @@ import sys
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
-from unicodedata import category
 
 import typer
 from rich.console import Console
@@ -14,6 +13,7 @@ from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
 from schemas.errors import ConfigurationError
+from schemas.shown import escaped_json, one_line
 
 PIPED_COLUMNS = 1_000  # a pipe or a file has no edge at which ids and topics would be cut
 
@@ -26,23 +26,14 @@ def columns() -> int | None:
 stdout = Console(width=columns())
 stderr = Console(stderr=True)  # progress and errors; stdout stays clean for pipes
 
-# Control, format (bidirectional overrides), surrogate and private-use characters.
-UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn"}
-
 
 def printable(text: str, limit: int = 200) -> str:
-    """Make untrusted text safe to print: one line, no control or direction characters, capped.
+    """Make untrusted text safe to print: one line, nothing hidden, capped.
 
     >>> printable("Paris" + chr(27) + "[2J" + chr(10) + "France")
     'Paris[2J France'
     """
-    safe = "".join(
-        " " if character.isspace() else character
-        for character in text
-        if character.isspace() or category(character) not in UNSAFE
-    )
-    safe = " ".join(safe.split())
-    return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+    return one_line(text, limit)
 
 
 def cell(text: str, style: str = "", limit: int = 60) -> Text:
@@ -65,11 +56,10 @@ def make_directory(directory: Path) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON on standard output; what is not printable is escaped."""
+    """Print a value as indented JSON on standard output; what is hidden is escaped."""
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     text = json.dumps(plain, default=str, ensure_ascii=False, indent=2)
-    safe = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
-    stdout.print(JSONHighlighter()(Text(safe)), soft_wrap=True)
+    stdout.print(JSONHighlighter()(Text(escaped_json(text))), soft_wrap=True)
 
 
 def interactive() -> bool:

@@ -21,6 +21,7 @@ import structlog
 
 from pipelines.settings import TelemetrySettings
 from schemas.errors import ConfigurationError, InputError, StateConflictError
+from schemas.shown import only_shown
 
 EventDict = MutableMapping[str, Any]
 
@@ -151,12 +152,12 @@ def plain(value: Any) -> Iterator[Any]:
 
 
 def printable(text: str) -> str:
-    r"""Replace control, direction and invisible characters; shorten.
+    r"""Replace hidden characters by blanks; shorten.
 
     >>> printable("Paris" + chr(27) + "[2J" + chr(10) + "France")
     'Paris [2J France'
     """
-    shown = "".join(c if c.isprintable() else " " for c in text[: TEXT_CHARACTERS + 1])
+    shown = only_shown(text[: TEXT_CHARACTERS + 1], " ")
     return shown if len(shown) <= TEXT_CHARACTERS else shown[: TEXT_CHARACTERS - 1] + "…"
 
 

@@ -1,24 +1,21 @@
 """The list of watched queries: a YAML file, checked as a whole, or the table it was put into.
 
-Every complaint names the entry and the line. A file is data: YAML's safe subset without anchors.
+Every complaint names the entry and the line. A file is plain data, see `plain_yaml`.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from pipelines.job.plain_yaml import Place, load_yaml
 from pipelines.job.watched import Defaults, Watched
 from schemas.errors import ConfigurationError
 from schemas.section import Section
 
 FILE_BYTES: Final = 4 * 2**20
-DEPTH: Final = 16
 COMPLAINTS: Final = 10
-Place = tuple[str | int, ...]
 _NORWAY: Final = " (write it in quotes: YAML reads no, on and their like as true or false)"
 
 
@@ -53,7 +50,7 @@ def read_watchlist(file: Path) -> tuple[Watched, ...]:
 
 def parse_watchlist(data: bytes, name: str) -> tuple[Watched, ...]:
     """Return the entries of a watchlist's YAML. Raises ConfigurationError, with lines of `name`."""
-    lines, value = _load(data, name)
+    lines, value = load_yaml(data, name)
     if not isinstance(value, dict):
         raise ConfigurationError(f"{name}: a watchlist holds `queries:` and perhaps `defaults:`")
     try:
@@ -102,50 +99,6 @@ def entry_of(text: str) -> Watched:
         raise ConfigurationError(
             f"an entry of the watchlist table is damaged: {what['msg']}"
         ) from None
-
-
-def _load(data: bytes, name: str) -> tuple[dict[Place, int], Any]:
-    """Return the value, and the line on which each part of it stands."""
-    try:
-        _refuse_bombs(data, name)
-        root = yaml.compose(data, yaml.SafeLoader)
-        lines: dict[Place, int] = {}
-        for place, line in _places(root, ()):
-            if place in lines:
-                key = place[-1]
-                raise ConfigurationError(f"{name} line {line}: {key!r} stands there twice")
-            lines[place] = line
-        return lines, yaml.safe_load(data)
-    except yaml.MarkedYAMLError as error:
-        where = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigurationError(f"{name}{where}: not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError):  # dates that do not exist, characters that may not be
-        raise ConfigurationError(f"{name}: not YAML, or with a value that cannot be") from None
-
-
-def _refuse_bombs(data: bytes, name: str) -> None:
-    """Refuse, before anything is built, what would take memory or time out of proportion."""
-    depth = 0
-    for event in yaml.parse(data, yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ConfigurationError(f"{name}: aliases (*name) are not taken")
-        if isinstance(event, yaml.CollectionStartEvent | yaml.CollectionEndEvent):
-            depth += 1 if isinstance(event, yaml.CollectionStartEvent) else -1
-        if depth > DEPTH:
-            raise ConfigurationError(f"{name}: nested too deeply")
-
-
-def _places(node: yaml.Node | None, place: Place) -> Iterator[tuple[Place, int]]:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            inner = (*place, str(key.value))
-            yield inner, key.start_mark.line + 1
-            yield from _places(value, inner)
-    elif isinstance(node, yaml.SequenceNode):
-        for number, item in enumerate(node.value):
-            within = (*place, number)
-            yield within, item.start_mark.line + 1
-            yield from _places(item, within)
 
 
 def _refused(

@@ -1,10 +1,11 @@
 """Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults."""
 
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
-from tomllib import TOMLDecodeError, load
-from typing import Any
+from tomllib import TOMLDecodeError, loads
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_settings import (
@@ -20,6 +21,10 @@ from pipelines.settings.root import Settings
 from schemas.errors import ConfigurationError
 
 NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
+FILE_BYTES: Final = 2**20
+DEPTH: Final = 16
+LARGEST_INTEGER: Final = 2**63 - 1  # of TOML
+_LONG_KEY: Final = re.compile(rb"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){64}""")
 
 
 class EnvironmentSettings(Settings, BaseSettings):
@@ -68,6 +73,8 @@ def read_environment() -> dict[str, Any]:
         return EnvSettingsSource(EnvironmentSettings)()
     except SettingsError as error:
         raise ConfigurationError(f"settings: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(f"a {PREFIX}… variable is nested too deeply") from None
 
 
 def unknown_variable(name: str, known: Collection[str]) -> str:
@@ -99,10 +106,41 @@ def read_toml(file: Path) -> dict[str, Any]:
     """Read a TOML file; ConfigurationError if it cannot be read or is malformed."""
     try:
         with file.open("rb") as stream:
-            return load(stream)
+            data = stream.read(FILE_BYTES + 1)
     except FileNotFoundError:
         raise ConfigurationError(f"no settings file at {file}") from None
     except OSError as error:
         raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
+    if len(data) > FILE_BYTES:
+        raise ConfigurationError(f"{file} is over {FILE_BYTES} bytes: no file of settings")
+    try:
+        # A key of n parts would take memory for n squared.
+        values = None if _LONG_KEY.search(data) else loads(data.decode())
     except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not TOML: {error}") from None
+    except ValueError:  # int() takes 4,300 digits
+        raise ConfigurationError(f"{file} holds an integer beyond 64 bits") from None
+    except RecursionError:
+        values = None
+    if values is None:
+        raise too_deep(file)
+    check_values(values, file)
+    return values
+
+
+def check_values(values: dict[str, Any], file: Path) -> None:
+    """Raise ConfigurationError for values that no setting takes and no message can show."""
+    level: list[Any] = [values]
+    for _ in range(DEPTH):
+        if any(isinstance(value, int) and abs(value) > LARGEST_INTEGER for value in level):
+            raise ConfigurationError(f"{file} holds an integer beyond 64 bits")
+        tables = [value.values() for value in level if isinstance(value, dict)]
+        arrays = [value for value in level if isinstance(value, list)]
+        level = [value for holder in (*tables, *arrays) for value in holder]
+    if level:
+        raise too_deep(file)
+
+
+def too_deep(file: Path) -> ConfigurationError:
+    """Say that a file nests more than settings do."""
+    return ConfigurationError(f"{file} is nested more than {DEPTH} levels deep")

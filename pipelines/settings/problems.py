@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 PREFIX = "RADARSTREAM_"
+MOST_TOLD = 30
 ENVIRONMENT = "environment"  # name of the layer whose places are variables
 
 
@@ -18,17 +19,19 @@ def problems(
     values: Mapping[str, Any],
     layers: Mapping[str, Mapping[str, Any]],
 ) -> str:
-    """Tell every problem in one line.
+    """Tell every problem, of very many the first, in one line.
 
     `values` are what was validated. `layers` are the parts it was merged from by their names,
     the one that wins last. Values are not repeated: one in the wrong place may be a password.
     """
     told = []
-    for details in error.errors():
+    found = error.errors()
+    for details in found[:MOST_TOLD]:
         path = path_of(details["loc"], values)
         origin = origin_of(path, layers)
         told.append(f"{origin}: {'.'.join(path)} {reason(details)}{advice(details, path, model)}")
-    return "; ".join(dict.fromkeys(told))
+    more = [f"and {len(found) - MOST_TOLD} more"] if found[MOST_TOLD:] else []
+    return "; ".join([*dict.fromkeys(told), *more])
 
 
 def reason(details: ErrorDetails) -> str:

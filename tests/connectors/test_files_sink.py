@@ -96,12 +96,13 @@ def test_second_writer_is_refused(tmp_path) -> None:
     JsonlSink(tmp_path).close()
 
 
-def test_foreign_file_is_left_untouched(tmp_path) -> None:
+@pytest.mark.parametrize("line", ["shopping list", "[" * 50_000, "9" * 5_000])
+def test_foreign_file_is_left_untouched(tmp_path, line: str) -> None:
     path = tmp_path / "answers.jsonl"
-    path.write_text("shopping list\nunfinished")
+    path.write_text(f"{line}\nunfinished")
     with pytest.raises(ConfigurationError, match="answers.jsonl line 1 is not an event"):
         JsonlSink(tmp_path)
-    assert path.read_text() == "shopping list\nunfinished"
+    assert path.read_text() == f"{line}\nunfinished"
 
 
 def test_topic_without_a_file_is_refused_before_anything_is_written(tmp_path) -> None:

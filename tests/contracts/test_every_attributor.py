@@ -3,13 +3,9 @@
 import copy
 import inspect
 import math
-import os
 import pickle
 import re
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +17,10 @@ from defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
-    Embed,
     LogProbs,
     LogProbsAll,
     NextTokens,
     Norms,
-    Relate,
     Request,
     Signal,
 )
@@ -35,9 +29,9 @@ from schemas.errors import ConfigurationError, EvidenceError
 from schemas.evidence import AtomicAnswer
 from schemas.prompt import NO, YES, Task
 from tests.builders import make_misgeneration
+from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run
 
-ROOT = Path(__file__).resolve().parents[2]
 # Without a threshold these flag nothing at all.
 OPTIONS: dict[str, dict[str, Any]] = {"norm": {"threshold": 30.0}, "perplexity": {"threshold": 9.0}}
 LIE, TRUTH = "It was Rome", "They say Oslo won the cup"
@@ -48,7 +42,6 @@ EVENTS = [
     make_misgeneration([f"text {i}" for i in range(14)], k=1),
     make_misgeneration([f"{LIE} {i}" for i in range(4)] + [f"{TRUTH} {i}" for i in range(12)], k=4),
 ]
-KINDS = (Relate, Embed, LogProbs, LogProbsAll, Norms)
 NEEDED = {
     LogProbs: Signal.TOKEN_PROBABILITIES,
     LogProbsAll: Signal.TOKEN_PROBABILITIES,
@@ -124,19 +117,8 @@ def test_deterministic_across_processes_and_hash_seeds():
         "    a = build_attributor(name, OPTIONS.get(name))\n"
         "    print(name, [attribute(a, event) for event in EVENTS])\n"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
-    assert all(name in next(iter(outputs)) for name in ATTRIBUTORS)
+    (output,) = printed_under_two_seeds(program)
+    assert all(name in output for name in ATTRIBUTORS)
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -204,36 +186,9 @@ def test_two_texts(attributor: Attributor, texts: list[str]):
             assert len(found.flagged) != 1 or found.texts[0].score != found.texts[1].score
 
 
-def spoiled(response: Any, how: str) -> Any:
-    if isinstance(response, tuple):
-        return tuple(spoiled(part, how) for part in response)
-    match how:
-        case "nan":
-            return np.full_like(response, np.nan)
-        case "short":
-            return response[:-1]
-        case _:
-            return response[..., None] if response.ndim == 1 else response.ravel()
-
-
 def embedding_free(event: Misgeneration) -> Misgeneration:
     """Similarities unknown, so that whoever uses them must ask."""
     return changed(event, similarity=None)
-
-
-@pytest.mark.parametrize("how", ["nan", "short", "shape"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_malformed_responses_raise(attributor: Attributor, kind: type, how: str):
-    attributing = attributor.attribute(embedding_free(EVENTS[4]))
-    script = world()
-    try:
-        request = next(attributing)
-        while not isinstance(request, kind):
-            request = attributing.send(script.respond(request))
-    except StopIteration:
-        return  # asks for nothing of this kind
-    with pytest.raises(EvidenceError):
-        attributing.send(spoiled(script.respond(request), how))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

@@ -4,12 +4,8 @@ import copy
 import dataclasses
 import inspect
 import itertools
-import os
 import pickle
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +14,6 @@ from defenses.protocol import (
     EVIDENCE,
     Complete,
     Defense,
-    Embed,
-    LogProbs,
-    NextTokens,
-    NextTokenStep,
-    Relate,
     Signal,
 )
 from defenses.registry import DEFENSES, build_defense
@@ -32,9 +23,8 @@ from schemas.evidence import AtomicAnswer, Evidence, Relations
 from schemas.prompt import Task
 from schemas.verdict import Verdict
 from tests.builders import claims_evidence, make_evidence
+from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run
-
-ROOT = Path(__file__).resolve().parents[2]
 
 HISTORY: list[list[str | None]] = [
     ["old", "old", "lie"],
@@ -110,19 +100,8 @@ def test_deterministic_across_processes_and_hash_seeds():
         "    d = build_defense(name)\n"
         "    print(name, live(d, HISTORY, d.initial_state()))\n"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
-    assert all(name in next(iter(outputs)) for name in DEFENSES)
+    (output,) = printed_under_two_seeds(program)
+    assert all(name in output for name in DEFENSES)
 
 
 @pytest.mark.parametrize(
@@ -179,36 +158,6 @@ def test_relations_must_cover_the_informative_answers():
     evidence = claims_evidence(["A", "B", None])
     with pytest.raises(EvidenceError, match="2 are informative"):
         dataclasses.replace(evidence, relations=Relations(np.zeros((3, 3)), np.zeros((3, 3))))
-
-
-def spoiled(response: np.ndarray | NextTokenStep, how: str) -> np.ndarray | NextTokenStep:
-    if isinstance(response, NextTokenStep):
-        return dataclasses.replace(response, log_probs=spoiled(response.log_probs, how))
-    match how:
-        case "nan":
-            return np.full_like(response, np.nan)
-        case "short":
-            return response[:-1]
-        case "flat":
-            return response.ravel()
-        case _:
-            return response[:, :0]
-
-
-@pytest.mark.parametrize("how", ["nan", "short", "flat", "no columns"])
-@pytest.mark.parametrize("kind", [Relate, Embed, NextTokens, LogProbs])
-def test_malformed_responses_raise(defense: Defense, kind: type, how: str):
-    _, state = judge(defense, claims_evidence(["A", "A"]), defense.initial_state())
-    defending = defense.defend(claims_evidence(["A", "A", "A"]), state)
-    script = Script(answer=believing)
-    try:
-        request = next(defending)
-        while not isinstance(request, kind):
-            request = defending.send(script.respond(request))
-    except StopIteration:
-        return  # asks for nothing of this kind
-    with pytest.raises(EvidenceError):
-        defending.send(spoiled(script.respond(request), how))
 
 
 def test_needs_are_honest(defense: Defense):

@@ -156,8 +156,9 @@ class TestJudge:
     def verdicts(self, answer: str, *replies: str, **options: object) -> tuple[bool, ...]:
         """Whether each reply, of a segment of its own, is the answer."""
         texts = misgeneration(len(replies), 1, answer)
+        said = [AtomicAnswer(reply, abstained=not reply) for reply in replies]
         script = Script(
-            answer=lambda r: AtomicAnswer(replies[int(r.passages[0].split()[-1]) - 1]),
+            answer=lambda r: said[int(r.passages[0].split()[-1]) - 1],
             relation=lambda a, b: (0.8, 0.1) if {a, b} == {"Rome", "In Rome"} else (0.1, 0.8),
         )
         found = [

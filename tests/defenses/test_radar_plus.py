@@ -363,6 +363,7 @@ class TestSites:
             ("https://co.uk/", "co.uk"),
             ("https://a.b.pages.example/", "pages.example"),
             ("https://abc.net.au./", "abc.net.au"),
+            ("https://ann.github.io/", "ann.github.io"),
             ("http://192.168.1.7/a", "192.168.1.7"),
             ("http://[2001:db8::1]/a", "2001:db8::1"),
             ("http://localhost/a", "localhost"),

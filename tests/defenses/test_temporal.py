@@ -214,6 +214,15 @@ class TestCumulativeSnapshot:
         assert [d.rank for d in verdict.documents] == [1, 2, 3, 4, 5]
         assert [d.text for d in pool.documents] == ["c1", "c2", "b1", "a1", "a2"]
 
+    def test_every_answer_stays_with_its_document(self):
+        """The newest snapshot's documents and answers come first, in the pool as in the verdict."""
+        snapshots = (told("a1", "a2"), told("b1"), told("c1", "c2"))
+        verdict, pool, _ = self.live(Radar(), *snapshots)
+        assert [answer.text for answer in pool.answers] == [d.text for d in pool.documents]
+        assert [d.text for d in pool.documents] == ["c1", "c2", "b1", "a1", "a2"]
+        answers = [document.atomic_answer for document in verdict.documents]
+        assert answers == ["c1", "c2", "b1", "a1", "a2"]
+
     @pytest.mark.parametrize(
         ("context", "shown"),
         [(None, 5), (4, 4), (3, 3), (2, 2), (1, 2), (9, 5)],

@@ -22,9 +22,8 @@ from schemas.codec import encode
 from schemas.snapshot import Labels
 from tests.brokers import free_port
 from tests.builders import make_snapshot
+from tests.end_to_end.interrupting import REPOSITORY, interrupted
 
-BLOCKING = Path(__file__).with_name("blocking_radarstream.py")
-REPOSITORY = Path(__file__).parents[2]
 ATTACK = "pia@1:every-2; poison@2+3:every-3"
 OUTPUTS = {
     "answers.jsonl",
@@ -495,25 +494,6 @@ def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
     assert result.stderr == "error: missing.json does not exist\n"
 
 
-def interrupted(tmp_path: Path, call: int, number: signal.Signals, arguments: list[str]) -> tuple:
-    """Start a replay, interrupt it inside its `call`-th model call, return code and error."""
-    reached, gate = tmp_path / "reached", tmp_path / "gate"
-    for pipe in (reached, gate):
-        os.mkfifo(pipe)
-    command = [sys.executable, BLOCKING, str(call), reached, gate, "--", *arguments]
-    replay = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
-    try:
-        assert reached.read_text() == "here"
-        replay.send_signal(number)
-        _, error = replay.communicate(timeout=60)
-    finally:
-        replay.kill()
-        replay.wait()
-    return replay.returncode, error
-
-
 @pytest.mark.parametrize(
     ("number", "call", "code"),
     [(signal.SIGINT, 9, 130), (signal.SIGKILL, 2, -9), (signal.SIGKILL, 14, -9)],
@@ -536,9 +516,11 @@ def test_resuming_an_interrupted_replay_equals_an_uninterrupted_one(
         assert (out / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_ctrl_c_says_how_to_go_on(history: Path, tmp_path: Path) -> None:
+def test_an_interrupt_says_how_to_go_on_also_in_the_background(
+    history: Path, tmp_path: Path
+) -> None:
     out = str(tmp_path / "out")
     arguments = ["replay", str(history), "--dry-run", "--out", out]
-    code, error = interrupted(tmp_path, 1, signal.SIGINT, arguments)
+    code, error = interrupted(tmp_path, 1, signal.SIGINT, arguments, background=True)
     assert code == 130
     assert error == "interrupted: the same command with --resume goes on from here\n"

@@ -1,9 +1,7 @@
 """`radarstream evaluate` as a user meets it: results, errors, interruption, resumption."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,10 +19,9 @@ from pipelines.cli.app import app, main
 from pipelines.evaluation.experiment.records import Row
 from pipelines.evaluation.experiment.row_files import RowFile, read_rows
 from schemas.codec import encode
+from tests.end_to_end.interrupting import interrupted
 from tests.pipelines.experiments import make_history
 
-BLOCKING = Path(__file__).with_name("blocking_radarstream.py")
-REPOSITORY = Path(__file__).parents[2]
 RIVALS = "radar,vanilla,reliability_rag"
 
 
@@ -273,28 +270,6 @@ def test_a_directory_has_one_writer(cups: Path, capsys: pytest.CaptureFixture[st
     assert "is writing to out" in error
 
 
-def interrupted(
-    directory: Path, call: int, number: signal.Signals, arguments: list[str]
-) -> tuple[int, str]:
-    """Exit code and error output of a command that got a signal at its generator's CALL-th call."""
-    reached, gate = directory / "reached", directory / "gate"
-    for pipe in (reached, gate):
-        os.mkfifo(pipe)
-    command = [sys.executable, BLOCKING, str(call), reached, gate, "--", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    try:
-        assert reached.read_text() == "here"
-        running.send_signal(number)
-        _, error = running.communicate(timeout=60)
-    finally:
-        running.kill()
-        running.wait()
-    return running.returncode, error
-
-
 @pytest.mark.parametrize(
     ("number", "call", "code"),
     [(signal.SIGINT, 9, 130), (signal.SIGTERM, 9, 143), (signal.SIGKILL, 12, -9)],
@@ -302,13 +277,14 @@ def interrupted(
 def test_an_evaluation_goes_on_where_it_was_cut_off(
     tmp_path: Path, number: signal.Signals, call: int, code: int
 ) -> None:
+    """Also in the background of a shell without job control, as commands of a script run."""
     data = written(tmp_path / "h.jsonl", [["Rome", "Bern"], ["Oslo", "Cork"], ["Graz"]])
     (tmp_path / "small.toml").write_text("[batch]\nsnapshots = 2\nqueries = 1\n")
     common = ["--dataset", data, "--dry-run", "--config", tmp_path / "small.toml", "--defenses",
               RIVALS, "--attacks", "pia", "--positions", "1", "--adaptations", "none"]  # fmt: skip
     succeeded(*common, "--out", "whole")
     arguments = ["evaluate", *map(str, common), "--out", "out"]
-    ended, error = interrupted(tmp_path, call, number, arguments)
+    ended, error = interrupted(tmp_path, call, number, arguments, background=True)
     assert ended == code
     cut = len(read_rows(Path("out")))
     told = f"interrupted: {cut} of 30 answers are kept in out\nto go on: radarstream evaluate "

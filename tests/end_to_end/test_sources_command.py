@@ -14,7 +14,10 @@ from connectors.state_table.sources import record, standings
 from pipelines import build
 from pipelines.cli import terminal
 from pipelines.cli.app import app, main
+from pipelines.cli.report_attributions import ledger
+from pipelines.cli.report_attributions import standings as standings_on_page
 from pipelines.cli.sources import UnknownSourceError
+from pipelines.settings import load_settings
 from schemas.errors import ConfigurationError
 from schemas.sites import key_of
 from schemas.snapshot import Document
@@ -136,10 +139,37 @@ def test_a_suffix_under_which_others_register_is_no_source(engine: Engine, suffi
 
 
 def test_a_suffix_that_the_ledger_holds_a_page_against_can_be_judged(engine: Engine):
-    lie = SourceEvent("case", "net.de", EventKind.CONFIRMED, NOON, "q", 0, "sha", "Bob leads")
+    lie = SourceEvent("case", "co.uk", EventKind.CONFIRMED, NOON, "q", 0, "sha", "Bob leads")
     with engine.begin() as connection:
         record(connection, [lie])
-    assert call("block", "net.de").stdout == "net.de is blocked\n"
+    assert call("block", "co.uk").stdout == "co.uk is blocked\n"
+
+
+def test_a_platform_is_blocked_with_all_its_sites(engine: Engine):
+    told = call("block", "github.io").stdout
+    assert told == "github.io is blocked, and every site below it; nothing was known of it\n"
+    assert call("block", "https://ann.github.io/x").stdout.startswith("ann.github.io is blocked;")
+
+
+def test_the_pages_of_a_blocked_platform_are_shown_as_blocked(engine: Engine):
+    call("block", "github.io")
+    call("pardon", "bob.github.io")
+    settings = load_settings()
+    standing_of = standings_on_page(ledger(engine, settings, 10, {}), settings)
+    hosts = ("ann.github.io", "www.bob.github.io", "lies.example", "new.example")
+    told = [standing_of(f"https://{host}/1") for host in hosts]
+    assert [one and one.words for one in told] == ["blocked", "pardoned", "honesty 0.57", None]
+
+
+def test_a_key_of_an_earlier_release_is_still_found(engine: Engine):
+    """Without the Public Suffix List `net.de` was taken for a registry's suffix."""
+    lie = SourceEvent("case", "old.net.de", EventKind.CONFIRMED, NOON, "q", 0, "sha", "Bob leads")
+    with engine.begin() as connection:
+        record(connection, [lie])
+    assert json.loads(call("show", "old.net.de", "--json").stdout)["domain"] == "old.net.de"
+    assert call("block", "old.net.de").stdout == "old.net.de is blocked\n"
+    assert call("clear", "old.net.de").stdout == "old.net.de has no verdict\n"
+    assert "net.de is blocked; nothing" in call("block", "new.net.de").stdout
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "2001:db8::7", "[2001:db8::7]", "intranet"])

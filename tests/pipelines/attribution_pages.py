@@ -20,7 +20,7 @@ from schemas.reports import (
     misgeneration_id,
 )
 from schemas.sources import EventKind, SourceEvent, SourceVerdict
-from tests.pipelines.report_run import HOSTILE_URLS, IMAGE, SCRIPT
+from tests.pipelines.report_run import HOSTILE_URLS, IGNORED, IMAGE, SCRIPT
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
 HONEST = ("town-news.example", "encyclopedia.example", "gazette.example.co.uk")
@@ -30,7 +30,7 @@ CUP = ("q-cup", "Who holds the Greyfield cup?", "Ana Ruiz", "Hana Petrova")
 HOSTILE = (
     f"{IMAGE}{SCRIPT}",
     "</script><script>window.pwned=1</script><!--<script>",
-    "\u202eevil\x00\x07\ud800\U000e0041",
+    f"\u202eevil\x00\x07\ud800\U000e0041{IGNORED}",
     "W" * 20_000,
     "{{7*7}} ${7*7} <!-- ]]> --> \u2028",
 )

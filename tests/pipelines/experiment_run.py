@@ -20,7 +20,16 @@ from schemas.snapshot import Document, Labels, Query
 from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 from tests.builders import read_only
 from tests.driving import Script, run
-from tests.pipelines.report_run import HOSTILE_URLS, IMAGE, MODELS, SCRIPT, SITES, noise, relation
+from tests.pipelines.report_run import (
+    HOSTILE_URLS,
+    IGNORED,
+    IMAGE,
+    MODELS,
+    SCRIPT,
+    SITES,
+    noise,
+    relation,
+)
 
 PLACES = ("Larkhaven", "Estmark", "Corvane", "Tethra", "Halden", "Vesper", "Quillstack", "Aveline",
           "New Sorrel", "Arden", "Greyfield", "Elmsworth")  # fmt: skip
@@ -279,7 +288,7 @@ def hostile_experiment() -> tuple[ExperimentRecord, list[Row], list[EvidenceRow]
     texts = (
         f"{IMAGE}{SCRIPT}",
         "</script><script>window.pwned=1</script><!--<script>",
-        "\u202eevil\x00\x07\ud800\U000e0041",
+        f"\u202eevil\x00\x07\ud800\U000e0041{IGNORED}",
         "W" * 60_000,
         "{{7*7}} ${7*7} <!-- ]]> --> \u2028",
     )

@@ -205,10 +205,19 @@ def make_record() -> RunRecord:
 
 SCRIPT = "<script>window.pwned=1</script>"
 IMAGE = '"><img src=x onerror="window.pwned=1">'
+# Ignorable characters one by one between letters, and several together.
+IGNORED = (
+    "x".join(
+        "\u00ad\u034f\u061c\u115f\u17b4\u180b\u180e\u200b\u200c\u200d\u2064\u206f\u3164\ufe0f\uffa0\ufff0\U0001bca0"
+        "\U0001d173\U000e0001\U000e0100\U000e01ef\U000e0fff"
+    )
+    + "\ufe01\ufe02\U000e0110\U000e0120\u115f"
+)
 HOSTILE_TOPICS = (
     Topic(f"Who {SCRIPT} wins {IMAGE}?", {0: f"{IMAGE} Ana", 2: "</script><svg onload=pwned()>"},
           "{{7*7}} ${7*7} <!-- ]]> -->", {1: 2, 2: 1}),
-    Topic("'; window.pwned=1; //</style><style>*{display:none}", {0: "W" * 900, 1: "\u202eevil"},
+    Topic("'; window.pwned=1; //</style><style>*{display:none}",
+          {0: "W" * 900, 1: f"\u202eevil{IGNORED}"},
           "<iframe srcdoc='<script>parent.pwned=1</script>'>", {1: 6}),
     Topic("👩‍👩‍👧 emoji é\u0301 and מי ראש הממשלה and 誰が市長ですか", {0: "東京\x07\x1b[31m"},
           "\ud800 lone, tags \U000e0041\U000e0042", {2: 2}),
@@ -231,9 +240,10 @@ def hostile_run() -> tuple[list[AnswerEvent], dict[str, SearchSnapshot], RunReco
         documents = tuple(
             replace(
                 document,
-                title=(SCRIPT, IMAGE, "x" * 700, "\u202egnp.exe", "")[document.rank % 5],
+                title=(SCRIPT, IMAGE, "x" * 700, f"\u202egnp.exe{IGNORED}", "")[document.rank % 5],
                 url=HOSTILE_URLS[document.rank % len(HOSTILE_URLS)],
-                text=f"{IMAGE}{SCRIPT}</details></table></svg>{'y' * 500}\x00\x0c{document.text}",
+                text=f"{IMAGE}{SCRIPT}</details></table></svg>{IGNORED}{'y' * 500}\x00\x0c"
+                f"{document.text}",
             )
             for document in snapshot.documents
         )

@@ -94,7 +94,7 @@ def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert listening(pool.pid) == {"127.0.0.1"}  # whoever reaches it can run code
         yield f"localhost:{port}"
     finally:
-        pool.send_signal(signal.SIGINT)  # it ends its workers then
+        pool.send_signal(signal.SIGINT)
         pool.wait(timeout=30)
 
 

@@ -10,6 +10,7 @@ from pipelines.evaluation.experiment.contenders import (
     adapted,
     parse_contenders,
     remembers,
+    scalar,
     servable,
     split_specs,
     spread_over_time,
@@ -64,6 +65,11 @@ def test_options_are_typed_and_reach_the_defence() -> None:
 def test_what_cannot_be_read_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         parse_contenders(text)
+
+
+def test_a_value_that_toml_cannot_hold_is_text() -> None:
+    for text in ("9" * 5_000, "[" * 5_000):
+        assert scalar(text) == text
 
 
 def test_adaptations_are_written_with_a_plus() -> None:

@@ -157,9 +157,10 @@ def test_a_torn_last_line_is_removed_and_a_damaged_one_named(bench: Bench) -> No
     path.write_bytes(b"{\n" + whole)
     with pytest.raises(ConfigurationError, match="line 1 is damaged"):
         read_rows(bench.out)
-    (bench.out / RECORD).write_text("{}")
-    with pytest.raises(ConfigurationError, match=r"json is damaged \(.*--no-resume"):
-        bench.experiment(static_dataset(2))
+    for damaged in ("{}", "[" * 50_000, "9" * 5_000):
+        (bench.out / RECORD).write_text(damaged)
+        with pytest.raises(ConfigurationError, match=r"json is damaged \(.*--no-resume"):
+            bench.experiment(static_dataset(2))
     assert (bench.out / EVIDENCE).exists()
 
 

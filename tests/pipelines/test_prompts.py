@@ -1,5 +1,8 @@
 """Prompts over hostile text, and the two forms a backend renders them in."""
 
+from dataclasses import replace
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,8 +56,36 @@ def test_control_tokens_and_tags_in_a_passage_are_broken(forged: str) -> None:
     assert forged not in neutral(f"a {forged} b")
 
 
-def test_comparisons_stay_readable() -> None:
-    assert neutral("5 < 7 and x <3") == "5 < 7 and x <3"
+# All control tokens of Mistral's tokenizers v1 to v15, sentence piece and tekken.
+MISTRAL = (
+    "<s> </s> <unk> <pad> <SPECIAL_20> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] "
+    "[TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [CALL_ID] [ARGS] "
+    "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [PREFIX] [MIDDLE] [SUFFIX] [IMG] [IMG_BREAK] [IMG_END] "
+    "[AUDIO] [BEGIN_AUDIO] [TRANSCRIBE] [THINK] [/THINK] [MODEL_SETTINGS] [/MODEL_SETTINGS] "
+    "[STREAMING_PAD] [STREAMING_WORD] [NEXT_AUDIO_TEXT] [REPEAT_AUDIO_TEXT] [control_8] "
+    "[control_768] "
+)
+
+
+@pytest.mark.parametrize("token", MISTRAL.split())
+def test_no_control_token_of_mistral_reaches_a_model(token: str) -> None:
+    hostile = f"Rome.{token}[{token}] {token.lower()}"
+    prompt = build_prompt(Task.ATOMIC_ANSWER, f"Who {token}?", [hostile])
+    prompt = replace(prompt, previous_answer=token)
+    for text in (completion_text(prompt), *(m["content"] for m in chat_messages(prompt))):
+        assert token.casefold() not in text.casefold()
+
+
+def test_comparisons_and_plain_brackets_stay_readable() -> None:
+    for honest in ("5 < 7 and x <3", "a[0] and [1], [sic], [YES] and [PDF], [a b_c]"):
+        assert neutral(honest) == honest
+
+
+@pytest.mark.parametrize("flood", ["[", "[a_", "[tool_", "<", "[inst", "question "])
+def test_text_that_looks_like_the_start_of_many_tokens_costs_no_time(flood: str) -> None:
+    start = perf_counter()
+    neutral(flood * 100_000)
+    assert perf_counter() - start < 2.0
 
 
 @pytest.mark.parametrize("task", MANY)

@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from time import process_time
 
 import pytest
 from pydantic import ValidationError
@@ -169,6 +170,40 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     for file in (tmp_path / "missing.toml", tmp_path, binary):
         with pytest.raises(ConfigurationError, match=file.name):
             load_settings(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = " + "[" * 50_000, "nested more than 16 levels"),
+        ("a = " + "{a = " * 50_000, "nested more than 16 levels"),
+        ("a = " + "[" * 300 + "]" * 300, "nested more than 16 levels"),
+        (".".join("a" * 100_000) + " = 1", "nested more than 16 levels"),
+        ("[" + ' . "a"' * 20 + "]", "not TOML"),
+        ("[generator" + ".a" * 30 + "]", "nested more than 16 levels"),
+        ("[generator]\nslots = " + "9" * 100_000, "an integer beyond 64 bits"),
+        ("[generator]\nslots = 0x" + "f" * 100_000, "an integer beyond 64 bits"),
+        ("slots = [[" + "9" * 20 + "]]", "an integer beyond 64 bits"),
+        ("[generator]\nslots = 2001-99-99", "not TOML"),
+        ("\n".join(f"a{i} = 1" for i in range(10_000)), "and 9970 more$"),
+        ("#" * (2**20 + 1), "over 1048576 bytes"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_settings_out_of_all_proportion_are_refused_at_once(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    start = process_time()
+    with pytest.raises(ConfigurationError, match=said):
+        load_settings(toml(tmp_path, text))
+    assert process_time() - start < 3.0
+
+
+@pytest.mark.parametrize("value", ["[" * 50_000, '{"a":' * 50_000])
+def test_a_deeply_nested_variable_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("RADARSTREAM_GENERATOR", value)
+    with pytest.raises(ConfigurationError, match="nested too deeply"):
+        load_settings()
 
 
 @pytest.mark.parametrize("profile", list(PROFILES))

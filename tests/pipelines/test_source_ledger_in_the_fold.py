@@ -31,8 +31,9 @@ from schemas.codec import decode_answer, encode
 from schemas.errors import ConfigurationError, ReasonClass
 from schemas.events import AnswerEvent
 from schemas.records import RawRecord
+from schemas.sites import Granularity
 from schemas.snapshot import SearchSnapshot
-from schemas.sources import EventKind, SourceEvent, SourceVerdict
+from schemas.sources import NEUTRAL, EventKind, SourceEvent, SourceVerdict
 from schemas.verdict import Abstention, MemoryDecision, MemoryVerdict, Reason
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
@@ -183,6 +184,53 @@ class TestAsked:
         answers = [e.record for e in pending(engine, 100) if e.record.topic == "answers.defended"]
         assert [decode_answer(r.data).answer for r in answers] == ["Oslo"]
         assert load(engine, ["cup"])["cup"].step == 1
+
+
+class TestPersonsWords:
+    """The nearest name that a person spoke about decides."""
+
+    ADDRESSES = (
+        "https://ann.github.io/1",
+        "https://www.bob.github.io/1",
+        "https://a.old.net.de/1",
+        "https://lies.example/1",
+        "",
+    )
+
+    def snapshot(self) -> SearchSnapshot:
+        texts = [f"text {place}" for place in range(len(self.ADDRESSES))]
+        snapshot = snapshot_at(0, texts, "q")
+        documents = zip(snapshot.documents, self.ADDRESSES, strict=True)
+        return replace(snapshot, documents=tuple(replace(d, url=url) for d, url in documents))
+
+    def blocked(self, engine: Engine, granularity: Granularity = "site") -> list[int]:
+        (documents,) = SourceReader(engine, granularity).blocked([self.snapshot()])
+        return [document.rank for document in documents]
+
+    def test_a_block_of_a_platform_holds_for_its_sites_but_those_pardoned(self, engine: Engine):
+        with engine.begin() as connection:
+            judge(connection, "github.io", SourceVerdict.BLOCKED, None)
+        assert self.blocked(engine) == [1, 2]
+        assert self.blocked(engine, "host") == []
+        with engine.begin() as connection:
+            judge(connection, "bob.github.io", SourceVerdict.PARDONED, None)
+        assert self.blocked(engine) == [1]
+
+    def test_a_block_under_a_key_of_an_earlier_release_still_holds(self, engine: Engine):
+        """Without the Public Suffix List this was the key of all pages of `*.old.net.de`."""
+        with engine.begin() as connection:
+            judge(connection, "old.net.de", SourceVerdict.BLOCKED, None)
+        assert self.blocked(engine) == [3]
+
+    def test_a_pardon_of_a_platform_holds_for_its_sites_but_no_count_does(self, engine: Engine):
+        with engine.begin() as connection:
+            record(connection, [lie_of("ann.github.io"), lie_of("github.io")])
+        ((ann, bob, *others),) = SourceReader(engine).honesty([self.snapshot()])
+        assert ann < NEUTRAL
+        assert [bob, *others] == [NEUTRAL] * 4
+        with engine.begin() as connection:
+            judge(connection, "github.io", SourceVerdict.PARDONED, None)
+        assert SourceReader(engine).honesty([self.snapshot()])[0].tolist() == [NEUTRAL] * 5
 
 
 class TestBlocked:

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import jsonschema
@@ -87,7 +88,17 @@ queries:
         ("queries:\n- question: a\n  k: 1\n  k: 2\n", "line 4: 'k' stands there twice"),
         ("a: &x 1\nqueries: *x", "aliases"),
         ("queries: [", "line 1: not YAML"),
-        ("!!python/object/apply:os.system [true]", "not YAML"),
+        ("!!python/object/apply:os.system [true]", "tags"),
+        ("queries: !!bool x", "tags"),
+        ("queries: !!timestamp x", "tags"),
+        ("queries: [!!int '']", "tags"),
+        ("queries: ! x", "tags"),
+        ("queries:\n- question: a\n  cadence: 1:30:00\n", "line 3: YAML reads 1:30:00 .* quotes"),
+        ("queries:\n- question: a\n  jitter: 1:30.5\n", "line 3: YAML reads 1:30.5 .* quotes"),
+        ("queries:\n- question: a\n  k: " + "9" * 5_000, "line 3: a number of 5000 characters"),
+        ("queries:\n- question: a\n  k: 0x" + "f" * 99, "line 3: a number of 101 characters"),
+        ("queries:\n- question: a\n  k: " + "9" * 39, "query 1, k: Input should be less"),
+        ("queries:\n- question: a\n  jitter: " + "9" * 39 + ".", "query 1, jitter: Input should"),
         ("queries: 5", "line 1, queries"),
         ("queries: [5]", "line 1, query 1"),
         ("- a", "holds `queries:`"),
@@ -100,6 +111,29 @@ queries:
 )  # fmt: skip
 def test_mistakes_are_named(text: str | bytes, says: str) -> None:
     assert re.search(says, refusal(text))
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "1" + ":59" * 100_000,
+        "1" + ":59" * 1_000_000 + ".5",
+        "9" * 4_000_000,
+        "0x" + "f" * 4_000_000,
+        "0b" + "1" * 4_000_000,
+        "0" + "7" * 4_000_000,
+        "9" * 4_000_000 + ".0",
+        "1" + "_" * 4_000_000,
+        "[" * 2_000_000,
+        "- " * 2_000_000,
+        "{a: " * 1_000_000,
+    ],
+    ids=lambda bomb: bomb[:6],
+)
+def test_what_costs_more_than_a_look_is_refused_at_once(bomb: str) -> None:
+    start = process_time()
+    refusal(f"queries: [{bomb}]")
+    assert process_time() - start < 5.0
 
 
 def test_a_list_of_mistakes_is_cut() -> None:

@@ -1,5 +1,7 @@
 """Whose page an address is, and how evidence for and against a source fades."""
 
+import subprocess
+import sys
 from itertools import permutations
 
 import pytest
@@ -8,7 +10,15 @@ from hypothesis import strategies as st
 
 from schemas.errors import EvidenceError
 from schemas.evidence import Evidence
-from schemas.sites import KEY_CHARACTERS, host_of, key_of, site_of
+from schemas.sites import (
+    KEY_CHARACTERS,
+    host_of,
+    is_platform,
+    is_registry_suffix,
+    key_of,
+    names_of,
+    site_of,
+)
 from schemas.snapshot import Document
 from schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, LedgerRules, SourceVerdict, Standing
 from tests.builders import make_evidence, make_snapshot, read_only
@@ -48,7 +58,96 @@ class TestKeys:
 
     def test_hosts_that_no_resolver_takes_stand_for_themselves(self):
         assert host_of(f"https://{'a' * 80}.example/") == f"{'a' * 80}.example"
-        assert site_of("https://a..example/") != ""
+        assert site_of(f"https://{'a' * 80}.lies.example/") == "lies.example"
+
+    @pytest.mark.parametrize(
+        ("host", "site"),
+        [
+            ("www.parliament.gov.uk", "parliament.gov.uk"),
+            ("news.example.com.br", "example.com.br"),
+            ("a.b.c.kawasaki.jp", "b.c.kawasaki.jp"),  # a wildcard
+            ("www.city.kawasaki.jp", "city.kawasaki.jp"),  # and its exception
+            ("shop.example.museum", "example.museum"),
+            # No registry's second label, though it looks like one.
+            ("news.net.de", "net.de"),
+            ("lies.com.dk", "com.dk"),
+            # Platforms give out names; a platform is a site itself.
+            ("ann.github.io", "ann.github.io"),
+            ("blog.ann.github.io", "ann.github.io"),
+            ("ann.blogspot.com", "ann.blogspot.com"),
+            ("github.io", "github.io"),
+            ("co.uk", "co.uk"),
+            ("com", "com"),
+            # A top-level domain that the list does not know.
+            ("a.lies.notatld", "lies.notatld"),
+            ("intranet", "intranet"),
+            ("wiki.intranet", "wiki.intranet"),
+            # One spelling.
+            ("LIES.Example.CO.UK.", "example.co.uk"),
+            ("www.lies.example..", "lies.example"),
+            ("a..lies.example", "lies.example"),
+            ("www.lies\u3002example\uff0e", "lies.example"),
+            ("www.bücher.de", "xn--bcher-kva.de"),
+            ("www.XN--BCHER-KVA.de", "xn--bcher-kva.de"),
+            ("www.食狮.公司.cn", "xn--85x722f.xn--55qx5d.cn"),
+            ("www.食狮.xn--55qx5d.cn:8080", "xn--85x722f.xn--55qx5d.cn"),
+            ("example.co.uk:8443", "example.co.uk"),
+            # Addresses of machines.
+            ("192.0.2.7:80", "192.0.2.7"),
+            ("0x7f.0.0.0x1", "0x7f.0.0.0x1"),
+            ("2130706433", "2130706433"),
+            ("[2001:db8::7]:443", "2001:db8::7"),
+            ("[::ffff:192.0.2.7]", "::ffff:192.0.2.7"),
+        ],
+    )
+    def test_sites_follow_the_public_suffix_list(self, host: str, site: str):
+        assert site_of(f"https://{host}/page") == site
+
+    def test_registries_and_platforms(self):
+        hosts = ["com", "co.uk", "github.io", "ann.github.io", "intranet", "192.0.2.7", ""]
+        assert [host for host in hosts if is_registry_suffix(host)] == ["com", "co.uk"]
+        assert [host for host in hosts if is_platform(host)] == ["github.io"]
+
+    @pytest.mark.parametrize(
+        ("url", "names"),
+        [
+            (
+                "https://a.b.example.co.uk/",
+                ("a.b.example.co.uk", "b.example.co.uk", "example.co.uk"),
+            ),
+            ("https://ann.github.io/", ("ann.github.io", "github.io")),
+            ("https://news.net.de/", ("news.net.de", "net.de")),  # the key of earlier releases
+            ("https://co.uk/", ("co.uk",)),
+            ("https://192.0.2.7/", ("192.0.2.7",)),
+            ("https://[::ffff:192.0.2.7]/", ("::ffff:192.0.2.7",)),
+            ("https://intranet/", ("intranet",)),
+            ("", ()),
+        ],
+    )
+    def test_names_of_a_site_reach_from_its_host_to_the_registrys_name(self, url: str, names):
+        assert names_of(Document(1, "", url=url)) == names
+
+    @pytest.mark.parametrize("granularity", ["host", "section"])
+    def test_other_sources_have_one_name(self, granularity: str):
+        document = Document(1, "", url="https://a.ann.github.io/x/y")
+        assert names_of(document, granularity) == (key_of(document, granularity),)
+        assert names_of(Document(1, ""), granularity) == ()
+
+    @settings(deadline=None)
+    @given(st.lists(st.sampled_from(["a", "b-1", "co", "uk", "github", "io", "com", "7"])))
+    def test_a_sites_key_is_among_its_few_names(self, labels: list[str]):
+        document = Document(1, "", url=f"https://{'.'.join(labels)}/")
+        names = names_of(document)
+        assert set(names) >= {key_of(document)} - {""}
+        assert len(names) <= 8
+
+    def test_the_list_is_read_at_its_first_use_only(self):
+        program = (
+            "import sys, schemas.sites as s; assert 'publicsuffixlist' not in sys.modules; "
+            "s.site_of('https://a.example'); assert 'publicsuffixlist' in sys.modules; "
+            "assert not {'requests', 'urllib.request', 'socket'} & sys.modules.keys()"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True)
 
     @settings(deadline=None)
     @given(st.text(max_size=60), st.sampled_from(["site", "host", "section"]))

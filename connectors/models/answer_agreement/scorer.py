@@ -182,7 +182,7 @@ def read_coefficients(path: Path, variant: str) -> FloatArray:
         if table["features"] != list(FEATURES) or table["classes"] != list(CLASSES):
             raise ConfigurationError(f"{path} was fitted for other features: calibrate again")
         weights = np.asarray(table["weights"][variant], dtype=np.float64)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is not a coefficient table: {error}") from error
     if weights.shape != (len(CLASSES), len(FEATURES)) or not np.isfinite(weights).all():
         raise ConfigurationError(f"{path} has weights of shape {weights.shape}")

@@ -8,6 +8,7 @@ serves, and loopback is all that one needs.
 """
 
 import atexit
+import signal
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
@@ -53,4 +54,6 @@ def stay_on_loopback() -> None:
 
 if __name__ == "__main__":
     stay_on_loopback()
+    # It ends its workers when it is interrupted, which the job of a background shell ignores.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     worker_pool_main.main()

@@ -98,7 +98,7 @@ def scalar(text: str) -> bool | int | float | str:
     """
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML, too many digits, too deep
         return text
     return value if isinstance(value, bool | int | float | str) else text
 

@@ -119,7 +119,7 @@ def read_record(directory: Path) -> ExperimentRecord | None:
         return None
     try:
         return TypeAdapter(ExperimentRecord).validate_python(json.loads(data))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
 
 

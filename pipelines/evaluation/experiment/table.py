@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from pipelines.evaluation.metrics import Rate
+from schemas.shown import only_shown
 
 NOTHING = "-"
 _SPECIAL = re.compile(r"[\\`*<>|#~]|(?<=\])\(|(?<!\w)_|_(?!\w)")
@@ -100,5 +101,5 @@ def escaped(text: str) -> str:
     >>> escaped("a|b <i> `c`")
     'a\\|b \\<i\\> \\`c\\`'
     """
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = " ".join(only_shown(text, " ").split())
     return _SPECIAL.sub(r"\\\g<0>", plain)

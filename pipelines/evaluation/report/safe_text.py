@@ -7,16 +7,29 @@ characters a reader cannot see, link schemes a browser would run, and secrets in
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-# Controls, bidirectional overrides, zero-width and tag characters, lone surrogates: they can
-# reverse, hide or smuggle text. Tab, newline and the emoji joiner (U+200D) stay.
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u2069\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]+"
+from schemas.shown import DEFAULT_IGNORABLE
+
+# Letters that a joiner shapes (Arabic to Sinhala, Tibetan, Myanmar, Khmer, Mongolian), and emoji.
+_SHAPED: Final = "\u0620-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u17ff\u1810-\u18af"
+_EMOJI: Final = "\u2190-\u2bff\U0001f000-\U0001faff"
+_JOINER_IN_USE: Final = (
+    f"(?<=[{_SHAPED}])[\u200c\u200d](?=[{_SHAPED}])|(?<=[{_EMOJI}])\u200d(?=[{_EMOJI}])"
+)
+# Controls, line separators, lone surrogates, annotations and whatever Unicode calls ignorable:
+# they can reverse, hide or smuggle text. Tab, newline and the joiners that a script needs stay.
+HIDDEN: Final = re.compile(
+    f"(?:(?!{_JOINER_IN_USE})[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff"
+    f"\ufff9-\ufffb\ufffe\uffff{DEFAULT_IGNORABLE}])+"
+)
+# A few of these are in much honest text: soft hyphens, joiners, fillers, variation selectors.
+_HARMLESS: Final = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\U000e0100-\U000e01ef]{1,3}"
 )
 MAX_LINK_CHARACTERS = 2_000
 REDACTED = "(redacted)"
@@ -36,10 +49,10 @@ class Excerpt:
 
 
 def visible(value: Any) -> Any:
-    r"""Replace runs of hidden characters in a string by a visible note of what was there.
+    r"""Leave hidden characters out of a string, with a note where they turn text or could hold it.
 
-    >>> visible("invoice\u202efdp.exe")
-    'invoice‹U+202E›fdp.exe'
+    >>> visible("co\u00adoperate, invoice\u202efdp.exe")
+    'cooperate, invoice‹U+202E›fdp.exe'
     """
     if isinstance(value, str) and not isinstance(value, Markup):
         return HIDDEN.sub(_note, value)
@@ -48,6 +61,8 @@ def visible(value: Any) -> Any:
 
 def _note(found: re.Match[str]) -> str:
     run = found.group()
+    if _HARMLESS.fullmatch(run):
+        return ""
     return f"‹U+{ord(run):04X}›" if len(run) == 1 else f"‹{len(run)} hidden characters›"
 
 
@@ -80,7 +95,9 @@ def shorten(text: str, characters: int) -> str:
     later step.
     """
     line = str(visible(" ".join(text.split())))
-    return line if len(line) <= characters else line[: characters - 1].rstrip() + "…"
+    if len(line) <= characters:
+        return line
+    return str(visible(line[: characters - 1])).rstrip() + "…"  # no joiner is left at the cut
 
 
 def excerpt(text: str, phrase: str | None, characters: int = 300) -> Excerpt:
