@@ -197,6 +197,8 @@ def test_equal_values_in_other_words_agree_whatever_is_asked(one: str, other: st
         ("2023-07-07", False),
         ("Boeing 737-800", False),
         ("- 5 people", False),
+        ("down 5th Avenue", False),
+        ("it fell to 5", False),
         ("-5", True),
         ("about -5", True),
         ("between -5 and 5", True),

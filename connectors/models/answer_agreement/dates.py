@@ -32,8 +32,6 @@ _BARE_YEAR = re.compile(
     rf"(?![\d%:'-]|,\d|\.\d|s\b|\s?[%\u2030\u00b0]|[\s-]*(?:{MAGNITUDE}|{UNIT}))\)?"
 )
 _BARE_MONTH = re.compile(_ASIDE + rf"\b(?P<month>{MONTH})(?!\s*\d)")
-
-
 _BOUND = re.compile(rf"([{BOUND_MARKS}])\s*(?:the\s+)?$")
 _TIME = re.compile(
     rf"(?:(?P<bound>[{BOUND_MARKS}])\s*)?(?<![\w.:,-])(?P<hour>2[0-4]|[01]?\d)"

@@ -32,7 +32,7 @@ _NUMBER = re.compile(
     rf"(?:(?-i:(?P<country>[A-Z]{{1,3}}|U\.S\.))?(?P<currency>[{''.join(CURRENCY_SIGNS)}])\s?"
     rf"|(?P<code>{'|'.join(CURRENCY_CODES)})\s?)?"
     r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?![:\d]|-\d|,\d{3})"
-    r"(?:(?:st|nd|rd|th)\b)?"
+    r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     rf"(?:\s?-?(?P<word>{MAGNITUDE})|(?P<letter>k|mn|bn|tn|m|b)\b)?"
     r"(?:\s*(?:\u00b0|degrees?\b))?"
     rf"(?:\s?(?P<sign>[%\u2030])|[\s-]*(?P<unit>{UNIT}))?"
@@ -83,13 +83,13 @@ def take_quantities(
             return match.group()  # metres or millions: leave it a word
         before, after = text[max(0, match.start() - _NEAR) : match.start()], text[match.end() :]
         against = (_ROSE_BEFORE, _ROSE_AFTER) if of_a_fall else (_FELL_BEFORE, _FELL_AFTER)
-        negative = match["minus"] or against[0].search(before) or against[1].match(after)
+        fell = not match["ordinal"] and (against[0].search(before) or against[1].match(after))
         scale = _MAGNITUDE.get((match["word"] or letter).casefold(), 1.0)
         years = _YEARS.get((match["unit"] or "").casefold().removesuffix("s"), 1.0)
         number = float(match["digits"].replace(",", "")) * scale * years
         found.append(
             measured(
-                -number if negative else number,
+                -number if match["minus"] or fell else number,
                 unit_of(match) or unit or Unit(""),
                 per=match["per"] or _RATES.get((match["rate"] or "").casefold()),
                 rough=bool(_ROUGH.search(before)),

@@ -3,7 +3,8 @@
 Natural language inference models are trained on sentences; the answers related here are mostly
 names, numbers and dates, for which agreement can be read off. The finding of `comparison` and
 four soft measures enter a multinomial logistic regression whose coefficients are checked in with
-their provenance (`coefficients.json`, made by `pipelines.evaluation.calibrate_agreement`).
+their provenance (`coefficients.json`, made by `pipelines.evaluation.calibrate_agreement`). One rule
+goes before the evidence: opposites (`opposites.opposed`) differ, however alike their wording is.
 """
 
 import json
@@ -60,7 +61,7 @@ class Comparison:
     @property
     def ruled(self) -> Finding:
         """The finding, unless the two say opposite things: those differ like two values."""
-        if self.finding is Finding.UNCOMMITTED:
+        if self.finding in (Finding.UNCOMMITTED, Finding.VALUES_DIFFER):
             return self.finding
         opposite = opposed(self.premise.marked, self.hypothesis.marked)
         return Finding.VALUES_DIFFER if opposite else self.finding
