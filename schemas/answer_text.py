@@ -1,8 +1,8 @@
-"""When two texts name the same answer: normalisation and containment, as published scores do."""
+"""When two texts name the same answer: normalisation, whole words, and containment as published."""
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from unicodedata import normalize
 
 _PUNCTUATION = re.compile(
@@ -28,6 +28,11 @@ def contains(text: str, answer: str, *, strict: bool = False) -> bool:
     if strict:
         haystack, needle = f" {haystack} ", f" {needle} "
     return bool(needle.strip()) and needle in haystack
+
+
+def answer_set(answers: Iterable[str]) -> frozenset[str]:
+    """Right answers as a set that is equal to another where both say the same."""
+    return frozenset(normalised(answer) for answer in answers)
 
 
 def expanded_answers(
