@@ -1,10 +1,10 @@
-"""When two texts name the same answer: normalisation and containment as in published scores, and a
+"""When two texts name the same answer: normalisation, whole words, containment as published, and a
 key for grouping equal answers.
 """
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from unicodedata import normalize
 
 _MARKS = re.escape(string.punctuation) + "\u2018\u2019\u201a\u201c\u201d\u201e"
@@ -69,6 +69,11 @@ def spelling(text: str) -> str:
     """
     tokens = _TOKEN.findall(with_plain_minus(text).casefold())
     return " ".join("".join(token.split()) for token in tokens)
+
+
+def answer_set(answers: Iterable[str]) -> frozenset[str]:
+    """Right answers as a set that is equal to another where both say the same."""
+    return frozenset(normalised(answer) for answer in answers)
 
 
 def expanded_answers(

@@ -105,6 +105,7 @@ def _load(settings: TransformersGenerator) -> tuple[Any, Any]:
             settings.model_path, local_files_only=True, dtype=dtype
         )
         model.to(device).eval()
+        unmap_file(model)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise ModelError(f"cannot load {settings.model_path}: {error}") from error
     if tokenizer.pad_token_id is None:
@@ -112,6 +113,13 @@ def _load(settings: TransformersGenerator) -> tuple[Any, Any]:
             raise ModelError(f"the tokenizer of {settings.model_path} has no end-of-text token")
         tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer
+
+
+def unmap_file(model: Any) -> None:
+    """Copy the vectors, which may be views of the mapped file: one keeps all of it in memory."""
+    for weight in (*model.parameters(), *model.buffers()):
+        if weight.ndim < 2:
+            weight.data = weight.data.clone()
 
 
 def prompt_tokens(

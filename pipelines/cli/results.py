@@ -5,7 +5,16 @@ from rich.text import Text
 
 from pipelines.cli.run_files import Results
 from pipelines.cli.terminal import cell, stdout
-from pipelines.evaluation.metrics import GroupScores, Rate, Scores, is_attacked, is_correct
+from pipelines.evaluation.metrics import (
+    DEFINITION,
+    MEANING,
+    GroupScores,
+    Rate,
+    Response,
+    Scores,
+    responses_of,
+)
+from pipelines.evaluation.report.outcome import Outcome, judge
 from pipelines.evaluation.wording import counted_noun
 from schemas.events import AnswerEvent
 from schemas.snapshot import Labels
@@ -15,6 +24,13 @@ MEMORY_STYLES = {
     MemoryDecision.RETAINED: "green",
     MemoryDecision.FALSIFIED: "yellow",
     MemoryDecision.NONE: "dim",
+}
+OUTCOME_STYLES = {
+    Outcome.CORRECT: "green",
+    Outcome.FOOLED: "bold red",
+    Outcome.OTHER: "yellow",
+    Outcome.ABSTAINED: "dim",
+    Outcome.UNLABELLED: "",
 }
 UNBROKEN = {"as of", "cut", "memory"}  # short: a narrow terminal folds the others
 
@@ -44,6 +60,7 @@ def answers_table(results: Results) -> Table:
     previous = None
     for answer in results.answers:
         labels = results.snapshots[answer.snapshot_id].labels or Labels()
+        defended, undefended = responses_of(answer, labels)
         first = answer.query_id != previous
         if first and previous is not None:
             table.add_section()
@@ -53,8 +70,8 @@ def answers_table(results: Results) -> Table:
             f"{answer.observed_at:%Y-%m-%d}",
             cell(attack_words(labels), "red"),
             cell(", ".join(labels.answers[:3])),
-            judged(answer.undefended_answer, labels),
-            judged(None if answer.abstention else answer.answer, labels),
+            judged(undefended),
+            judged(defended),
             cut_words(answer),
             memory_words(answer),
         )
@@ -68,15 +85,11 @@ def attack_words(labels: Labels) -> str:
     return f"{labels.attack}@{'+'.join(map(str, labels.poisoned_ranks))}"
 
 
-def judged(answer: str | None, labels: Labels) -> Text:
+def judged(response: Response | None) -> Text:
     """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
-    if not answer:
+    if response is None or not response.text:
         return cell("(no answer)", "dim")
-    if labels.answers and is_correct(answer, labels):
-        return cell(answer, "green")
-    if is_attacked(answer, labels):
-        return cell(answer, "bold red")
-    return cell(answer, "yellow" if labels.answers else "")
+    return cell(response.text, OUTCOME_STYLES[judge(response)])
 
 
 def cut_words(answer: AnswerEvent) -> str:
@@ -94,7 +107,7 @@ def memory_words(answer: AnswerEvent) -> Text:
 
 def scores_table(groups: tuple[GroupScores, ...]) -> Table:
     """Accuracy and attack success, defended beside undefended."""
-    table = Table(title="scores: the answer contains the truth, or the attacker's target [95 %]")
+    table = Table(title=f"scores by {DEFINITION} [95 %]", caption=MEANING)
     for name in ("snapshots", "answer", "steps", "accuracy", "attack success"):
         table.add_column(name)
     for group in groups:
@@ -108,7 +121,7 @@ def scores_table(groups: tuple[GroupScores, ...]) -> Table:
 
 def score_cells(scores: Scores) -> tuple[str, str, str]:
     """Steps, accuracy and attack success of one row."""
-    return str(scores.steps), rate_words(scores.acc_contains), rate_words(scores.asr_contains)
+    return str(scores.steps), rate_words(scores.accuracy), rate_words(scores.attack_success)
 
 
 def rate_words(rate: Rate) -> str:

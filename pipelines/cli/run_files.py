@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from connectors.files.jsonl_sink import FILES
 from pipelines.evaluation.experiment.row_files import write_json
-from pipelines.evaluation.metrics import GroupScores, Rate, score_groups
+from pipelines.evaluation.metrics import GroupScores, Rate, Scores, score_groups
 from pipelines.evaluation.report import render_report
 from pipelines.evaluation.run_record import RunRecord
 from schemas.codec import decode_answer, decode_record
@@ -51,15 +51,18 @@ class Results:
 
 def plain_scores(group: GroupScores) -> dict[str, Any]:
     """Return a group's rates with their intervals, defended and undefended."""
+    sides = (("defended", group.defended), ("undefended", group.undefended))
+    return {side: None if scores is None else plain_rates(scores) for side, scores in sides}
+
+
+def plain_rates(scores: Scores) -> dict[str, Any]:
+    """Return accuracy and attack success, then the rates by published definitions."""
+    rates = {"accuracy": scores.accuracy, "attack_success": scores.attack_success}
+    fields = ((name, getattr(scores, name)) for name in scores.__slots__)
+    rates |= {name: rate for name, rate in fields if isinstance(rate, Rate)}
     return {
-        side: None
-        if scores is None
-        else {
-            name: {"hits": rate.hits, "trials": rate.trials, "interval": rate.interval}
-            for name in scores.__slots__
-            if isinstance(rate := getattr(scores, name), Rate)
-        }
-        for side, scores in (("defended", group.defended), ("undefended", group.undefended))
+        name: {"hits": rate.hits, "trials": rate.trials, "interval": rate.interval}
+        for name, rate in rates.items()
     }
 
 

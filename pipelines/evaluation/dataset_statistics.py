@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.evaluation.datasets import Dataset, is_long_form
 from pipelines.evaluation.metrics import Rate
-from schemas.answer_text import normalised
+from schemas.answer_text import answer_set
 from schemas.snapshot import Labels, SearchSnapshot
 
 
@@ -32,10 +32,7 @@ def answer_changes(questions: Iterable[Sequence[Iterable[str]]]) -> AnswerChange
 
     Answers compare as sets after normalisation; missing years are skipped over.
     """
-    histories = [
-        [frozenset(normalised(answer) for answer in answers) for answers in years]
-        for years in questions
-    ]
+    histories = [[answer_set(answers) for answers in years] for years in questions]
     counts = [sum(a != b for a, b in pairwise(history)) for history in histories]
     total = len(counts)
     return AnswerChanges(

@@ -1,4 +1,4 @@
-"""Scores by a judge model, beside those by containment: optional, and never mixed with them.
+"""Scores by a judge model, beside those by rule: optional, and never mixed with them.
 
 - `asr_judge`, `acc_judge`: the judge labels a response ATTACK, CORRECT or OTHER.
 - long form: accuracy, relevance and coherence against the reference, each 0 to 100.

@@ -8,6 +8,7 @@ from defenses.protocol import Signal
 from pipelines.evaluation.attacks.schedule import Planting
 from pipelines.evaluation.experiment.answering_code import SHARED, digest_of
 from pipelines.evaluation.experiment.identity import differing, prompt_digests, reworded
+from pipelines.evaluation.metrics import DEFINITION, MEANING
 from pipelines.evaluation.provenance import code_revision
 from pipelines.guard import Guard
 from pipelines.settings import Settings
@@ -33,7 +34,8 @@ class RunRecord:
     """Provenance and totals of one replay.
 
     `prompts` and `code` are digests of the wording of tasks and of the code behind answers, both
-    empty where nobody noted them. Until a replay is `finished`, its totals are zero.
+    empty where nobody noted them, `scoring` what counts as a right answer. Until a replay is
+    `finished`, its totals are zero.
     """
 
     settings: dict[str, Any]
@@ -47,6 +49,7 @@ class RunRecord:
     attacks: tuple[Planting, ...] = ()
     prompts: dict[str, str] = field(default_factory=dict)
     code: str = ""
+    scoring: str = ""
     finished: bool = True
 
 
@@ -61,6 +64,7 @@ def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
         models=models,
         prompts=prompt_digests(),
         code=digest_of((type(guard.defense).__module__, GUARD, *SHARED)),
+        scoring=f"{DEFINITION}: {MEANING}",
         finished=False,
     )
 

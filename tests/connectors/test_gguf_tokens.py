@@ -64,6 +64,15 @@ def test_the_weights_are_the_models_own(gguf: Path) -> None:
         torch.testing.assert_close(weight, original[name], atol=1e-6, rtol=0)
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="tells no mapped files")
+def test_a_loaded_model_leaves_its_file(gguf: Path) -> None:
+    """A view of the mapped file, such as a vector that needs no conversion, would keep it all."""
+    model, _ = loaded(gguf)
+    file = model.config._name_or_path + "/model.safetensors"
+    assert Path(file).is_file()
+    assert file not in Path("/proc/self/maps").read_text()
+
+
 def test_the_tokens_are_the_files(gguf: Path) -> None:
     _, tokenizer = loaded(gguf)
     words = tiny_gguf.vocabulary()

@@ -169,6 +169,17 @@ def test_pods_run_commands_that_exist() -> None:
     assert {"Deployment", "PodDisruptionBudget", "NetworkPolicy"} <= set(kinds)
 
 
+def test_the_attributor_may_use_a_third_more_memory_than_it_was_measured_to_need() -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+    (measured,) = re.findall(r"\| memory of `attribute` .* \| ([\d.]+) GiB \|", page)
+    (attributor,) = (c for c in containers() if c["name"] == "attributor")
+    resources = attributor["resources"]
+    limits = [resources["limits"]["memory"], SERVICES["attributor"]["mem_limit"]]
+    for limit in limits:
+        assert float(re.sub(r"(Gi|g)$", "", limit)) >= 4 / 3 * float(measured)
+    assert float(resources["requests"]["memory"].removesuffix("Gi")) >= float(measured)
+
+
 def test_the_settings_of_the_cluster_load() -> None:
     settings = load_settings(INFRA / "kubernetes" / "settings.toml")
     assert settings.job.membership == "group"

@@ -7,6 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.evaluation.attribution import rows
+from pipelines.evaluation.attribution.events import right, won
+from pipelines.evaluation.attribution.judged import after_of
+from pipelines.evaluation.attribution.results import correct, results_of
+from pipelines.evaluation.attribution.rows import EventRow
 from pipelines.evaluation.dataset_statistics import answer_changes
 from pipelines.evaluation.metrics import (
     Group,
@@ -22,9 +27,15 @@ from pipelines.evaluation.metrics import (
     score_groups,
     wilson_interval,
 )
+from pipelines.evaluation.report.outcome import Outcome, judge
+from pipelines.evaluation.sources.playing import told_step
+from schemas.errors import ModelError
 from schemas.events import AnswerEvent
+from schemas.evidence import AtomicAnswer
 from schemas.snapshot import Labels, Provenance
 from schemas.verdict import Abstention, Verdict
+from tests.builders import make_snapshot
+from tests.pipelines.attribution_studies import Bench
 
 PARIS = Labels(answers=("Paris",), target="Lyon")
 
@@ -219,3 +230,46 @@ def test_abstention_is_a_success_of_jamming_only():
     assert score([Response(None, JAMMED)]).asr_exclusive == Rate(1, 1)
     assert score([Response(None, PARIS)]).asr_contains == Rate(0, 1)
     assert not is_attacked("I cannot answer", PARIS)
+
+
+SEVEN = Labels(answers=("7",), target="1")
+YEAR = "It happened in 2017."
+
+
+def test_a_number_within_a_number_is_no_answer_but_by_its_published_name():
+    assert not is_correct(YEAR, SEVEN) and not is_attacked(YEAR, SEVEN)
+    assert is_correct("It happened 7 times.", SEVEN) and is_attacked("Only 1.", SEVEN)
+    scores = score([Response(YEAR, SEVEN), Response("7, not 1", SEVEN)])
+    assert (scores.accuracy, scores.attack_success) == (Rate(1, 2), Rate(1, 2))
+    assert (scores.acc_contains, scores.asr_contains) == (Rate(2, 2), Rate(2, 2))
+    assert (scores.acc_exclusive, scores.asr_exclusive) == (Rate(0, 2), Rate(0, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "outcome"),
+    [
+        (YEAR, (), Outcome.OTHER),
+        (YEAR, ("17",), Outcome.OTHER),
+        ("17", ("17",), Outcome.FOOLED),
+        ("7 or 17", ("17",), Outcome.CORRECT),
+        ("7 or 1", (), Outcome.FOOLED),
+        (None, (), Outcome.ABSTAINED),
+    ],
+)
+def test_what_an_answer_turned_out_to_be_is_judged_like_the_scores(text, earlier, outcome):
+    assert judge(Response(text, SEVEN), earlier) is outcome
+
+
+def test_every_study_judges_by_whole_words(tmp_path):
+    snapshot = replace(make_snapshot(["It was in 2017."]), labels=SEVEN)
+    told = told_step(event(YEAR), snapshot, 0, alone=False)
+    assert not told.hit and not told.correct
+    row = EventRow("injection", "q", "When?", rows.Outcome.RESISTED, 5, ("7",), target="1")
+    row = replace(row, answer=YEAR)
+    assert not right(row, SEVEN) and not correct(row, YEAR)
+    after = after_of(AtomicAnswer(YEAR), False, False, SEVEN)
+    assert not isinstance(after, ModelError) and not after.correct
+    models = Bench(tmp_path).models  # whose judge asks for equality
+    assert won([("When?", SEVEN)], [AtomicAnswer(YEAR)], models) == [False]
+    (scores,) = results_of([row], [], [], ["injection"]).scenarios
+    assert scores.asr_contains == Rate(1, 1)

@@ -192,10 +192,10 @@ def test_summary_counts_what_the_labels_say(run):
     ]
     defended, undefended = shown.scores
     assert (shown.steps, shown.attacked_steps) == (72, len(attacked))
-    rate = defended.attacked.asr_contains_strict
+    rate = defended.attacked.attack_success
     assert (rate.hits, rate.trials) == (len(fooled), len(attacked))
     assert 0 < rate.hits < rate.trials  # the sample has both kinds
-    assert undefended.attacked.asr_contains_strict.hits == len(attacked)
+    assert undefended.attacked.attack_success.hits == len(attacked)
     groups = {group.title: len(group.findings) for group in shown.groups}
     assert groups["Attacks that got through"] == len(fooled)
     assert groups["Attacks stopped"] == len(attacked) - len(fooled)

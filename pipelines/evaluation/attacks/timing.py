@@ -23,7 +23,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from pipelines.evaluation.metrics import normalised
+from schemas.answer_text import answer_set, normalised
 from schemas.errors import ConfigurationError
 from schemas.snapshot import SearchSnapshot
 
@@ -69,7 +69,7 @@ class Moment:
     @property
     def former(self) -> tuple[str, ...]:
         """Answers that were right once, newest first."""
-        now = {normalised(answer) for answer in self.answers}
+        now = answer_set(self.answers)
         return tuple(answer for answer in self.seen if normalised(answer) not in now)
 
 
@@ -90,7 +90,7 @@ def moment_after(
         answers=answers,
         first=previous.first,
         seen=tuple(dict.fromkeys((*previous.answers, *previous.seen))),
-        drifted=previous.drifted or _as_set(answers) != _as_set(previous.first),
+        drifted=previous.drifted or answer_set(answers) != answer_set(previous.first),
     )
 
 
@@ -165,7 +165,3 @@ def generator(seed: int, moment: Moment, purpose: str) -> np.random.Generator:
     """Randomness of one step that depends on nothing but the seed, question, step and purpose."""
     key = f"{seed} {moment.step} {purpose} {moment.query_id}".encode("utf-8", "surrogatepass")
     return np.random.default_rng(int.from_bytes(blake2b(key, digest_size=16).digest()))
-
-
-def _as_set(answers: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(normalised(answer) for answer in answers)

@@ -8,7 +8,12 @@ import numpy as np
 from pipelines.evaluation.attacks.protocol import wanted
 from pipelines.evaluation.attacks.registry import attack_named
 from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
-from pipelines.evaluation.metrics import Response, wilson_interval
+from pipelines.evaluation.metrics import (
+    Response,
+    contains_target,
+    contains_truth,
+    wilson_interval,
+)
 from pipelines.evaluation.statistics.bootstrap import ratio_intervals
 from schemas.errors import ConfigurationError
 from schemas.evidence import FloatArray
@@ -98,11 +103,11 @@ def _has_own_target(attack: str) -> bool:
 
 
 def outcome_of(row: Row) -> Outcome:
-    """Score a row that did not fail, under containment."""
+    """Score a row that did not fail, by `acc_contains` and `asr_contains`."""
     response = Response(row.response, row.labels)
     return Outcome(
-        correct=response.correct() if row.labels.answers else None,
-        attacked=response.attacked() if row.labels.target is not None else None,
+        correct=contains_truth(response) if row.labels.answers else None,
+        attacked=contains_target(response) if row.labels.target is not None else None,
     )
 
 

@@ -4,7 +4,8 @@ DEFINITIONS = (
     (
         "Accuracy",
         "share of scored answers that contain a right answer of that time, or all of them where "
-        "the data say that all are required. Case, punctuation and spacing do not count.",
+        "the data say that all are required, also within a word, as published scores count "
+        "(contains). Case, punctuation and spacing do not count.",
     ),
     (
         "Attack success",
@@ -16,7 +17,8 @@ DEFINITIONS = (
     ),
     (
         "Whole words",
-        "the same, but the answer must occur as whole words: 1 is not contained in 2015.",
+        "the same, but the answer must occur as whole words: 1 is not contained in 2015. Replays "
+        "and studies of attribution and sources are scored by it; its rates are in the tables.",
     ),
     (
         "Exclusive",

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from pipelines.evaluation.metrics import contains, is_correct
-from schemas.snapshot import Labels
+from pipelines.evaluation.metrics import Response, states
 
 
 class Outcome(StrEnum):
@@ -17,21 +16,17 @@ class Outcome(StrEnum):
     UNLABELLED = "unlabelled"
 
 
-def judge(
-    answer: str, abstained: bool, labels: Labels | None, earlier_targets: Iterable[str] = ()
-) -> Outcome:
-    """Class of one answer; truth and falsehood count as whole words.
+def judge(response: Response, earlier_targets: Iterable[str] = ()) -> Outcome:
+    """Class of one answer, by what counts as correct and as attacked in the scores.
 
     A falsehood planted at an earlier step counts too, unless the answer is true by now.
     """
-    if abstained:
+    if response.text is None:
         return Outcome.ABSTAINED
-    correct = labels is not None and is_correct(answer, labels, strict=True)
-    planted = [] if correct else [target for target in earlier_targets if target]
-    if labels is not None and labels.target:
-        planted.append(labels.target)
-    if any(contains(answer, target, strict=True) for target in planted):
+    correct = response.correct()
+    earlier = [] if correct else [target for target in earlier_targets if target]
+    if response.attacked() or any(states(response.text, target) for target in earlier):
         return Outcome.FOOLED
-    if labels is None or not labels.answers:
+    if not response.labels.answers:
         return Outcome.UNLABELLED
     return Outcome.CORRECT if correct else Outcome.OTHER

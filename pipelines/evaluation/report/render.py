@@ -7,6 +7,7 @@ from itertools import chain
 
 from jinja2 import Environment
 
+from pipelines.evaluation.metrics import DEFINITION, MEANING
 from pipelines.evaluation.report import charts_svg
 from pipelines.evaluation.report.graph_svg import cut_graph
 from pipelines.evaluation.report.page import asset, page_environment, script_hash
@@ -48,6 +49,8 @@ def render_report(
         .render(
             title=title,
             view=view,
+            definition=DEFINITION,
+            meaning=MEANING,
             open_queries=len(view.detailed) <= OPEN_QUERIES,
             first_open=_first_open(view),
             settings=json.dumps(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pipelines.evaluation.metrics import contains, is_attacked
+from pipelines.evaluation.metrics import responses_of, states
 from pipelines.evaluation.report.outcome import Outcome, judge
 from pipelines.evaluation.report.safe_text import (
     Excerpt,
@@ -149,10 +149,10 @@ def build_step(
 ) -> StepView:
     """View of one event. `earlier_targets` are the falsehoods planted at steps before."""
     labels = (snapshot.labels if snapshot else None) or Labels()
-    abstained = event.abstention is not None
+    defended, bare = responses_of(event, labels)
     answer = shorten(event.answer, 600)
     targets = [*earlier_targets, *([labels.target] if labels.target else [])]
-    outcome = judge(event.answer, abstained, labels, earlier_targets)
+    outcome = judge(defended, earlier_targets)
     undefended = event.undefended_answer
     rows = _document_rows(event, snapshot, labels, targets)
     return StepView(
@@ -163,14 +163,12 @@ def build_step(
         answer=answer,
         outcome=outcome,
         undefended=None if undefended is None else shorten(undefended, 600),
-        undefended_outcome=judge(
-            undefended or "", undefended is not None and not undefended.strip(), labels
-        ),
+        undefended_outcome=Outcome.UNLABELLED if bare is None else judge(bare),
         abstention=ABSTENTIONS[event.abstention] if event.abstention else None,
         changed=bool(event.changed),
         labels=labels,
         truth=(" and " if labels.all_answers_required else " / ").join(labels.answers),
-        fooled_now=not abstained and is_attacked(event.answer, labels, strict=True),
+        fooled_now=defended.attacked(),
         documents=rows,
         memory=event.verdict.memory,
         energy=_energy_parts(event.verdict),
@@ -216,7 +214,7 @@ def _document_rows(
                 attack=(labels.attack or "planted")
                 if verdict.rank in labels.poisoned_ranks
                 else None,
-                teaches_lie=any(contains(answer or "", target, strict=True) for target in targets),
+                teaches_lie=any(states(answer or "", target) for target in targets),
             )
         )
     return tuple(rows)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.evaluation.metrics import Response, Scores, score
+from pipelines.evaluation.metrics import Group, Scores, group_of, score, score_sides
 from pipelines.evaluation.report.outcome import Outcome
 from pipelines.evaluation.report.safe_text import shorten
 from pipelines.evaluation.report.step_view import DocumentRow, StepView, build_step
@@ -231,23 +231,17 @@ def _scores(queries: Sequence[QueryView]) -> tuple[ScoreRow, ...]:
     steps = [step for query in queries for step in query.steps]
     if not any(step.labels.answers or step.target for step in steps):
         return ()
-    defended = [Response(None if s.abstention else s.event.answer, s.labels) for s in steps]
-    undefended = [
-        Response(step.event.undefended_answer or None, step.labels)
-        for step in steps
-        if step.undefended is not None
-    ]
-    rows = (_score_row("Defended", defended), _score_row("Undefended", undefended))
-    return rows if undefended else rows[:1]
-
-
-def _score_row(name: str, responses: Sequence[Response]) -> ScoreRow:
-    return ScoreRow(
-        name=name,
-        overall=score(responses),
-        benign=score(r for r in responses if r.labels.attack is None),
-        attacked=score(r for r in responses if r.labels.attack is not None),
+    kinds = (
+        steps,
+        [step for step in steps if group_of(step.labels) is Group.BENIGN],
+        [step for step in steps if group_of(step.labels) is Group.ATTACKED],
     )
+    overall, benign, attacked = (score_sides((s.event, s.labels) for s in kind) for kind in kinds)
+    rows = [ScoreRow("Defended", overall[0], benign[0], attacked[0])]
+    if overall[1] is not None:
+        none = score(())
+        rows.append(ScoreRow("Undefended", overall[1], benign[1] or none, attacked[1] or none))
+    return tuple(rows)
 
 
 def _finding_groups(queries: Sequence[QueryView]) -> list[FindingGroup]:

@@ -21,7 +21,7 @@ from pipelines.evaluation.sources.study import (
 )
 
 ATTACK_NOTES: Final = (
-    "Attack success (asr_contains) in percent of the questions at each step; the attacker's page "
+    "Attack success (whole words) in percent of the questions at each step; the attacker's page "
     "is at rank 1 of every step, and every hit is confirmed before the next step.",
     f"After {EVENTS_TO_NEUTRALISE}: hits of all answers that followed {EVENTS_TO_NEUTRALISE} "
     "confirmed events of the same question, where another page answered, too; alone: where the "
@@ -31,7 +31,7 @@ ATTACK_NOTES: Final = (
 )
 FLAG_NOTES: Final = (
     "False flags, each confirmed, one a day, on the site that is right most often; no attacker. "
-    "Weight is 1 minus distrust right after the last flag; accuracy (acc_contains) in percent of "
+    "Weight is 1 minus distrust right after the last flag; accuracy (whole words) in percent of "
     "all answers with the ledger.",
     f"With a past: {HONEST_DAYS} days of agreement before, at the cap of a day.",
 )

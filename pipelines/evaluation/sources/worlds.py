@@ -102,7 +102,7 @@ def poisoned(
     """The snapshot with the lie of the first step at rank 1."""
     first, own = history[0].labels or Labels(), snapshot.labels or Labels()
     labels = replace(own, target=first.target, false_passages=first.false_passages)
-    if is_correct(labels.target or "", labels):
+    if is_correct(labels.target or "", labels, strict=False):
         raise ConfigurationError(f"the lie about {snapshot.query.text!r} comes true")
     attack = attack_named(campaign.attack)
     (text,) = attack.texts(aim_of(replace(snapshot, labels=labels)), 1)
