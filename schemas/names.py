@@ -1,13 +1,15 @@
 """Names of reporters: what nobody can use to pose as somebody else.
 
-Scripts, joining types and invisible characters are those of Unicode, as the library `regex` has
-them; the rules are those of Unicode's reports 31 and 39 on identifiers, for names with blanks.
+Scripts and joining types are those of Unicode, as the library `regex` has them; the rules are those
+of Unicode's reports 31 and 39 on identifiers, for names with blanks.
 """
 
 from typing import Final
-from unicodedata import category, decomposition, normalize
+from unicodedata import decomposition, normalize
 
 import regex
+
+from schemas.shown import is_shown
 
 JOINERS: Final = "\u200c\u200d"
 BLANK_PATTERN: Final = "\u2800"  # of Braille: a symbol that shows nothing
@@ -18,7 +20,6 @@ _SHOWN_JOINER = regex.compile(
     r"|(?<=\p{L}\p{M}*\p{ccc=9})(?:\u200c(?=\p{L})|\u200d(?!\p{InSC=Vowel_Dependent}))"
     r"|(?<=\u09b0)\u200d(?=\u09cd)"
 )
-_INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 _LIGATURE = regex.compile(r"[\p{Latin}\p{Greek}\p{Common}]")  # that, or a long s, an ellipsis
 # In use today: tables 5 and 7 of UAX 31, and Mongolian.
 _SCRIPTS: Final = (
@@ -59,11 +60,7 @@ def flaw_of(name: str) -> str:
     ('', 'characters that do not show', 'letters of several scripts')
     """
     shown = _SHOWN_JOINER.sub("", name)
-    if (
-        _INVISIBLE.search(shown)
-        or any(category(c)[0] == "C" or c == BLANK_PATTERN for c in shown)
-        or name != " ".join(name.split())
-    ):
+    if any(not is_shown(c) or c == BLANK_PATTERN for c in shown) or name != " ".join(name.split()):
         return "characters that do not show"
     if any(_restyled(character) for character in name):
         return "letters in another shape, such as full-width or bold ones"

@@ -271,7 +271,11 @@ def test_retry_after_in_seconds_and_as_a_date_is_kept(make: Make, server: FaultS
         assert seconds <= time.perf_counter() - started < seconds + 0.5
 
 
-@pytest.mark.parametrize("value", ["3600", format_datetime(datetime.now(UTC) + timedelta(hours=1))])
+@pytest.mark.parametrize(
+    "value",
+    ["3600", format_datetime(datetime.now(UTC) + timedelta(hours=1))],
+    ids=["seconds", "date"],  # parallel workers must agree about the names
+)
 def test_nobody_waits_longer_than_the_deadline(make: Make, server: FaultServer, value: str) -> None:
     server.always = status(429, Retry_After=value)
     started = time.perf_counter()

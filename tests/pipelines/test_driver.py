@@ -244,7 +244,8 @@ def test_disorder_within_the_lateness_changes_nothing(seed: int, queries: int, c
         answered = answered_snapshots(life, story, random)
         expected = {name for name in story if name is not None}
         assert answered == {f"cup-{q}": sorted(n for p, n in expected if p == q) for q in range(2)}
-        assert set(reasons(life)) <= {ReasonClass.FUTURE_TIME}
+        # All were answered: what is late is a copy that came five places behind a late record.
+        assert set(reasons(life)) <= {ReasonClass.FUTURE_TIME, ReasonClass.LATE}
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
