@@ -12,7 +12,10 @@ from pipelines.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = "radarstream"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 _DEPLOYMENT = {".yaml", ".yml", ".toml", ".sh", ".md", ".example", ".Dockerfile"}
 DEPLOYMENT = sorted(p for p in (ROOT / "infra").rglob("*") if p.suffix in _DEPLOYMENT)
 _TOOLS = (PROGRAM, "make", "python", "docker", "kubectl", "sh")

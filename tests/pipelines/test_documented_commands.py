@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.documented_commands import PROGRAM, ROOT, Printed, check_command, printed_commands
+from tests.documented_commands import (
+    DOCUMENTS,
+    PROGRAM,
+    ROOT,
+    Printed,
+    check_command,
+    printed_commands,
+)
 
 COMMANDS = printed_commands()
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
@@ -97,3 +104,26 @@ def test_the_commands_are_found() -> None:
 def test_a_wrong_command_is_noticed(wrong: list[str]) -> None:
     with pytest.raises(AssertionError):
         check_command(wrong)
+
+
+def test_every_test_that_a_document_names_exists() -> None:
+    cited = [
+        (document.name, *found)
+        for document in DOCUMENTS
+        for found in re.findall(r"`(tests/[\w/]+\.py)((?:::\w+)*)`", document.read_text("utf-8"))
+    ]
+    assert {"SECURITY.md", "sources.md"} <= {document for document, *_ in cited}
+    missing = [
+        (document, file, name)
+        for document, file, names in cited
+        for name in ("", *names.split("::")[1:])
+        if "your_" not in file and not holds(ROOT / file, name)
+    ]
+    assert not missing
+
+
+def holds(file: Path, name: str) -> bool:
+    """Whether a test file exists and defines a name, if one is given."""
+    if not file.is_file():
+        return False
+    return not name or bool(re.search(rf"(?:def|class) {name}\b", file.read_text("utf-8")))
