@@ -43,6 +43,10 @@ class ReasonClass(StrEnum):
     INTERNAL_ERROR = "internal_error"
 
 
+# Not the record's fault: a model was away, or a clock is wrong. The same record may pass later.
+OUTAGES = frozenset({ReasonClass.MODEL_UNAVAILABLE, ReasonClass.FUTURE_TIME})
+
+
 class RadarstreamError(Exception):
     """Root of the tree: catch this to catch everything the project raises on purpose."""
 

@@ -73,7 +73,8 @@ class AttributionEvent:
 class DeadLetter:
     """A record that produced no answer, with its bytes (base64) so that it can be replayed.
 
-    `disposition` is "poison" when the record itself is at fault, "outage" when a model was.
+    `disposition` is "poison" when the record itself is at fault, "outage" when a model or a clock
+    was.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT

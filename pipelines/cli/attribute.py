@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from pipelines.build import existing_engine
-from pipelines.cli.options import ChosenProfile, Config
+from connectors.state_table.engine import insist_on_database
+from pipelines.cli.options import ChosenProfile, Config, StartOver
 from pipelines.settings import load_settings
 
 
@@ -18,6 +18,7 @@ def attribute(
     drain: Annotated[
         bool, typer.Option("--drain", help="Stop when nothing more can be done now.")
     ] = False,
+    start_over: StartOver = False,
 ) -> None:
     """Attribute reported answers to the texts that taught them, for as long as it runs.
 
@@ -29,5 +30,5 @@ def attribute(
 
     settings = load_settings(config, profile=profile)
     if not kafka:  # nothing could come into a new database
-        existing_engine(settings)
-    run_attribution(settings, kafka=kafka, drain=drain)
+        insist_on_database(settings.database)
+    run_attribution(settings, kafka=kafka, drain=drain, start_over=start_over)

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from connectors.kafka.records import ATTEMPTS_HEADER
 from schemas.codec import decode_dead_letter, decode_snapshot, envelope
-from schemas.errors import ConfigurationError, InputError, ReasonClass
+from schemas.errors import OUTAGES, ConfigurationError, InputError, ReasonClass
 from schemas.events import DeadLetter
 from schemas.records import Limits
 
 REPLAY_HEADER = "radarstream-replay-of"
 ANY_SIZE = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
-DECODED = frozenset({ReasonClass.LATE, ReasonClass.MODEL_UNAVAILABLE})  # what a snapshot can meet
+DECODED = OUTAGES | {ReasonClass.LATE}  # what a snapshot that can be decoded meets
 Disposition = Literal["poison", "outage"]
 
 

@@ -14,8 +14,9 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from connectors.kafka.clients import open_admin, open_consumer, open_producer
+from connectors.kafka.offsets import Offsets, partition_offsets
 from connectors.kafka.options import KafkaOptions
-from connectors.kafka.partition_reader import KafkaPartition, partition_offsets
+from connectors.kafka.partition_reader import KafkaPartition
 from connectors.kafka.source import KafkaLog
 from connectors.kafka.topics import ensure_topics
 from connectors.state_table.engine import open_engine
@@ -80,7 +81,7 @@ def test_a_partition_gives_the_records_of_the_log_from_any_offset(broker: Broker
     reader.seek(0)
     assert not reader.drained()
     reader.close()
-    assert partition_offsets(options) == {0: (0, 1), 1: (0, 4), 2: (0, 0)}
+    assert partition_offsets(options) == {0: Offsets(0, 1), 1: Offsets(0, 4), 2: Offsets(0, 0)}
 
 
 def test_what_the_group_is_told_shows_how_far_reading_came(broker: Broker) -> None:
