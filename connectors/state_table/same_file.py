@@ -4,6 +4,8 @@ SQLite goes on writing to a file that has no name any more, and reads what it ho
 file that was emptied: the job would answer happily and remember nothing after its next start.
 """
 
+from dataclasses import dataclass
+from os import stat_result
 from pathlib import Path
 from time import sleep
 from typing import Any, Final
@@ -19,49 +21,53 @@ LOOKS: Final = 3  # at a file that seems cut off: one that grows is, for a momen
 BETWEEN_S: Final = 0.1
 
 
+@dataclass
+class Seen:
+    """What is known of the file: which one it is, its largest size, and what became of it."""
+
+    path: Path
+    identity: tuple[int, int] | None = None
+    size: int = 0
+    fate: str = ""
+
+    def compare(self) -> None:
+        """Look at the file. Raises ConfigurationError; once it did, for good."""
+        status = status_of(self.path)
+        identity = (status.st_dev, status.st_ino) if status else None
+        size = status.st_size if status else 0
+        self.identity = self.identity or identity
+        if identity != self.identity:
+            self.fate = "deleted or replaced"
+        elif size < self.size and cut_off(self.path):
+            self.fate = "cut off"
+        if self.fate:
+            raise ConfigurationError(
+                f"the state database {self.path} was {self.fate} while it was in use; "
+                "restore the file, then start again"
+            )
+        self.size = size
+
+
 def insist_on_file(engine: Engine, path: Path) -> None:
-    """Refuse every further use of the database once `path` is not the whole file it was."""
-    largest = 0
+    """Refuse every further use of the database once `path` is not the whole file it was.
 
-    def note(_connection: Any, record: Any) -> None:
-        record.info["file"] = identity(path)
+    Call it before other listeners are added: a connection that is set up writes to the file.
+    """
+    seen = Seen(path)
 
-    def compare(_connection: Any, record: Any, _proxy: Any) -> None:
-        nonlocal largest
-        if record.info["file"] != identity(path):
-            raise ConfigurationError(changed(path, "deleted or replaced"))
-        size = size_of(path)
-        if size < largest and cut_off(path):
-            raise ConfigurationError(changed(path, "cut off"))
-        largest = size
+    def compare(*_: Any) -> None:
+        seen.compare()
 
-    event.listen(engine, "connect", note)
+    event.listen(engine, "connect", compare)
     event.listen(engine, "checkout", compare)
 
 
-def changed(path: Path, how: str) -> str:
-    """Say what happened and what to do."""
-    return (
-        f"the state database {path} was {how} while it was in use; "
-        "restore the file, then start again"
-    )
-
-
-def identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode; None when there is no such file."""
+def status_of(path: Path) -> stat_result | None:
+    """What the file system says of a file; None when there is no such file."""
     try:
-        status = path.stat()
+        return path.stat()
     except FileNotFoundError:
         return None
-    return status.st_dev, status.st_ino
-
-
-def size_of(path: Path) -> int:
-    """Bytes; 0 when there is no such file."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def cut_off(path: Path) -> bool:
@@ -70,7 +76,8 @@ def cut_off(path: Path) -> bool:
         header = head_of(path)
         page = int.from_bytes(header[16:18], "big")
         whole = (LARGEST_PAGE if page == 1 else page) * int.from_bytes(header[28:32], "big")
-        if header.startswith(MAGIC) and size_of(path) >= whole:
+        status = status_of(path)
+        if header.startswith(MAGIC) and status is not None and status.st_size >= whole:
             return False
         sleep(BETWEEN_S)
     return True

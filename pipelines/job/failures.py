@@ -45,4 +45,5 @@ def behind(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        error = error.__cause__ or error.__context__
+        suppressed = error.__suppress_context__  # it says something else now
+        error = error.__cause__ or (None if suppressed else error.__context__)
