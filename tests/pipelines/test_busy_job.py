@@ -1,27 +1,21 @@
 """What operations are told while a batch runs, with a real broker and the real wiring."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from http.client import HTTPConnection
+from collections.abc import Sequence
 from pathlib import Path
-from threading import Event, Semaphore, Thread
-from time import monotonic
+from threading import Semaphore
 from typing import Any
 
 import pytest
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
-from structlog.testing import CapturingLogger, capture_logs
+from structlog.testing import CapturingLogger
 
-from connectors.kafka.options import KafkaOptions
 from pipelines.job import running
 from pipelines.job.progress import BatchProgress
-from pipelines.job.stopping import Stop
-from pipelines.settings import Settings, load_settings
 from pipelines.signals.metering import Meter
 from schemas.records import RawRecord
 from tests.brokers import Broker
 from tests.end_to_end.running_job import produce, snapshots
+from tests.pipelines.job_rig import running_job, settings_for, until
 
 RULES = Path(__file__).parents[2] / "infra" / "prometheus" / "alerts.yml"
 
@@ -40,62 +34,6 @@ class Batches:
         return []
 
 
-class Scraped:
-    """What Prometheus and a load balancer see of a job."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-
-    def get(self, path: str) -> tuple[int, str]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10.0)
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-
-    def sum(self, name: str) -> float:
-        families = text_string_to_metric_families(self.get("/metrics")[1])
-        return sum(s.value for family in families for s in family.samples if s.name == name)
-
-    @property
-    def lag(self) -> float:
-        return self.sum("radarstream_consumer_lag_records")
-
-    @property
-    def committed_at(self) -> float:
-        return self.sum("radarstream_last_commit_timestamp_seconds")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = monotonic() + 30.0
-    while not condition():
-        assert monotonic() < deadline
-        Event().wait(0.02)
-
-
-def settings_for(options: KafkaOptions, directory: Path) -> Settings:
-    return load_settings(
-        profile="scripted",
-        database=f"sqlite:///{directory / 'state.db'}",
-        kafka=options.model_dump(exclude_defaults=True),
-        telemetry={"listen": "127.0.0.1:0"},
-    )
-
-
-@contextmanager
-def running_in_thread(settings: Settings) -> Iterator[Scraped]:
-    """The job as `radarstream run` has it, but for signals."""
-    stop = Stop()
-    with capture_logs() as logged, running.opened_job(settings, stop) as driver:
-        (port,) = (line["port"] for line in logged if line["event"] == "telemetry listens")
-        loop = Thread(target=driver.run)
-        loop.start()
-        try:
-            yield Scraped(port)
-        finally:
-            stop.event.set()
-            loop.join(60.0)
-
-
 def test_a_batch_that_hangs_is_told_truthfully(
     own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +42,7 @@ def test_a_batch_that_hangs_is_told_truthfully(
     batches = Batches()
     monkeypatch.setattr(running, "MicroBatch", lambda _: batches)
     monkeypatch.setattr(running, "REFRESH_S", 0.05)
-    with running_in_thread(settings_for(options, tmp_path)) as job:
+    with running_job(settings_for(options, tmp_path / "state.db")) as job:
         try:
             assert batches.begun.acquire(timeout=60.0)
             # Nothing was published yet, but the database and the broker answer.
@@ -140,7 +78,7 @@ def test_an_idle_job_says_that_it_is_up_to_date(
     monkeypatch.setattr(running, "MicroBatch", lambda _: batches)
     monkeypatch.setattr(running, "REFRESH_S", 0.05)
     monkeypatch.setattr("pipelines.job.driver.IDLE_POLL_S", 0.05)
-    with running_in_thread(settings_for(options, tmp_path)) as job:
+    with running_job(settings_for(options, tmp_path / "state.db")) as job:
         until(lambda: job.sum("radarstream_commits_total") == 1 and job.lag == 0)
         before = job.committed_at
         until(lambda: job.committed_at > before)
