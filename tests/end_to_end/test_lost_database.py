@@ -1,6 +1,7 @@
 """A lost database and a start without a server, as those see it who run the command."""
 
 from pathlib import Path
+from time import monotonic
 
 from connectors.kafka.options import KafkaOptions
 from tests.brokers import Broker
@@ -51,8 +52,9 @@ def test_a_start_waits_for_postgresql_and_broker_until_it_is_asked_to_stop(
         assert (status, '"database": false' in body) == (503, True)
         assert 'radarstream_check_passed{check="database"} 0.0' in job.get("/metrics")[1]
         postgresql_server.start()
+        deadline = monotonic() + PATIENCE_S
         while '"waiting for broker"' not in job.get("/healthz")[1]:
-            pass
+            assert monotonic() < deadline
         status, body = job.get("/readyz")
         assert (status, '"database": true' in body, '"broker": false' in body) == (503, True, True)
         assert job.terminate() == 0  # in the midst of a try that lasts for ten seconds

@@ -1,15 +1,18 @@
 """Which database a job works with, and which snapshots it holds back, with a real broker."""
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from typer.testing import CliRunner
 
 from connectors.kafka.offsets import partition_offsets
 from connectors.kafka.sink import KafkaSink
 from connectors.state_table.engine import open_engine
+from pipelines.cli.app import app
 from pipelines.job import running
 from schemas.codec import decode_dead_letter
 from schemas.errors import ConfigurationError, ReasonClass
@@ -128,5 +131,9 @@ def test_snapshots_from_the_future_wait_or_are_an_outage(
     ((_, data),) = events(options, "snapshots.deadletter")
     assert decode_dead_letter(data).reason is ReasonClass.FUTURE_TIME
     assert partition_offsets(options, group=GROUP)[0].committed == 2  # not past what waits
+    replay = ["deadletter", "replay", "--yes", "--json"]  # without a word on which letters
+    variables = {"RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap}
+    replayed = CliRunner().invoke(app, replay, env=variables)
+    assert len(json.loads(replayed.stdout)["replayed"]) == 1
     with running_job(settings) as job:  # which is not lost by a restart
         assert job.wait_for("ahead_of_clock")["records"] == 1
