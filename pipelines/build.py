@@ -6,6 +6,7 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, assert_never
@@ -29,6 +30,7 @@ from connectors.models.response_cache import (
 from connectors.models.transformers_generator import TransformersGenerator
 from connectors.models.transformers_tokens import TransformersTokens
 from connectors.state_table.engine import insist_on_database, open_engine
+from connectors.state_table.groups import enter
 from connectors.state_table.source_reader import SourceReader
 from defenses.attribution.protocol import Attributor
 from defenses.attribution.registry import build_attributor
@@ -45,9 +47,12 @@ from pipelines.signals.ports import (
     TokenScorer,
 )
 from pipelines.signals.token_probabilities import check_needs
+from schemas.codec import WIRE_SCHEMAS
 from schemas.errors import ConfigurationError
+from schemas.snapshot import SearchSnapshot
 
 SQLITE = "sqlite:///"
+SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 
 
 def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
@@ -250,6 +255,26 @@ def existing_engine(settings: s.Settings) -> Engine:
     """As `shared_engine`, for commands that only look: ConfigurationError, and no new file."""
     insist_on_database(settings.database)
     return shared_engine(settings)
+
+
+def enter_group(
+    settings: s.Settings, group: str, *, topic: str = SNAPSHOTS, start_over: bool = False
+) -> str:
+    """Return the mark of a consumer group in the state database, see `state_table.groups`.
+
+    Raises ConfigurationError where the group has committed offsets and the database is empty,
+    unless told to `start_over`; BrokerError.
+    """
+    from connectors.kafka.offsets import partition_offsets  # most commands go without Kafka
+
+    offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
+    return enter(
+        shared_engine(settings),
+        group,
+        has_committed=any(partition.committed for partition in offsets),
+        start_over=start_over,
+        now_ms=int(datetime.now(UTC).timestamp() * 1000),
+    )
 
 
 def shared_corpus(settings: s.Settings) -> Corpus:

@@ -68,7 +68,7 @@ class Guard(Generic[StateT]):
 
     def atomic_answers(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[AtomicAnswer, ...]]:
         """One answer per document of each snapshot."""
-        with self.meter.stage("atomic answers", self.models.generator):
+        with self.meter.stage("atomic answers", self.models.generator, records=len(snapshots)):
             return answer_documents(self.models.generator, snapshots)
 
     def relate(
@@ -78,7 +78,8 @@ class Guard(Generic[StateT]):
         if Signal.RELATIONS not in self.defense.needs:
             return [evidence_of(snapshot, answers) for snapshot, answers in items]
         batches = [(snapshot.query.text, answers or ()) for snapshot, answers in items]
-        with self.meter.stage("relations", self.models.relations, self.models.embedder):
+        asked = (self.models.relations, self.models.embedder)
+        with self.meter.stage("relations", *asked, records=len(items)):
             relations = relate_answers(self.models.relations, batches)
         return [
             Evidence(s.query, s.observed_at, s.documents, answers, related)
@@ -91,7 +92,7 @@ class Guard(Generic[StateT]):
         """Run the defence on one snapshot of each of several queries, in lockstep."""
         undefended = self.undefended_answers([evidence for _, evidence, _ in items])
         items = self.knowing_sources(items)
-        with self.meter.stage("defence", *self.counted_models()):
+        with self.meter.stage("defence", *self.counted_models(), records=len(items)):
             decisions = drive(
                 [self.defense.defend(evidence, m.state) for _, evidence, m in items], self.models
             )
@@ -119,7 +120,7 @@ class Guard(Generic[StateT]):
         """What the baseline says of each snapshot; None without a baseline or where it fails."""
         if self.baseline is None:
             return [None] * len(evidences)
-        with self.meter.stage("undefended answer", self.models.generator):
+        with self.meter.stage("undefended answer", self.models.generator, records=len(evidences)):
             outcomes = drive([self.baseline.defend(e, None) for e in evidences], self.models)
         return [None if isinstance(o, ModelError) else o[0].answer for o in outcomes]
 

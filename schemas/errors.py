@@ -44,8 +44,11 @@ class ReasonClass(StrEnum):
     DAMAGED_STATE = "damaged_state"
 
 
-# The record is not at fault: replayed once the model or the state is back, it may be answered.
-OUTAGES: Final = frozenset({ReasonClass.MODEL_UNAVAILABLE, ReasonClass.DAMAGED_STATE})
+# Not the record's fault: a model was away, a row of the state is damaged, or a clock is wrong.
+# Replayed once that is mended, the record may be answered.
+OUTAGES: Final = frozenset(
+    {ReasonClass.MODEL_UNAVAILABLE, ReasonClass.DAMAGED_STATE, ReasonClass.FUTURE_TIME}
+)
 
 
 class RadarstreamError(Exception):

@@ -73,8 +73,8 @@ class AttributionEvent:
 class DeadLetter:
     """A record that produced no answer, with its bytes (base64) so that it can be replayed.
 
-    `disposition` is "poison" when the record itself is at fault, "outage" when a model was, or
-    what the database remembered of the query.
+    `disposition` is "poison" when the record itself is at fault, "outage" when a model or a clock
+    was, or what the database remembered of the query.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT

@@ -116,21 +116,3 @@ class KafkaPartition:
             self._next = max(self._next, position)
         end = consumer.highwater(self._place)  # end_offsets is not right on every broker
         self._drained = end is not None and self._next >= end
-
-
-def partition_offsets(options: KafkaOptions) -> dict[int, tuple[int, int]]:
-    """Return every partition's first offset and the offset after its last, at this moment.
-
-    Raises BrokerError, also when there is no such topic.
-    """
-    name = options.topic(SNAPSHOTS)
-    consumer = open_consumer(options, group=None, max_records=POLL_RECORDS)
-    try:
-        with broker_errors(f"find the offsets of {name}"):
-            places = [TopicPartition(name, p) for p in existing_partitions(consumer, name)]
-            timeout_ms = int(options.request_timeout_s * 1000)
-            first = consumer.beginning_offsets(places, timeout_ms=timeout_ms)
-            end = consumer.end_offsets(places, timeout_ms=timeout_ms)
-        return {place.partition: (first[place], end[place]) for place in places}
-    finally:
-        close_consumer(consumer)

@@ -66,7 +66,7 @@ class KafkaLog:
         self._next: dict[int, int] = {}  # by partition, the first offset not yet returned
         self._fetched: deque[Any] = deque()  # decoded, not yet returned
         self._membership = Membership()
-        self._lag: dict[int, int] = {}
+        self._unread: dict[int, int] = {}
         self._heard = monotonic()
 
     def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
@@ -90,7 +90,7 @@ class KafkaLog:
                 size += len(polled[-1].value or b"")
             self._check(consumer, heard=bool(polled))
             self._advance(polled)
-            self._measure_lag(consumer)
+            self._count_unread(consumer)
         return [raw_record(r, self._epoch, self._options.message_bytes) for r in polled]
 
     def partitions(self) -> frozenset[int]:
@@ -113,9 +113,9 @@ class KafkaLog:
                 timeout_ms = int(self._options.request_timeout_s * 1000)
                 consumer.commit(held, timeout_ms=timeout_ms)
 
-    def lag(self) -> dict[int, int]:
+    def unread(self) -> dict[int, int]:
         """Records per partition that were not yet returned, as far as the last poll could tell."""
-        return dict(self._lag)
+        return dict(self._unread)
 
     def close(self) -> None:
         """Disconnect; in a group, the others get the partitions at once."""
@@ -163,7 +163,7 @@ class KafkaLog:
             existing = frozenset(existing_partitions(consumer, self._topic))
         self._note_epoch(log_epoch(consumer, self._topic))
         if self._in_group:
-            self._partitions, self._next, self._lag = frozenset(), {}, {}
+            self._partitions, self._next, self._unread = frozenset(), {}, {}
             self._membership = Membership()
             consumer.subscribe([self._topic], listener=self._membership)
             return
@@ -180,7 +180,7 @@ class KafkaLog:
         batches = patient_poll(consumer, wait_s, room, self._joining)
         for partition in self._membership.taken():
             self._next.pop(partition, None)
-            self._lag.pop(partition, None)
+            self._unread.pop(partition, None)
             polled[:] = [record for record in polled if record.partition != partition]
         if self._in_group:
             self._partitions = frozenset(tp.partition for tp in consumer.assignment())
@@ -218,7 +218,7 @@ class KafkaLog:
         if self._epoch and epoch != self._epoch:
             logger.warning("topic %s was created anew; reading it from its start", self._topic)
             self._next = dict.fromkeys(self._next, 0)
-            self._lag = {}
+            self._unread = {}
         self._epoch = epoch
 
     def _advance(self, polled: list[Any]) -> None:
@@ -236,7 +236,7 @@ class KafkaLog:
                 )
             self._next[record.partition] = record.offset + 1
 
-    def _measure_lag(self, consumer: KafkaConsumer) -> None:
+    def _count_unread(self, consumer: KafkaConsumer) -> None:
         waiting: dict[int, int] = {}
         for record in self._fetched:
             waiting.setdefault(record.partition, record.offset)
@@ -247,4 +247,4 @@ class KafkaLog:
                 start = waiting.get(partition)
                 if start is None:
                     start = consumer.position(place, timeout_ms=0)
-                self._lag[partition] = 0 if start is None else max(0, int(end) - start)
+                self._unread[partition] = 0 if start is None else max(0, int(end) - start)

@@ -46,8 +46,8 @@ def open_engine(
         # hide_parameters: a failed statement must not carry answers or pages into a log.
         engine = create_engine(parsed, hide_parameters=True, pool_pre_ping=not is_sqlite)
         if is_sqlite:
-            event.listen(engine, "connect", _sqlite_setup(durability, wait_ms))
             insist_on_file(engine, Path(parsed.database or ""))
+            event.listen(engine, "connect", _sqlite_setup(durability, wait_ms))
         else:
             event.listen(engine, "connect", _postgresql_setup(wait_ms))
     except ImportError:

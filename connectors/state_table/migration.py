@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 # The files of migrations/versions, in order.
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0009")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 HEAD: Final = REVISIONS[-1]
 
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32)))

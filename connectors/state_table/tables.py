@@ -250,6 +250,16 @@ QUARANTINE = Table(
     Index("quarantine_everywhere", "everywhere", "active"),
 )
 
+# The consumer groups that answered from this database: a group that has committed offsets and is
+# not here answered from another one. `mark` is random, so that one database is told from the next.
+CONSUMER_GROUPS = Table(
+    "consumer_groups",
+    METADATA,
+    Column("group_id", Text, primary_key=True),
+    Column("mark", Text, nullable=False),
+    Column("since_ms", BigInteger, nullable=False),
+)
+
 
 def dialect_insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
     """Return an INSERT that knows ON CONFLICT, in the connection's dialect."""

@@ -9,7 +9,7 @@ One composite serves every job.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import apache_beam as beam
@@ -37,7 +37,7 @@ DEAD = "dead"
 class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[Outcome]]):
     """RawRecords of a bounded source -> the AnswerEvents and DeadLetters they led to.
 
-    `live` refuses event times in the future; a replay takes them as they are.
+    `live` refuses event times too far in the future; a replay takes them as they are.
     """
 
     def __init__(self, settings: Settings, log_epoch: str, *, live: bool = False) -> None:
@@ -99,13 +99,15 @@ class Decode(beam.DoFn):
 
     def __init__(self, settings: Settings, *, live: bool) -> None:
         self.limits = settings.limits.as_limits()
+        self.tolerance = timedelta(seconds=settings.job.clock_tolerance_s)
         self.live = live
 
     def process(self, record: RawRecord) -> Iterator[Observed | Parked]:
         """Decode one record."""
         now = datetime.now(UTC) if self.live else None
         try:
-            yield Observed(record, decode_record(record, limits=self.limits, now=now))
+            snapshot = decode_record(record, limits=self.limits, now=now, tolerance=self.tolerance)
+            yield Observed(record, snapshot)
         except InputError as error:
             yield Parked(record, dead_letter(record, error))
 

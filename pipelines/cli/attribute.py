@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from connectors.kafka.clients import check_security
-from pipelines.build import check_settings, existing_engine
-from pipelines.cli.options import ChosenProfile, Config
+from connectors.state_table.engine import insist_on_database
+from pipelines.build import check_settings
+from pipelines.cli.options import ChosenProfile, Config, StartOver
 from pipelines.settings import load_settings
 
 
@@ -19,6 +20,7 @@ def attribute(
     drain: Annotated[
         bool, typer.Option("--drain", help="Stop when nothing more can be done now.")
     ] = False,
+    start_over: StartOver = False,
 ) -> None:
     """Attribute reported answers to the texts that taught them, for as long as it runs.
 
@@ -31,7 +33,7 @@ def attribute(
     if kafka:
         check_security(settings.kafka)
     else:  # nothing could come into a new database
-        existing_engine(settings)
+        insist_on_database(settings.database)
     from pipelines.job.attribution_worker import run_attribution  # takes seconds
 
-    run_attribution(settings, kafka=kafka, drain=drain)
+    run_attribution(settings, kafka=kafka, drain=drain, start_over=start_over)

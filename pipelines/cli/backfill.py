@@ -171,7 +171,8 @@ def carried_out(
     configure_logging(settings.telemetry)
     stop = Stop()
     stop.install()
-    with opened_search(settings, shared_engine(settings), SystemClock(stop)) as searcher:
+    shared_engine(settings)  # holds the budget: without it nothing is searched
+    with opened_search(settings, SystemClock(stop)) as searcher:
         failed = run_backfill(work, searcher, write, stop)
         return [problem_of(request, why) for request, why in failed], searcher.counts.credits
 

@@ -59,7 +59,9 @@ Reason = Annotated[
         help="Only with this reason, one of: " + ", ".join(reason.value for reason in ReasonClass),
     ),
 ]
-Fault = Annotated[Disposition | None, typer.Option(help="Whose fault: the record's or a model's.")]
+Fault = Annotated[
+    Disposition | None, typer.Option(help="Whose fault: the record's, or a model's or a clock's.")
+]
 Since = Annotated[str | None, typer.Option(help="Only since a time such as 2025-06-01 or 2d.")]
 
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from connectors.kafka.clients import check_security
 from pipelines.build import check_settings
-from pipelines.cli.options import ChosenProfile, Config
+from pipelines.cli.options import ChosenProfile, Config, StartOver
 from pipelines.settings import JobSettings, Settings, load_settings
 from pipelines.settings.problems import reason
 
@@ -36,19 +36,21 @@ def run(
             "--drain", "--until-end", help="Stop when everything in the topic is answered."
         ),
     ] = False,
+    start_over: StartOver = False,
 ) -> None:
     """Defend every snapshot of the topic, for as long as it runs.
 
     Reads search.snapshots, keeps one memory row per query in the state database, writes
     answers.defended, events.attribution and snapshots.deadletter. SIGTERM finishes the batch in
-    hand and exits 0. Exit code 3: too many inputs are dead.
+    hand and exits 0. Exit code 3: too many inputs are dead. A database or broker that is away at
+    the start is waited for, but not with --drain.
     """
     settings = job_settings(load_settings(config, profile=profile), partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
     from pipelines.job.running import run_job  # takes seconds: the other commands go without
 
-    run_job(settings, drain=drain)
+    run_job(settings, drain=drain, start_over=start_over)
 
 
 def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from pipelines.beam.cluster.submission import Submission
 from pipelines.build import build_methods
-from pipelines.cli.options import AsJson, ChosenProfile, Config
+from pipelines.cli.options import AsJson, ChosenProfile, Config, StartOver
 from pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
 from pipelines.settings.problems import reason
@@ -61,6 +61,7 @@ def submit(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="Stop at the present end of every partition.")
     ] = False,
+    start_over: StartOver = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Leave the job to the job server and return.")
     ] = False,
@@ -110,7 +111,13 @@ def submit(
     if print_options:
         show(cluster.arguments(submission, streaming=not until_end), hints, as_json=as_json)
         return
-    state = handed_over(settings, submission, hints, idle_seconds, until_end, detach)
+    from pipelines.beam.cluster.job import build_pipeline
+    from pipelines.beam.cluster.kafka_job import kafka_outside
+
+    outside = kafka_outside(settings, until_end=until_end, start_over=start_over)
+    options = cluster.pipeline_options(submission, streaming=not until_end)
+    pipeline = build_pipeline(settings, outside, options, idle_s=idle_seconds, model_hints=hints)
+    state = handed_over(pipeline, detach=detach)
     if as_json:
         print_json({"job": job_name, "state": state})
     else:
@@ -149,22 +156,10 @@ def check_reach(settings: Settings, submission: Submission, *, detach: bool) -> 
         )
 
 
-def handed_over(
-    settings: Settings,
-    submission: Submission,
-    hints: dict[str, str],
-    idle_s: float,
-    until_end: bool,
-    detach: bool,
-) -> str:
+def handed_over(pipeline: Any, *, detach: bool) -> str:
     """Submit, wait unless told not to, and return the job's state."""
-    from pipelines.beam.cluster.job import build_pipeline, submit, wait
-    from pipelines.beam.cluster.kafka_job import kafka_outside
-    from pipelines.beam.cluster.options import pipeline_options
+    from pipelines.beam.cluster.job import submit, wait
 
-    options = pipeline_options(submission, streaming=not until_end)
-    outside = kafka_outside(settings.kafka, until_end=until_end)
-    pipeline = build_pipeline(settings, outside, options, idle_s=idle_s, model_hints=hints)
     result = submit(pipeline)
     if detach:
         return "submitted"

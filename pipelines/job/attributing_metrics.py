@@ -16,13 +16,15 @@ Counts = tuple[dict[str, int], dict[str, int], int]  # reports, decisions, texts
 
 
 class AttributingMetrics:
-    """The worker's metrics in a registry of their own. Every method is cheap and never raises.
+    """The worker's metrics in a registry. Every method is cheap and never raises.
 
     `counts` reads the database when Prometheus asks.
     """
 
-    def __init__(self, counts: Callable[[], Counts]) -> None:
-        self.registry = registry = CollectorRegistry()
+    def __init__(
+        self, counts: Callable[[], Counts], registry: CollectorRegistry | None = None
+    ) -> None:
+        self.registry = registry = registry or CollectorRegistry()
         self._intake = Counter(
             "radarstream_reports_total",
             "Reports read from their topic, by what became of them",

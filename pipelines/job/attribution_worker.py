@@ -1,12 +1,14 @@
 """The worker around deep attribution: reports in from their topic, events out, in a loop."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from time import monotonic
 from typing import Protocol
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from connectors.kafka.sink import KafkaSink
 from connectors.kafka.topic_reader import TopicReader, TopicRecord
@@ -14,25 +16,34 @@ from connectors.kafka.topics import ensure_topics
 from connectors.state_table.outbox import Sink, publish_outbox
 from connectors.state_table.quarantine import count_active
 from connectors.state_table.reports import counts
-from pipelines.build import configured_attributor, shared_corpus, shared_engine, shared_guard
+from pipelines.build import (
+    configured_attributor,
+    enter_group,
+    shared_corpus,
+    shared_engine,
+    shared_guard,
+)
 from pipelines.job.attributing import Attributing, CorpusSearch
 from pipelines.job.attributing_metrics import AttributingMetrics
+from pipelines.job.background import repeating
 from pipelines.job.endpoint import serving
 from pipelines.job.failures import kind_of
-from pipelines.job.health import CHECKS, Health
+from pipelines.job.health import Check, Health
 from pipelines.job.logs import configure_logging
 from pipelines.job.model_metrics import ModelMetrics
 from pipelines.job.ports import Clock
 from pipelines.job.reporting import RefusedReportError, take_in
 from pipelines.job.settling import LANE, policy_of
-from pipelines.job.stopping import Stop, SystemClock
+from pipelines.job.state_watch import LOOK_S, StateWatch
+from pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from pipelines.job.waiting import Waiting
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from pipelines.signals.token_probabilities import check_needs
 from schemas.attribution import RankedText
 from schemas.codec import decode_report
 from schemas.codec.wire import WIRE_SCHEMAS
-from schemas.errors import InputError, ModelOutageError
+from schemas.errors import BrokerError, InputError, ModelOutageError
 from schemas.reports import AnswerReport
 
 REPORTS = WIRE_SCHEMAS[AnswerReport].topic
@@ -71,6 +82,7 @@ class Worker:
     clock: Clock
     log: ReportLog | None = None
     sink: Sink | None = None
+    state: StateWatch | None = None
     pruned: float | None = field(default=None, init=False)
 
     def run(self, *, drain: bool) -> None:
@@ -86,6 +98,8 @@ class Worker:
                 away = isinstance(error, ModelOutageError) or kind_of(error) == "transient"
                 if drain or not away:
                     raise
+                if isinstance(error, BrokerError):
+                    self.health.passed("broker", False)
                 log.warning("trying again", error=error)
                 self.clock.wait(PAUSE_S)
                 continue
@@ -98,6 +112,8 @@ class Worker:
     def turn(self) -> bool:
         """One round: take reports in, attribute one, publish. Whether there was anything to do."""
         self.health.tick()
+        if self.state is not None:
+            self.state.insist()
         taken = self.take_in()
         with self.health.busy("attribution"):
             worked = self.attributing.step()
@@ -114,6 +130,7 @@ class Worker:
             return 0
         waiting = 0.0 if self.attributing.budget.next_turn() else self.settings.attribution.poll_s
         records = self.log.poll(timeout_s=waiting)
+        self.health.passed("broker")
         offsets = {}
         for record in records:
             self.metrics.intake(self.outcome(record))
@@ -127,7 +144,8 @@ class Worker:
         place = {"partition": record.partition, "offset": record.offset}
         now = self.clock.now()
         try:
-            report = decode_report(record.read(), now=now)
+            tolerance = timedelta(seconds=self.settings.job.clock_tolerance_s)
+            report = decode_report(record.read(), now=now, tolerance=tolerance)
             policy = self.attributing.policy
             take_in(self.attributing.engine, report, policy.protection, now)
         except InputError as error:
@@ -140,44 +158,57 @@ class Worker:
 
 
 @contextmanager
-def opened_worker(settings: Settings, stop: Stop, *, kafka: bool) -> Iterator[Worker]:
+def opened_worker(
+    settings: Settings, stop: Stop, *, kafka: bool, patient: bool = True, start_over: bool = False
+) -> Iterator[Worker]:
     """Connect to everything and yield a worker.
 
-    Raises ConfigurationError for settings, also when the models cannot answer the attributor.
+    A database or a broker that does not answer is waited for, if `patient`. Raises
+    AskedToStopError; ConfigurationError for settings, also when the models cannot answer the
+    attributor, and for an empty database under a group that has committed, unless told to
+    `start_over`.
     """
-    engine, models, clock = (
-        shared_engine(settings),
-        shared_guard(settings).models,
-        SystemClock(stop),
-    )
-    attribution = settings.attribution
+    attribution, telemetry, registry = settings.attribution, settings.telemetry, CollectorRegistry()
     attributor = configured_attributor(settings)
-    check_needs(attributor, models)
-    metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
-    metrics.registry.register(ModelMetrics.of(models))
-    health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
-    for check in CHECKS:  # what is away is waited for
-        health.passed(check)
-    attributing = Attributing(
-        engine,
-        models,
-        attributor,
-        attribution,
-        policy_of(settings),
-        clock,
-        metrics,
-        corpus_search(settings, models),
-    )
+    checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)
+    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=checks)
+    waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
-        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
+        opened.enter_context(serving(telemetry.listen, registry, health))
+        engine = waiting.until("database", lambda: shared_engine(settings))
+        models = shared_guard(settings).models
+        check_needs(attributor, models)
+        metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)), registry)
+        registry.register(ModelMetrics.of(models))
+        clock = SystemClock(stop)
+        attributing = Attributing(
+            engine,
+            models,
+            attributor,
+            attribution,
+            policy_of(settings),
+            clock,
+            metrics,
+            corpus_search(settings, models),
+        )
         worker = Worker(attributing, settings, metrics, health, stop, clock)
         if kafka:
-            ensure_topics(settings.kafka)
-            worker.log = opened.enter_context(
-                TopicReader(settings.kafka, [REPORTS], group=attribution.group)
-            )
-            worker.sink = opened.enter_context(KafkaSink(settings.kafka))
+            connect(worker, waiting, opened, start_over=start_over)
         yield worker
+
+
+def connect(worker: Worker, waiting: Waiting, opened: ExitStack, *, start_over: bool) -> None:
+    """Give a worker its topics."""
+    settings, group = worker.settings, worker.settings.attribution.group
+    waiting.until("broker", lambda: ensure_topics(settings.kafka))
+    mark = waiting.until(
+        "broker", lambda: enter_group(settings, group, topic=REPORTS, start_over=start_over)
+    )
+    worker.state = StateWatch(worker.attributing.engine, group, mark, worker.health)
+    opened.enter_context(repeating("database", worker.state.look, LOOK_S))
+    reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [REPORTS], group=group))
+    worker.log = opened.enter_context(reader)
+    worker.sink = opened.enter_context(KafkaSink(settings.kafka))
 
 
 def corpus_search(settings: Settings, models: Models) -> CorpusSearch | None:
@@ -198,12 +229,15 @@ def corpus_search(settings: Settings, models: Models) -> CorpusSearch | None:
     return search
 
 
-def run_attribution(settings: Settings, *, kafka: bool, drain: bool) -> None:
+def run_attribution(
+    settings: Settings, *, kafka: bool, drain: bool, start_over: bool = False
+) -> None:
     """Attribute until SIGTERM, or until nothing can be done any more."""
     configure_logging(settings.telemetry)
     stop = Stop()
     stop.install()
-    with opened_worker(settings, stop, kafka=kafka) as worker:
+    opened = opened_worker(settings, stop, kafka=kafka, patient=not drain, start_over=start_over)
+    with suppress(AskedToStopError), opened as worker:
         log.info("attributing", state="ready", kafka=kafka)
         worker.run(drain=drain)
     log.info("stopped", state="asked to" if stop() else "drained")

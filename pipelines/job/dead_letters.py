@@ -14,7 +14,7 @@ from schemas.records import Limits
 
 REPLAY_HEADER = "radarstream-replay-of"
 ANY_SIZE = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
-DECODED = OUTAGES | {ReasonClass.LATE}  # what a snapshot can meet
+DECODED = OUTAGES | {ReasonClass.LATE}  # what a snapshot that can be decoded meets
 Disposition = Literal["poison", "outage"]
 
 

@@ -17,6 +17,7 @@ from pipelines.job.dead_share import DeadShare
 from pipelines.job.failures import ErrorKind
 from pipelines.job.holding import HoldBack, place
 from pipelines.job.ports import Batch, Clock, JobObserver, SnapshotLog
+from pipelines.job.waiting import pause_s
 from pipelines.settings import JobSettings
 from schemas.errors import BrokerError, InputError, ReasonClass
 from schemas.events import AnswerEvent, DeadLetter
@@ -75,25 +76,27 @@ class Driver:
     @property
     def drained(self) -> bool:
         """Whether everything in the log, as far as it is known, has been folded."""
-        partitions, lag = self.log.partitions(), self.log.lag()
+        partitions, unread = self.log.partitions(), self.log.unread()
         return (
             bool(partitions)
-            and partitions <= lag.keys()
-            and not any(lag.values())
+            and partitions <= unread.keys()
+            and not any(unread.values())
             and not self.holding.held
+            and not self.holding.ahead
         )
 
     def step(self) -> int:
         """Take one batch through: poll, fold, publish, commit. Return how much was polled."""
         records = self.retried("poll", self.poll)
-        unread, partitions = self.log.lag(), self.log.partitions()
-        self.observer.polled(records, unread)
+        unread, partitions = self.log.unread(), self.log.partitions()
+        self.observer.polled(records)
         self.observer.assigned(partitions)
         self.holding.keep_only(partitions)
         # A partition may have gone to another worker since its records were polled.
         ours = [record for record in records if place(record).partition in partitions]
-        ripe = self.holding.take(ours, self.clock.monotonic(), unread)
-        self.observer.held_back(self.holding.held)
+        wall_s = self.clock.now().timestamp()
+        ripe = self.holding.take(ours, self.clock.monotonic(), unread, wall_s)
+        self.observer.held_back(self.holding.held, self.holding.ahead, self.holding.lead_s(wall_s))
         outcomes = self.folded(ripe) if ripe else []
         sent = self.timed("publish", lambda: self.publish(partitions))
         self.observer.published(sent)
@@ -158,6 +161,7 @@ class Driver:
             if self.committed.get(partition) != offset
         }
         if not moved:
+            self.observer.committed({})
             return
         started = perf_counter()
         try:
@@ -189,10 +193,5 @@ class Driver:
                 if self.kind_of(error) != "transient" or self.stopping():
                     raise
                 self.observer.retried(stage, error)
-                self.clock.wait(self.pause_s(attempt))
+                self.clock.wait(pause_s(attempt, self.settings, self.random))
         return work()
-
-    def pause_s(self, attempt: int) -> float:
-        """Exponential back-off with full jitter, at least a tenth of it."""
-        longest = min(self.settings.longest_pause_s, self.settings.first_pause_s * 2.0**attempt)
-        return longest * self.random.uniform(0.1, 1.0)

@@ -47,6 +47,7 @@ def serving(listen: str, registry: CollectorRegistry, health: Health) -> Iterato
         yield 0
         return
     endpoint = opened(listen, registry, health)
+    registry.register(health)
     port: int = endpoint.server_address[1]
     thread = Thread(target=endpoint.serve_forever, args=(POLL_S,), name="telemetry", daemon=True)
     thread.start()
@@ -58,6 +59,7 @@ def serving(listen: str, registry: CollectorRegistry, health: Health) -> Iterato
         endpoint.server_close()
         endpoint.cut_off_all()
         thread.join()
+        registry.unregister(health)
 
 
 def opened(listen: str, registry: CollectorRegistry, health: Health) -> "Endpoint":

@@ -1,14 +1,20 @@
 """What an error means for the job: try again, stop, or blame one record."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from connectors.state_table.engine import database_code, is_transient
-from schemas.errors import BrokerError, RadarstreamError, StateConflictError
+from schemas.errors import (
+    BrokerError,
+    DatabaseUnavailableError,
+    RadarstreamError,
+    StateConflictError,
+)
 
 ErrorKind = Literal["transient", "fatal", "defect"]
+AWAY: Final = (BrokerError, DatabaseUnavailableError, StateConflictError)
 
 
 def kind_of(error: BaseException) -> ErrorKind:
@@ -19,7 +25,7 @@ def kind_of(error: BaseException) -> ErrorKind:
     "defect": anything else, which some record must have provoked.
     """
     chain = list(behind(error))
-    if any(isinstance(e, BrokerError | StateConflictError) or is_transient(e) for e in chain):
+    if any(isinstance(e, AWAY) or is_transient(e) for e in chain):
         return "transient"
     if any(isinstance(e, DataError | IntegrityError) for e in chain):
         return "defect"  # the database refuses what a record led to
@@ -39,4 +45,5 @@ def behind(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        error = error.__cause__ or error.__context__
+        suppressed = error.__suppress_context__  # it says something else now
+        error = error.__cause__ or (None if suppressed else error.__context__)

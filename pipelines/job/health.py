@@ -1,26 +1,33 @@
 """Whether the job lives and whether it is ready, as its loop and its models last showed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 from typing import Literal
 
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
 Check = Literal["broker", "partitions", "database", "models"]
 CHECKS: tuple[Check, ...] = ("broker", "partitions", "database", "models")
 
 
-class Health:
-    """Signs of life; safe to use from any thread.
+class Health(Collector):
+    """Signs of life; safe to use from any thread. Exports its checks to Prometheus.
 
     The job lives while its last sign is younger than `limit_s` seconds, or `busy_limit_s` while a
     model works: a batch on a slow model is no hang. It is ready once every check has passed; a
     check that fails later takes that back. Nothing is probed here: those who use the broker, the
-    database and the models tell.
+    database and the models tell. `checks` are those that this process has to pass.
     """
 
     def __init__(
-        self, limit_s: float, busy_limit_s: float, now: Callable[[], float] = monotonic
+        self,
+        limit_s: float,
+        busy_limit_s: float,
+        now: Callable[[], float] = monotonic,
+        checks: Sequence[Check] = CHECKS,
     ) -> None:
         self._limit_s = limit_s
         self._busy_limit_s = busy_limit_s
@@ -28,7 +35,7 @@ class Health:
         self._lock = Lock()
         self._last_sign = now()
         self._busy: list[str] = []
-        self._passed: dict[Check, bool] = dict.fromkeys(CHECKS, False)
+        self._passed: dict[Check, bool] = dict.fromkeys(checks, False)
 
     def tick(self) -> None:
         """Give a sign of life."""
@@ -75,3 +82,14 @@ class Health:
     def readiness(self) -> dict[str, object]:
         """Return the body of /readyz."""
         return {"ready": self.ready, "checks": dict(self._passed)}
+
+    def collect(self) -> Iterator[Metric]:
+        """Tell Prometheus."""
+        family = GaugeMetricFamily(
+            "radarstream_check_passed",
+            "Whether a check of /readyz has passed: 1 or 0",
+            labels=["check"],
+        )
+        for check, passed in self._passed.items():
+            family.add_metric([check], passed)
+        yield family

@@ -1,66 +1,123 @@
-"""Allowed lateness: hold records back until older ones of their partition have had their chance."""
+"""Which polled records wait before they are folded: for the clock, and for older ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from schemas.codec.decoding import CLOCK_SKEW
 from schemas.records import LogPosition, RawRecord
+
+NEAR_S = CLOCK_SKEW.total_seconds()  # so far ahead of the clock nothing waits
+AHEAD_BYTES = 32 * 2**20
+Waiting = dict[int, tuple[float, float, RawRecord]]
 
 
 @dataclass(slots=True)
 class Lane:
     """One partition of one log: where it was read to, the newest event time seen, what waits.
 
-    `held` has (event time, when it was taken, record) by offset, times in seconds.
+    `ahead` waits for the clock, then `held` for older records. Both have (event time, when it was
+    taken, record) by offset, times in seconds.
     """
 
     epoch: str
     next_offset: int = -1
     newest_s: float = float("-inf")
-    held: dict[int, tuple[float, float, RawRecord]] = field(default_factory=dict)
+    ahead: Waiting = field(default_factory=dict)
+    held: Waiting = field(default_factory=dict)
 
 
 class HoldBack:
-    """Releases records once their partition's event time has moved on by the lateness.
+    """Releases records once the clock is near their event time and older ones had their chance.
 
-    A record is held while newer ones may still be preceded by older ones: until an event
+    Ahead of the clock: a record more than `NEAR_S` and at most `tolerance_s` ahead of the wall
+    clock waits until that has come near, or for `tolerance_s` if the clock stands or goes back.
+    Further ahead than that, or with no room for it in `ahead_bytes`, it is released at once: the
+    decoder decides. With a tolerance of 0 nothing waits for the clock.
+
+    Lateness: a record is held while newer ones may still be preceded by older ones: until an event
     `lateness_s` younger than it was seen in its partition, and in a partition that is read to its
-    end for `lateness_s` of waiting. Of two records of a partition the older one is never released
-    after the newer one, or a fold could pass it by. `event_time` returns seconds, or None for what
-    cannot be ordered and is released at once. With a lateness of 0 nothing is held.
+    end for `lateness_s` of waiting. With a lateness of 0 nothing is held.
+
+    Of two records of a partition that wait, the older one is never released after the newer one,
+    or a fold could pass it by. `event_time` returns seconds, or None for what cannot be ordered
+    and is released at once.
     """
 
-    def __init__(self, lateness_s: float, event_time: Callable[[RawRecord], float | None]) -> None:
+    def __init__(
+        self,
+        lateness_s: float,
+        event_time: Callable[[RawRecord], float | None],
+        *,
+        tolerance_s: float = 0.0,
+        ahead_bytes: int = AHEAD_BYTES,
+    ) -> None:
         self.lateness_s = lateness_s
         self.event_time = event_time
+        self.tolerance_s = tolerance_s
+        self.ahead_bytes = ahead_bytes
         self.lanes: dict[int, Lane] = {}
 
     def take(
-        self, records: Sequence[RawRecord], now_s: float, unread: Mapping[int, int]
+        self,
+        records: Sequence[RawRecord],
+        now_s: float,
+        unread: Mapping[int, int],
+        wall_s: float = float("inf"),
     ) -> list[RawRecord]:
         """Take new records in and return what may be folded, of each partition the oldest first.
 
-        `now_s` is a monotonic clock; `unread` says per partition how much of the log is left.
+        `now_s` is a monotonic clock, `wall_s` the wall clock in seconds since 1970; `unread` says
+        per partition how much of the log is left.
         """
         released = []
+        room = self.ahead_bytes - self._ahead_size()
         for record in records:
             position = place(record)
             lane = self.lanes.get(position.partition)
             if lane is None or lane.epoch != position.epoch:
-                if lane is not None:  # the log was created anew: what is held cannot be read again
-                    released += self._until(lane, float("inf"))
+                if lane is not None:  # the log was created anew: what waits cannot be read again
+                    released += popped(lane.held | lane.ahead, float("inf"))
                 lane = self.lanes[position.partition] = Lane(position.epoch)
             lane.next_offset = position.offset + 1
-            time_s = self.event_time(record) if self.lateness_s else None
-            if time_s is None:
-                released.append(record)
+            time_s = self.event_time(record)
+            lead_s = float("-inf") if time_s is None else time_s - wall_s
+            if time_s is None or lead_s <= NEAR_S:
+                released += self._arrived(lane, record, time_s, now_s)
+            elif lead_s <= self.tolerance_s and len(record.payload) <= room:
+                room -= len(record.payload)
+                lane.ahead.setdefault(position.offset, (time_s, now_s, record))
             else:
-                lane.newest_s = max(lane.newest_s, time_s)
-                lane.held.setdefault(position.offset, (time_s, now_s, record))
+                released.append(record)
         for partition, lane in self.lanes.items():
-            released += self._until(
-                lane, self._horizon(lane, now_s, quiet=unread.get(partition) == 0)
-            )
+            for record in popped(lane.ahead, self._near(lane, now_s, wall_s)):
+                released += self._arrived(lane, record, self.event_time(record), now_s)
+            quiet = unread.get(partition) == 0
+            released += popped(lane.held, self._horizon(lane, now_s, quiet=quiet))
         return released
+
+    def _ahead_size(self) -> int:
+        return sum(
+            len(record.payload)
+            for lane in self.lanes.values()
+            for _, _, record in lane.ahead.values()
+        )
+
+    def _arrived(
+        self, lane: Lane, record: RawRecord, time_s: float | None, now_s: float
+    ) -> list[RawRecord]:
+        """Hold a record whose time has come for older ones, or return it."""
+        if time_s is None or not self.lateness_s:
+            return [record]
+        lane.newest_s = max(lane.newest_s, time_s)
+        lane.held.setdefault(place(record).offset, (time_s, now_s, record))
+        return []
+
+    def _near(self, lane: Lane, now_s: float, wall_s: float) -> float:
+        """Return the event time up to which records no longer wait for the clock."""
+        waited_s = [
+            t for t, taken_s, _ in lane.ahead.values() if taken_s <= now_s - self.tolerance_s
+        ]
+        return max([wall_s + NEAR_S, *waited_s])
 
     def _horizon(self, lane: Lane, now_s: float, *, quiet: bool) -> float:
         """Return the event time up to which records are released now."""
@@ -71,28 +128,40 @@ class HoldBack:
         ]
         return max([lane.newest_s - self.lateness_s, *waited_s])
 
-    def _until(self, lane: Lane, horizon_s: float) -> list[RawRecord]:
-        ripe = sorted(
-            (time_s, offset) for offset, (time_s, _, _) in lane.held.items() if time_s <= horizon_s
-        )
-        return [lane.held.pop(offset)[2] for _, offset in ripe]
-
     def keep_only(self, partitions: frozenset[int]) -> None:
-        """Drop what is held of partitions that another worker reads now."""
+        """Drop what waits of partitions that another worker reads now."""
         for partition in self.lanes.keys() - partitions:
             del self.lanes[partition]
 
     def next_offsets(self) -> dict[int, int]:
-        """Where a restart must read on, per partition: never past a record that is still held."""
+        """Where a restart must read on, per partition: never past a record that still waits."""
         return {
-            partition: min(lane.held, default=lane.next_offset)
+            partition: min(lane.held.keys() | lane.ahead.keys(), default=lane.next_offset)
             for partition, lane in self.lanes.items()
         }
 
     @property
     def held(self) -> int:
-        """How many records are held back."""
+        """How many records are held back for older ones."""
         return sum(len(lane.held) for lane in self.lanes.values())
+
+    @property
+    def ahead(self) -> int:
+        """How many records wait for the clock."""
+        return sum(len(lane.ahead) for lane in self.lanes.values())
+
+    def lead_s(self, wall_s: float) -> float:
+        """How many seconds the furthest record that waits for the clock is ahead of it."""
+        times = [time_s for lane in self.lanes.values() for time_s, _, _ in lane.ahead.values()]
+        return max(times, default=wall_s) - wall_s
+
+
+def popped(waiting: Waiting, horizon_s: float) -> list[RawRecord]:
+    """Take out what is not younger than the horizon, the oldest first."""
+    ripe = sorted(
+        (time_s, offset) for offset, (time_s, _, _) in waiting.items() if time_s <= horizon_s
+    )
+    return [waiting.pop(offset)[2] for _, offset in ripe]
 
 
 def place(record: RawRecord) -> LogPosition:

@@ -34,7 +34,7 @@ KEYS: Final = frozenset((
     "error", "causes", "frames", "detail", "reason", "disposition", "failure",
     "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
     "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",
-    "kept", "rejected", "memory", "changed", "abstained",
+    "kept", "rejected", "memory", "changed", "abstained", "done", "model_calls", "model_answers",
     "misgeneration", "decision", "finding", "flagged", "reporters", "reports", "kafka",
     "attributions_per_hour", "model_calls_per_day",
     "host", "port", "queries", "pages", "credits",

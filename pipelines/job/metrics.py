@@ -5,7 +5,7 @@ the number of series is bounded whatever arrives. Series whose labels are known 
 event start at zero: a rate over the first event would miss it otherwise.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -56,12 +56,6 @@ class JobMetrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self._lag = Gauge(
-            "radarstream_consumer_lag_records",
-            "Records between the high watermark and what was polled",
-            ["partition"],
-            registry=registry,
-        )
         self._assigned = Gauge(
             "radarstream_assigned_partitions",
             "Partitions that this worker reads",
@@ -76,6 +70,11 @@ class JobMetrics:
         self._held_back = Gauge(
             "radarstream_held_back_records",
             "Records polled and waiting for older ones of their query",
+            registry=registry,
+        )
+        self._ahead = Gauge(
+            "radarstream_ahead_of_clock_records",
+            "Records polled whose event time this machine's clock has yet to come near",
             registry=registry,
         )
         self._batch_size = Histogram(
@@ -99,7 +98,8 @@ class JobMetrics:
         )
         self._progress = Gauge(
             "radarstream_last_commit_timestamp_seconds",
-            "When offsets were last committed; the start of the job before the first commit",
+            "When offsets were last committed, or everything was read and nothing was to be"
+            " committed; the start of the job before the first time",
             registry=registry,
         )
         self._retries = Counter(
@@ -109,30 +109,25 @@ class JobMetrics:
             registry=registry,
         )
         self._decisions = Decisions(registry)
-        self._partitions: set[int] = set()
         self._progress.set_to_current_time()
         Info("radarstream_build", "What is running", registry=registry).info(build())
         ProcessCollector(registry=registry)
         for stage in (BATCH, PUBLISH, COMMIT):
             self._stage.labels(stage)
 
-    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None:
-        """Records came in; `lag` is the log's, by partition: those not named are not ours now."""
+    def polled(self, records: Sequence[RawRecord]) -> None:
+        """Records came in."""
         self._polled.inc(len(records))
         self._polled_bytes.inc(sum(len(record.payload) for record in records))
-        for partition, behind in lag.items():
-            self._lag.labels(str(partition)).set(behind)
-        for gone in self._partitions - lag.keys():
-            self._lag.remove(str(gone))
-        self._partitions = set(lag)
 
     def assigned(self, count: int) -> None:
         """Tell how many partitions are this worker's at present."""
         self._assigned.set(count)
 
-    def held_back(self, count: int) -> None:
-        """Tell how many polled records wait at present."""
+    def held_back(self, count: int, ahead: int) -> None:
+        """Tell how many polled records wait at present, for older ones and for the clock."""
         self._held_back.set(count)
+        self._ahead.set(ahead)
 
     def batch_seconds(self, seconds: float, size: int) -> None:
         """A batch of `size` records took this long."""
@@ -162,6 +157,10 @@ class JobMetrics:
     def committed(self) -> None:
         """Offsets were committed."""
         self._commits.inc()
+        self.up_to_date()
+
+    def up_to_date(self) -> None:
+        """Nothing is left to commit."""
         self._progress.set_to_current_time()
 
     def retried(self, operation: str, error: str) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.job.dead_letters import query_of
 from pipelines.job.health import Health
+from pipelines.job.lag import Lag
 from pipelines.job.metrics import JobMetrics
 from schemas.codec import envelope
 from schemas.errors import BrokerError, ReasonClass
@@ -17,6 +18,7 @@ from schemas.events import AnswerEvent, DeadLetter
 from schemas.records import RawRecord
 
 WAITING_S = 10.0  # without partitions: say so this often
+AHEAD_S = 60.0  # with records ahead of the clock: say so this often
 
 
 @dataclass
@@ -30,24 +32,28 @@ class Observer:
     metrics: JobMetrics
     health: Health
     outbox_depth: Callable[[], int]
+    lag: Lag
     group: str = ""
     now: Callable[[], float] = monotonic
     partitions: frozenset[int] = frozenset()
     since: float = field(init=False)  # when the partitions were lost, or the start
     told: float = field(init=False)  # when that was last logged
+    told_ahead: float = float("-inf")  # when it was last logged that a clock is wrong
 
     def __post_init__(self) -> None:
         self.since = self.told = self.now()
 
-    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None:
+    def polled(self, records: Sequence[RawRecord]) -> None:
         """Count what was read."""
         self.health.tick()
         self.health.passed("broker")
-        self.metrics.polled(records, lag)
+        self.metrics.polled(records)
+        self.lag.polled(records)
 
     def assigned(self, partitions: frozenset[int]) -> None:
         """Log partitions that come and go, and waiting for them."""
         self.metrics.assigned(len(partitions))
+        self.lag.assigned(partitions)
         self.health.passed("partitions", bool(partitions))
         now = self.now()
         if partitions != self.partitions:
@@ -60,9 +66,13 @@ class Observer:
             self.log.warning("waiting_for_partitions", group=self.group, seconds=waited)
             self.told = now
 
-    def held_back(self, count: int) -> None:
-        """Show how much waits."""
-        self.metrics.held_back(count)
+    def held_back(self, count: int, ahead: int, lead_s: float) -> None:
+        """Show how much waits; log now and then that a clock is wrong."""
+        self.metrics.held_back(count, ahead)
+        now = self.now()
+        if ahead and now - self.told_ahead >= AHEAD_S:
+            self.log.warning("ahead_of_clock", records=ahead, seconds=round(lead_s))
+            self.told_ahead = now
 
     def took(self, stage: str, seconds: float, records: int = 0) -> None:
         """Time a stage."""
@@ -82,8 +92,13 @@ class Observer:
             self.retried("outbox depth", error)
 
     def committed(self, next_offsets: Mapping[int, int]) -> None:
-        """Note the commit."""
+        """Note the commit, or that nothing is left to do."""
+        if not next_offsets:
+            if self.lag.all_read():
+                self.metrics.up_to_date()
+            return
         self.metrics.committed()
+        self.lag.committed(next_offsets)
         for partition, offset in next_offsets.items():
             self.log.debug("committed", partition=partition, offset=offset)
 
@@ -92,7 +107,7 @@ class Observer:
         self.metrics.outcomes(outcomes, now)
         if any(isinstance(outcome, AnswerEvent) for outcome in outcomes):
             self.health.passed("models")
-        elif any(is_model_outage(outcome) for outcome in outcomes):
+        elif any(is_model_outage(o) for o in outcomes):
             self.health.passed("models", False)
         for outcome in outcomes:
             if isinstance(outcome, AnswerEvent):
@@ -141,5 +156,5 @@ class Observer:
 
 
 def is_model_outage(outcome: AnswerEvent | DeadLetter) -> bool:
-    """Whether a model did not answer; a damaged row of the database is an outage of its own."""
+    """Whether no model answered for a record; a clock or a damaged row is an outage of its own."""
     return isinstance(outcome, DeadLetter) and outcome.reason is ReasonClass.MODEL_UNAVAILABLE

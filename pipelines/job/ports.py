@@ -27,7 +27,7 @@ class SnapshotLog(Protocol):
         """Remember per partition where to read on after a restart. Raises BrokerError."""
         ...
 
-    def lag(self) -> dict[int, int]:
+    def unread(self) -> dict[int, int]:
         """Records per partition that were not yet polled, as far as the last poll could tell."""
         ...
 
@@ -54,7 +54,7 @@ class Batch(Protocol):
 class JobObserver(Protocol):
     """Hears what the job does, for logs, metrics and health; must not raise."""
 
-    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None:
+    def polled(self, records: Sequence[RawRecord]) -> None:
         """Tell that the log was read; also the loop's sign of life."""
         ...
 
@@ -62,8 +62,11 @@ class JobObserver(Protocol):
         """Tell which partitions are read at present, after every poll; maybe none."""
         ...
 
-    def held_back(self, count: int) -> None:
-        """Tell how many records wait for older ones."""
+    def held_back(self, count: int, ahead: int, lead_s: float) -> None:
+        """Tell how many records wait for older ones, and how many for the clock.
+
+        `lead_s` is how far the furthest of those is ahead of it, in seconds.
+        """
         ...
 
     def took(self, stage: str, seconds: float, records: int = 0) -> None:
@@ -75,7 +78,7 @@ class JobObserver(Protocol):
         ...
 
     def committed(self, next_offsets: Mapping[int, int]) -> None:
-        """Tell that these offsets are committed."""
+        """Tell that these offsets are committed; none: that nothing was left to commit."""
         ...
 
     def outcomes(self, outcomes: Sequence[AnswerEvent | DeadLetter], now: datetime) -> None:

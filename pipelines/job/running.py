@@ -1,34 +1,41 @@
 """Puts the continuous job together from its settings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
 from sqlalchemy import Engine
 
+from connectors.kafka.offsets import OffsetReader
+from connectors.kafka.options import KafkaOptions
 from connectors.kafka.sink import KafkaSink
 from connectors.kafka.source import KafkaLog
 from connectors.kafka.topics import ensure_topics
 from connectors.state_table.outbox import append, depth, publish_outbox
 from pipelines.beam.micro_batch import MicroBatch
-from pipelines.build import probe_service, shared_engine, shared_guard
+from pipelines.build import enter_group, probe_service, shared_engine, shared_guard
+from pipelines.job.background import repeating
 from pipelines.job.driver import Driver
 from pipelines.job.endpoint import serving
 from pipelines.job.failures import behind, kind_of, named
 from pipelines.job.health import Health
 from pipelines.job.holding import HoldBack, place
+from pipelines.job.lag import REFRESH_S, Lag
 from pipelines.job.logs import configure_logging
 from pipelines.job.metrics import JobMetrics
 from pipelines.job.model_metrics import ModelMetrics
 from pipelines.job.observing import Observer
-from pipelines.job.stopping import Stop, SystemClock
+from pipelines.job.progress import BatchProgress
+from pipelines.job.state_watch import LOOK_S, StateWatch
+from pipelines.job.stopping import AskedToStopError, Stop, SystemClock
 from pipelines.job.tracing import traced
+from pipelines.job.waiting import Waiting
 from pipelines.settings import Settings
 from pipelines.signals.ports import Models
 from pipelines.signals.prompts import build_prompt
 from schemas.codec import dead_letter, decode_record, outbox_record
+from schemas.codec.event_time import event_time
 from schemas.errors import (
     BrokerError,
     ConfigurationError,
@@ -49,44 +56,51 @@ log = structlog.get_logger("radarstream")
 
 
 @contextmanager
-def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
+def opened_job(
+    settings: Settings, stop: Stop, *, start_over: bool = False, patient: bool = True
+) -> Iterator[Driver]:
     """Connect to everything and yield a driver that is ready to run; disconnect afterwards.
 
-    Raises ConfigurationError for settings, BrokerError for a broker that does not answer.
+    A database or a broker that does not answer is waited for, if `patient`; /healthz and /readyz
+    answer meanwhile. Raises AskedToStopError; ConfigurationError for settings, and for an empty
+    database under a group that has committed, unless told to `start_over`.
     """
-    engine, guard = shared_engine(settings), shared_guard(settings)
-    probe_service(settings)  # a refused key or an unknown model ends it here
-    metrics = JobMetrics()
+    metrics, kafka = JobMetrics(), settings.kafka
     health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
-    observers = [metrics.stage, health.busy]
-    metrics.registry.register(ModelMetrics.of(guard.models))
+    waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
-        for observer in observers:
+        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
+        engine = waiting.until("database", lambda: shared_engine(settings))
+        guard = shared_guard(settings)
+        probe_service(settings)  # a refused key or an unknown model ends it here
+        metrics.registry.register(ModelMetrics.of(guard.models))
+        for observer in (metrics.stage, health.busy):
             guard.meter.observers.append(observer)  # the guard is the process's own and stays
             opened.callback(guard.meter.observers.remove, observer)
-        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
-        ensure_topics(settings.kafka)
-        snapshots = opened.enter_context(
-            KafkaLog(
-                settings.kafka,
-                membership=settings.job.membership,
-                partitions=settings.job.partitions,
-            )
+        waiting.until("broker", lambda: ensure_topics(kafka))
+        mark = waiting.until(
+            "broker", lambda: enter_group(settings, kafka.group, start_over=start_over)
         )
-        sink = opened.enter_context(KafkaSink(settings.kafka))
+        state = StateWatch(engine, kafka.group, mark, health)
+        opened.enter_context(repeating("database", state.look, LOOK_S))
+        lag = opened.enter_context(known_lag(kafka, metrics))
+        snapshots = opened.enter_context(
+            KafkaLog(kafka, membership=settings.job.membership, partitions=settings.job.partitions)
+        )
+        sink = opened.enter_context(KafkaSink(kafka))
         with health.busy("warm up"):
             warm_up(guard.models, health)
+        progress = BatchProgress(log, guard.meter, guard.models.generator)
+        opened.enter_context(repeating("progress", progress.tell, 1.0))
         driver = Driver(
             log=snapshots,
-            batch=MicroBatch(settings),
-            publish=lambda lanes: publish_outbox(engine, sink, lanes=lanes),
+            batch=progress.of(state.of_batch(MicroBatch(settings))),
+            publish=state.of_publication(lambda lanes: publish_outbox(engine, sink, lanes=lanes)),
             park=lambda record, refusal: park(engine, record, refusal),
             kind_of=kind_of,
-            holding=HoldBack(settings.job.allowed_lateness_s, event_time_of(settings)),
+            holding=hold_back(settings),
             clock=SystemClock(stop),
-            observer=Observer(
-                log, metrics, health, lambda: depth(engine), group=settings.kafka.group
-            ),
+            observer=Observer(log, metrics, health, lambda: depth(engine), lag, kafka.group),
             settings=settings.job,
             stopping=stop,
         )
@@ -96,7 +110,17 @@ def opened_job(settings: Settings, stop: Stop) -> Iterator[Driver]:
         yield driver
 
 
-def run_job(settings: Settings, *, drain: bool = False) -> None:
+@contextmanager
+def known_lag(kafka: KafkaOptions, metrics: JobMetrics) -> Iterator[Lag]:
+    """Yield a lag that is kept up to date, and exported."""
+    offsets = OffsetReader(kafka, group=kafka.group)
+    lag = Lag(offsets.read)
+    metrics.registry.register(lag)
+    with repeating("lag", lag.refresh, REFRESH_S, at_end=offsets.close):
+        yield lag
+
+
+def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False) -> None:
     """Run the job until SIGTERM, or until the topic is drained.
 
     Raises one of the project's errors when it cannot go on: JobFailedError where the cause is
@@ -107,9 +131,11 @@ def run_job(settings: Settings, *, drain: bool = False) -> None:
     stop, started = Stop(), False
     stop.install()
     try:
-        with opened_job(settings, stop) as driver:
+        with opened_job(settings, stop, start_over=start_over, patient=not drain) as driver:
             started = True
             driver.run(drain=drain)
+    except AskedToStopError:
+        pass  # there was nothing to finish
     except PLAIN as error:
         if started:  # hours later nobody watches the terminal
             log.error("failed", failure=named(error))  # noqa: TRY400 no frames where none help
@@ -142,15 +168,23 @@ def park(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
     return letter
 
 
-def event_time_of(settings: Settings) -> Callable[[RawRecord], float | None]:
-    """Return what reads a record's event time in seconds; None for one that cannot be decoded."""
-    limits = settings.limits.as_limits()
+def hold_back(settings: Settings) -> HoldBack:
+    """Return what holds records back, as the settings want it."""
+    job, limits = settings.job, settings.limits.as_limits()
 
-    def event_time(record: RawRecord) -> float | None:
+    def event_time_of(record: RawRecord) -> float | None:
+        if not job.allowed_lateness_s:  # nothing is ordered by it: the decoder has the last word
+            time = None if record.reason else event_time(record.payload)
+            return time.timestamp() if time else None
         try:
-            snapshot = decode_record(record, limits=limits, now=datetime.now(UTC))
+            snapshot = decode_record(record, limits=limits, now=None)
         except InputError:
             return None
         return snapshot.observed_at.timestamp()
 
-    return event_time
+    return HoldBack(
+        job.allowed_lateness_s,
+        event_time_of,
+        tolerance_s=job.clock_tolerance_s,
+        ahead_bytes=job.batch_bytes,
+    )

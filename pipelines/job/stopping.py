@@ -8,6 +8,10 @@ from time import monotonic
 from types import FrameType
 
 
+class AskedToStopError(Exception):
+    """Somebody asked to stop before there was anything to finish."""
+
+
 class Stop:
     """A wish to stop, raised by SIGTERM or SIGINT; a second one ends the process at once.
 

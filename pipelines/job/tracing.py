@@ -195,7 +195,7 @@ class TracedLog:
         self._spans = spans
         self.poll = log.poll
         self.partitions = log.partitions
-        self.lag = log.lag
+        self.unread = log.unread
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
         """Commit within a span."""

@@ -1,11 +1,10 @@
 """Puts the collector together from its settings."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import structlog
-from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from connectors.kafka.sink import KafkaSink
@@ -19,10 +18,11 @@ from pipelines.build import shared_engine
 from pipelines.job.collecting import Collector
 from pipelines.job.collecting_metrics import CollectingMetrics
 from pipelines.job.endpoint import serving
-from pipelines.job.health import CHECKS, Health
+from pipelines.job.health import Health
 from pipelines.job.logs import configure_logging
 from pipelines.job.ports import Clock
-from pipelines.job.stopping import Stop, SystemClock
+from pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from pipelines.job.waiting import Waiting
 from pipelines.job.watchlist import read_watchlist
 from pipelines.settings import Settings, WatchSettings
 from schemas.errors import ConfigurationError
@@ -40,7 +40,8 @@ def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
     stop = Stop()
     stop.install()
     entries = read_watchlist(file) if file else None
-    with opened_collector(settings, stop) as (collector, turn):
+    opened = opened_collector(settings, stop, patient=not once)
+    with suppress(AskedToStopError), opened as (collector, turn):
         if entries is not None:
             collector.replace(entries)
         if once:
@@ -76,33 +77,37 @@ def read_again(collector: Collector, file: Path | None) -> None:
 
 
 @contextmanager
-def opened_search(settings: Settings, engine: Engine, clock: Clock) -> Iterator[SerpApiSearch]:
+def opened_search(settings: Settings, clock: Clock) -> Iterator[SerpApiSearch]:
     """Yield a search client that pays from the month's budget in the state database."""
     budget = settings.search.monthly_credits
+
+    def spend(amount: int) -> bool:
+        engine = shared_engine(settings)
+        return spend_credit(engine, period_of(clock.now()), amount, budget)
+
     with closing(SerpApiClient(settings.search)) as client:
-        yield SerpApiSearch(
-            client,
-            settings.search,
-            clock,
-            lambda amount: spend_credit(engine, period_of(clock.now()), amount, budget),
-        )
+        yield SerpApiSearch(client, settings.search, clock, spend)
 
 
 @contextmanager
 def opened_collector(
-    settings: Settings, stop: Stop
+    settings: Settings, stop: Stop, *, patient: bool = True
 ) -> Iterator[tuple[Collector, Callable[[], None]]]:
-    """Connect to everything and yield the collector and what it does at every turn."""
-    engine, clock = shared_engine(settings), SystemClock(stop)
-    health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
+    """Connect to everything and yield the collector and what it does at every turn.
+
+    A database or a broker that does not answer is waited for, if `patient`. Raises
+    AskedToStopError.
+    """
+    clock, telemetry = SystemClock(stop), settings.telemetry
+    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=("broker", "database"))
+    waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
-        search = opened.enter_context(opened_search(settings, engine, clock))
+        search = opened.enter_context(opened_search(settings, clock))
         metrics = CollectingMetrics(search.counts)
-        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
-        ensure_topics(settings.kafka)
+        opened.enter_context(serving(telemetry.listen, metrics.registry, health))
+        engine = waiting.until("database", lambda: shared_engine(settings))
+        waiting.until("broker", lambda: ensure_topics(settings.kafka))
         sink = opened.enter_context(KafkaSink(settings.kafka))
-        for check in CHECKS:  # it has no models and no partitions to wait for
-            health.passed(check)
 
         def turn() -> None:
             health.tick()

@@ -31,6 +31,14 @@ class JobSettings(Section):
     allowed_lateness_s: Annotated[
         float, Field(ge=0.0, description="how long a snapshot is held back for older ones")
     ] = 0.0
+    clock_tolerance_s: Annotated[
+        float,
+        Field(
+            ge=300.0,
+            description="how far ahead of this machine's clock a snapshot may be: it is held back"
+            " until it is 5 minutes ahead; one further ahead becomes a dead letter of an outage",
+        ),
+    ] = 3_600.0
     attempts: Annotated[int, Field(ge=1, description="tries of one batch or publication")] = 30
     first_pause_s: Annotated[float, Field(gt=0.0, description="before the second try; doubles")] = (
         0.5

@@ -27,8 +27,9 @@ class CallCounts(Protocol):
 
 @dataclass(slots=True)
 class StageTotals:
-    """Running totals of one stage; seconds are wall clock."""
+    """Running totals of one stage; `records` it is done with; seconds are wall clock."""
 
+    records: int = 0
     calls: int = 0
     hits: int = 0
     seconds: float = 0.0
@@ -36,7 +37,7 @@ class StageTotals:
 
 @dataclass(slots=True)
 class Meter:
-    """Totals per stage, in the order in which stages first ran.
+    """Totals per stage, in the order in which stages first ran; `current` is the one that runs.
 
     Every one of `observers` is asked for a context manager that is held around the stage's work:
     a histogram's timer, a trace's span. It must not raise.
@@ -45,21 +46,30 @@ class Meter:
     stages: dict[str, StageTotals] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
     observers: list[Observer] = field(default_factory=list)
+    current: str = ""
 
     @contextmanager
-    def stage(self, name: str, *models: object) -> Iterator[None]:
-        """Charge the enclosed work, and what it asks of `models`, to a stage."""
+    def stage(self, name: str, *models: object, records: int = 0) -> Iterator[None]:
+        """Charge the enclosed work on so many records, and what it asks of `models`, to a stage."""
         counted = [model for model in models if isinstance(model, CallCounts)]
         calls, hits = sum(m.calls for m in counted), sum(m.hits for m in counted)
-        started = perf_counter()
+        started, succeeded = perf_counter(), False
+        self.current = name
         try:
             with ExitStack() as held:
                 for observer in self.observers:
                     held.enter_context(observer(name))
                 yield
+            succeeded = True
         finally:
             with self.lock:
                 totals = self.stages.setdefault(name, StageTotals())
+                totals.records += records if succeeded else 0
                 totals.seconds += perf_counter() - started
                 totals.calls += sum(m.calls for m in counted) - calls
                 totals.hits += sum(m.hits for m in counted) - hits
+
+    def records_done(self) -> dict[str, int]:
+        """Return the records that each stage is done with; for any thread."""
+        with self.lock:
+            return {name: totals.records for name, totals in self.stages.items()}

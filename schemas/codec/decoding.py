@@ -18,7 +18,7 @@ from schemas.reports import AnswerReport, OriginEvent
 from schemas.snapshot import Document, SearchSnapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FUTURE_TOLERANCE = timedelta(minutes=5)  # clocks of collectors and workers may differ this much
+CLOCK_SKEW = timedelta(minutes=5)  # clocks of collectors and workers may differ this much
 OWN_EVENT_BYTES = 64 * 2**20  # a dead letter carries a whole record, base64 adds a third
 REPORT_BYTES = 64 * 2**10
 DETAIL_CHARACTERS = 300
@@ -50,18 +50,31 @@ _TAG_SHAPE = re.compile(r"[a-z]{1,20}\.[a-z]{1,20}/\d{1,4}")  # anything else is
 _TIME_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 
 
-def decode_record(record: RawRecord, *, limits: Limits, now: datetime | None) -> SearchSnapshot:
+def decode_record(
+    record: RawRecord,
+    *,
+    limits: Limits,
+    now: datetime | None,
+    tolerance: timedelta = CLOCK_SKEW,
+) -> SearchSnapshot:
     """Decode a snapshot record, honouring a reader's own verdict on it."""
     if record.reason is not None:
         raise InputError(record.reason, record.detail)
-    return decode_snapshot(record.payload, limits=limits, now=now)
+    return decode_snapshot(record.payload, limits=limits, now=now, tolerance=tolerance)
 
 
-def decode_snapshot(data: bytes, *, limits: Limits, now: datetime | None) -> SearchSnapshot:
+def decode_snapshot(
+    data: bytes,
+    *,
+    limits: Limits,
+    now: datetime | None,
+    tolerance: timedelta = CLOCK_SKEW,
+) -> SearchSnapshot:
     """Decode and check one snapshot, bare or inside a structured CloudEvent.
 
     Documents come back in ascending rank, times in UTC, the event time in whole milliseconds.
-    `now` (aware) turns on the check for event times in the future; leave it None in a replay.
+    `now` (aware) turns on the check for event times in the future, further ahead than the
+    `tolerance`; leave it None in a replay.
     """
     payload = _payload(SearchSnapshot, data, limits.record_bytes)
     _check_documents(payload, limits)
@@ -72,7 +85,7 @@ def decode_snapshot(data: bytes, *, limits: Limits, now: datetime | None) -> Sea
             raise InputError(ReasonClass.DUPLICATE_RANK, f"two documents have rank {worse.rank}")
     return replace(
         snapshot,
-        observed_at=_event_time(snapshot.observed_at, now),
+        observed_at=_event_time(snapshot.observed_at, _latest(now, tolerance)),
         documents=tuple(_with_utc(document) for document in documents),
     )
 
@@ -89,17 +102,20 @@ def decode_attribution(data: bytes) -> AttributionEvent:
     return replace(event, observed_at=_event_time(event.observed_at, None))
 
 
-def decode_report(data: bytes, *, now: datetime | None) -> AnswerReport:
+def decode_report(
+    data: bytes, *, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
+) -> AnswerReport:
     """Decode one report of a wrong answer, bare or inside a structured CloudEvent.
 
-    `now` (aware) turns on the check for times in the future.
+    `now` and `tolerance` as for a snapshot.
     """
     report = _validate(AnswerReport, _payload(AnswerReport, data, REPORT_BYTES))
     if report.query_id is None and report.question is None:
         raise InputError(ReasonClass.MISSING_FIELD, "neither query_id nor question")
     if flaw := flaw_of(report.reporter):
         raise InputError(ReasonClass.OUT_OF_RANGE, f"reporter: {flaw}")
-    return replace(report, reported_at=_event_time(report.reported_at, now, "reported_at"))
+    reported_at = _event_time(report.reported_at, _latest(now, tolerance), "reported_at")
+    return replace(report, reported_at=reported_at)
 
 
 def decode_origin(data: bytes) -> OriginEvent:
@@ -213,10 +229,14 @@ def _brief(detail: str) -> str:
     return detail if len(detail) <= DETAIL_CHARACTERS else detail[: DETAIL_CHARACTERS - 1] + "…"
 
 
-def _event_time(time: datetime, now: datetime | None, name: str = "observed_at") -> datetime:
+def _latest(now: datetime | None, tolerance: timedelta) -> datetime | None:
+    return None if now is None else now + tolerance
+
+
+def _event_time(time: datetime, latest: datetime | None, name: str = "observed_at") -> datetime:
     if time < EPOCH:
         raise InputError(ReasonClass.NEGATIVE_TIME, f"{name} lies before 1970")
-    if now is not None and time > now + FUTURE_TOLERANCE:
+    if latest is not None and time > latest:
         raise InputError(ReasonClass.FUTURE_TIME, f"{name} lies in the future")
     time = _utc(time)
     return time.replace(microsecond=time.microsecond // 1000 * 1000)

@@ -39,7 +39,7 @@ def test_keys_keep_their_order_and_records_know_their_place(options: KafkaOption
         sink.publish(NUMBERED)
         records = read(log, 200)
         assert not log.poll(max_records=10, max_bytes=2**20, timeout_s=0.1)
-        assert log.lag() == {0: 0, 1: 0, 2: 0}
+        assert log.unread() == {0: 0, 1: 0, 2: 0}
         assert log.partitions() == {0, 1, 2}
     numbers = by_key([record.payload for record in records])
     assert set(numbers) == {b"k0", b"k1", b"k2", b"k3", b"k4"}
@@ -61,7 +61,7 @@ def test_a_poll_stops_at_its_limits(options: KafkaOptions) -> None:
         assert len(read(log, 7)) == 7
         polled = log.poll(max_records=300, max_bytes=10_500, timeout_s=5.0)
         assert len(polled) == 11  # one record more than fits
-        assert log.lag()[polled[0].log.partition] == 300 - 18
+        assert log.unread()[polled[0].log.partition] == 300 - 18
         assert [record.position for record in polled] == list(range(7, 18))
         assert len(read(log, 282)) == 282
 

@@ -118,8 +118,8 @@ def test_a_stream_of_dead_letters_ends_the_job(own_broker: Broker, tmp_path: Pat
 
 def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
     options = KafkaOptions(bootstrap="127.0.0.1:1")
-    quick = {"RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "1", "RADARSTREAM_JOB__ATTEMPTS": "1"}
-    with running_job(options, tmp_path, **quick) as job:
+    quick = {"RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "1"}
+    with running_job(options, tmp_path, "--drain", **quick) as job:  # without, it waits
         assert job.process.wait(60) == 1
     assert "127.0.0.1:1" in job.log_file.read_text()
 

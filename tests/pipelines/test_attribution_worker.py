@@ -10,7 +10,9 @@ from prometheus_client import generate_latest
 from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
-from connectors.kafka.topic_reader import TopicRecord
+from connectors.kafka.sink import KafkaSink
+from connectors.kafka.topic_reader import TopicReader, TopicRecord
+from connectors.kafka.topics import ensure_topics
 from connectors.state_table.cases import Case, keep_case
 from connectors.state_table.engine import open_engine
 from connectors.state_table.outbox import pending
@@ -34,6 +36,7 @@ from schemas.errors import (
 )
 from schemas.records import OutboxRecord
 from schemas.reports import AnswerReport
+from tests.brokers import Broker, event
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import NOW, claims, keep, worker_on
 
@@ -242,6 +245,36 @@ def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
     settings = settings_with(tmp_path, 'options = { check_unaided = "sometimes" }')
     with pytest.raises(ConfigurationError), opened_worker(settings, Stop(), kafka=False):
         pass
+
+
+def test_an_empty_database_under_a_group_that_has_read_reports_is_refused(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options(partitions=1)
+    ensure_topics(options)
+    group = f"{options.group}-reports"
+    with KafkaSink(options) as sink:
+        sink.publish([event("k", b"{}", "answers.reported")])
+    with TopicReader(options, ["answers.reported"], group=group) as reader:
+        reader.commit({0: 1})
+    settings = load_settings(
+        profile="scripted",
+        database=f"sqlite:///{tmp_path / 'state.db'}",
+        kafka=options.model_dump(exclude_defaults=True),
+        telemetry={"listen": ""},
+    )
+    with (
+        pytest.raises(ConfigurationError, match=f"empty, but consumer group {group} has"),
+        opened_worker(settings, Stop(), kafka=True),
+    ):
+        pass
+    with opened_worker(settings, Stop(), kafka=True, start_over=True) as worker:
+        assert not worker.turn()
+    with opened_worker(settings, Stop(), kafka=True) as worker:
+        assert worker.health.ready
+        (tmp_path / "state.db").unlink()
+        with pytest.raises(ConfigurationError, match="deleted or replaced"):
+            worker.turn()
 
 
 def test_the_page_shows_the_line_that_the_worker_takes() -> None:

@@ -14,12 +14,15 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from connectors.kafka.clients import open_admin, open_consumer, open_producer
+from connectors.kafka.offsets import Offsets, partition_offsets
 from connectors.kafka.options import KafkaOptions
-from connectors.kafka.partition_reader import KafkaPartition, partition_offsets
+from connectors.kafka.partition_reader import KafkaPartition
 from connectors.kafka.source import KafkaLog
 from connectors.kafka.topics import ensure_topics
 from connectors.state_table.engine import open_engine
 from connectors.state_table.memory import load
+from pipelines.beam.cluster.kafka_job import GROUP_SUFFIX, open_partition
+from pipelines.settings import load_settings
 from schemas.codec import encode
 from schemas.errors import BrokerError, ConfigurationError
 from schemas.records import RawRecord
@@ -80,7 +83,7 @@ def test_a_partition_gives_the_records_of_the_log_from_any_offset(broker: Broker
     reader.seek(0)
     assert not reader.drained()
     reader.close()
-    assert partition_offsets(options) == {0: (0, 1), 1: (0, 4), 2: (0, 0)}
+    assert partition_offsets(options) == {0: Offsets(0, 1), 1: Offsets(0, 4), 2: Offsets(0, 0)}
 
 
 def test_what_the_group_is_told_shows_how_far_reading_came(broker: Broker) -> None:
@@ -118,6 +121,32 @@ def test_a_topic_that_was_created_anew_ends_the_job(broker: Broker) -> None:
     with pytest.raises(ConfigurationError, match="created anew"):
         polled(again, 1)
     again.close()
+
+
+def test_an_empty_database_under_a_job_that_has_read_is_refused(
+    broker: Broker, tmp_path: Path
+) -> None:
+    options = prefixed(broker, "lost")
+    write(options, [(0, b"a"), (0, b"b"), (0, b"c")])
+    first, empty = (
+        load_settings(
+            profile="scripted",
+            database=f"sqlite:///{tmp_path / name}",
+            kafka=options.model_dump(exclude_defaults=True),
+        )
+        for name in ("first.db", "empty.db")
+    )
+    reader = open_partition(first, 0, start_over=False)
+    polled(reader, 3)
+    reader.remember(2)
+    group = options.group + GROUP_SUFFIX
+    assert any(partition_offsets(options, group=group)[0].committed for _ in range(200))
+    reader.close()
+    open_partition(first, 1, start_over=False).close()
+    with pytest.raises(ConfigurationError, match=f"empty, but consumer group {group} has"):
+        open_partition(empty, 1, start_over=False)
+    open_partition(empty, 0, start_over=True).close()
+    open_partition(empty, 1, start_over=False).close()
 
 
 def test_no_topic_and_no_broker_are_broker_errors(broker: Broker) -> None:

@@ -27,9 +27,9 @@ from pipelines.beam.cluster.kafka_source import (
     PartitionRange,
     ReadLimits,
     ReadPartitions,
-    event_time,
 )
 from schemas.codec import encode
+from schemas.codec.event_time import event_time
 from schemas.records import LogPosition, RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 

@@ -13,7 +13,10 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from connectors.kafka.offsets import Offsets
 from pipelines.job.collecting_metrics import CollectingMetrics
+from pipelines.job.health import Health
+from pipelines.job.lag import Lag
 from pipelines.job.metrics import JobMetrics
 from pipelines.job.model_metrics import ModelMetrics
 from schemas.errors import ReasonClass
@@ -63,8 +66,13 @@ def exported() -> Exported:
     job = JobMetrics()
     job.registry.register(ModelMetrics({"generator": Generator()}))
     record = RawRecord("e/t/0", 0, b"x", log=LogPosition("e", 0, 0))
-    job.polled([record], {0: 1})
-    job.held_back(1)
+    job.polled([record])
+    job.held_back(1, 1)
+    lag = Lag(lambda: {0: Offsets(0, 1)})
+    lag.refresh()
+    lag.assigned(frozenset({0}))
+    job.registry.register(lag)
+    job.registry.register(Health(1.0, 1.0))
     job.assigned(1)
     verdict = replace(ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED))
     dead = replace(DEAD_LETTER, reason=ReasonClass.LATE)
@@ -235,7 +243,9 @@ def test_every_rule_says_what_is_wrong_and_how_bad_it_is() -> None:
     assert {rule["alert"] for rule in rules()} == {
         "RadarstreamDown",
         "RadarstreamNoProgress",
+        "RadarstreamWaiting",
         "RadarstreamNoPartitions",
+        "RadarstreamClockWrong",
         "RadarstreamLagGrowing",
         "RadarstreamManyDeadLetters",
         "RadarstreamBreakerOpen",
@@ -254,7 +264,7 @@ def test_every_rule_says_what_is_wrong_and_how_bad_it_is() -> None:
 def test_every_rule_has_its_own_test() -> None:
     """`promtool test rules` runs them where Prometheus is installed; here: that none is missing."""
     alerts = {rule["alert"] for rule in rules()}
-    quiet, _, firing = yaml.safe_load((RULES.parent / "alerts_test.yml").read_text())["tests"]
+    quiet, *_, firing = yaml.safe_load((RULES.parent / "alerts_test.yml").read_text())["tests"]
     assert {check["alertname"] for check in quiet["alert_rule_test"]} == alerts
     expected = firing["promql_expr_test"][0]["exp_samples"]
     assert {re.findall(r'"(\w+)"', sample["labels"])[0] for sample in expected} == alerts

@@ -115,6 +115,71 @@ def test_a_record_from_no_log_is_refused() -> None:
         held_back().take([RawRecord("file", 1, b"")], 0.0, {})
 
 
+WALL_S = 1_000_000.0
+SOON, LATER = WALL_S + 300, WALL_S + 900  # what counts as near, and ten minutes beyond
+
+
+def ahead_of_clock(lateness_s: float = 0.0, **options: int) -> HoldBack:
+    return HoldBack(lateness_s, lambda r: float(r.payload), tolerance_s=3_600.0, **options)
+
+
+def test_what_is_ahead_of_the_clock_waits_until_that_has_come_near() -> None:
+    holding = ahead_of_clock()
+    given_records = [record(0, SOON), record(1, LATER), record(2, WALL_S), record(3, SOON + 1)]
+    assert offsets(holding.take(given_records, 0.0, READ_TO_ITS_END, WALL_S)) == [0, 2]
+    assert (holding.ahead, holding.held, holding.lead_s(WALL_S)) == (2, 0, 900.0)
+    assert holding.next_offsets() == {0: 1}  # a restart reads what waits again
+    assert offsets(holding.take([], 1.0, READ_TO_ITS_END, WALL_S + 1)) == [3]
+    assert holding.next_offsets() == {0: 1}
+    assert holding.take([], 599.0, READ_TO_ITS_END, WALL_S + 599) == []
+    assert offsets(holding.take([], 600.0, READ_TO_ITS_END, WALL_S + 600)) == [1]
+    assert (holding.next_offsets(), holding.ahead) == ({0: 4}, 0)
+    assert holding.lead_s(WALL_S) == 0.0
+
+
+def test_what_waited_for_the_clock_comes_in_its_own_order() -> None:
+    holding = ahead_of_clock()
+    holding.take([record(0, LATER + 2), record(1, LATER + 1)], 0.0, MORE_TO_READ, WALL_S)
+    assert offsets(holding.take([], 1.0, MORE_TO_READ, WALL_S + 900)) == [1, 0]
+
+
+def test_what_is_too_far_ahead_is_left_to_the_decoder() -> None:
+    holding = ahead_of_clock(LATENESS_S)
+    holding.take([record(0, WALL_S)], 0.0, MORE_TO_READ, WALL_S)
+    released = holding.take([record(1, WALL_S + 3_601)], 0.0, MORE_TO_READ, WALL_S)
+    assert offsets(released) == [1]  # and it pushes nothing out that waits for older ones
+    assert holding.next_offsets() == {0: 0}
+
+
+def test_a_clock_that_stands_still_holds_nothing_for_ever() -> None:
+    holding = ahead_of_clock()
+    holding.take([record(0, LATER), record(1, LATER - 1)], 0.0, MORE_TO_READ, WALL_S)
+    assert holding.take([], 3_599.0, MORE_TO_READ, WALL_S) == []
+    assert offsets(holding.take([], 3_600.0, MORE_TO_READ, WALL_S - 86_400)) == [1, 0]
+
+
+def test_there_is_room_for_so_many_bytes_only() -> None:
+    size = len(str(LATER))
+    holding = ahead_of_clock(ahead_bytes=2 * size)
+    polled = [record(n, LATER, partition=n % 2) for n in range(3)]
+    assert offsets(holding.take(polled, 0.0, MORE_TO_READ, WALL_S)) == [2]
+    assert offsets(holding.take([record(3, LATER)], 1.0, MORE_TO_READ, WALL_S)) == [3]
+
+
+def test_after_the_clock_the_lateness_is_waited_for() -> None:
+    holding = ahead_of_clock(LATENESS_S)
+    holding.take([record(0, WALL_S), record(1, LATER)], 0.0, MORE_TO_READ, WALL_S)
+    assert (holding.held, holding.ahead) == (1, 1)  # it does not count as newer before its time
+    assert offsets(holding.take([], 1.0, MORE_TO_READ, WALL_S + 600)) == [0]
+    assert (holding.held, holding.ahead) == (1, 0)
+
+
+def test_what_waits_for_the_clock_in_a_log_created_anew_is_released() -> None:
+    holding = ahead_of_clock()
+    holding.take([record(5, LATER)], 0.0, MORE_TO_READ, WALL_S)
+    assert offsets(holding.take([record(0, WALL_S, epoch="new")], 0.0, {}, WALL_S)) == [5, 0]
+
+
 times = st.lists(st.integers(0, 100), max_size=40)
 cuts = st.lists(st.integers(1, 6), min_size=40, max_size=40)
 

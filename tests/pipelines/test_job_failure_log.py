@@ -36,7 +36,7 @@ def test_frames_are_for_defects_only(
     """What the message says in full is not logged: the command line prints it."""
 
     @contextmanager
-    def failing(*_: object) -> Iterator[None]:
+    def failing(*_: object, **__: object) -> Iterator[None]:
         raise error
         yield
 
@@ -59,7 +59,7 @@ def test_what_fails_after_the_start_is_in_the_log_too(
             raise error
 
     @contextmanager
-    def opened(*_: object) -> Iterator[Failing]:
+    def opened(*_: object, **__: object) -> Iterator[Failing]:
         yield Failing()
 
     monkeypatch.setattr(running, "opened_job", opened)

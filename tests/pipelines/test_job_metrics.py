@@ -58,24 +58,11 @@ def records(count: int, partition: int = 0) -> list[RawRecord]:
 
 
 def test_polling_counts_records_and_bytes(metrics: JobMetrics, value: Value) -> None:
-    metrics.polled(records(3), {0: 7})
-    metrics.polled(records(2), {0: 5})
-    metrics.polled([], {0: 5})
+    metrics.polled(records(3))
+    metrics.polled(records(2))
+    metrics.polled([])
     assert value("records_polled_total") == 5
     assert value("polled_bytes_total") == 50
-
-
-def test_lag_follows_the_partitions_that_are_ours(metrics: JobMetrics, value: Value) -> None:
-    metrics.polled([], {0: 7, 1: 2})
-    assert (value("consumer_lag_records", partition="0"), lag(value, 1)) == (7, 2)
-    metrics.polled([], {1: 0, 2: 9})
-    assert (lag(value, 0), lag(value, 1), lag(value, 2)) == (None, 0, 9)
-    metrics.polled([], {})
-    assert (lag(value, 1), lag(value, 2)) == (None, None)
-
-
-def lag(value: Value, partition: int) -> float | None:
-    return value("consumer_lag_records", partition=str(partition))
 
 
 def test_answers_by_how_they_compare(metrics: JobMetrics, value: Value) -> None:
@@ -128,6 +115,7 @@ def test_memory_retained_and_falsified(metrics: JobMetrics, value: Value) -> Non
 def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Value) -> None:
     assert value("dead_letters_total", reason="late", disposition="poison") == 0
     assert value("dead_letters_total", reason="model_unavailable", disposition="outage") == 0
+    assert value("dead_letters_total", reason="future_time", disposition="outage") == 0
     outage = replace(DEAD_LETTER, reason=ReasonClass.MODEL_UNAVAILABLE, disposition="outage")
     metrics.outcomes([DEAD_LETTER, outage, outage], NOW)
     assert value("dead_letters_total", reason="future_time", disposition="poison") == 1
@@ -144,13 +132,13 @@ def test_publishing_committing_retrying_and_holding_back(metrics: JobMetrics, va
     metrics.committed()
     metrics.retried("publish", "BrokerError")
     metrics.retried("publish", "BrokerError")
-    metrics.held_back(4)
+    metrics.held_back(4, 3)
     assert value("events_published_total") == 15
     assert value("outbox_records") == 0
     assert value("commits_total") == 1
     assert value("last_commit_timestamp_seconds") > before
     assert value("retries_total", operation="publish", error="BrokerError") == 2
-    assert value("held_back_records") == 4
+    assert (value("held_back_records"), value("ahead_of_clock_records")) == (4, 3)
 
 
 def test_stages_are_timed_through_the_meter(metrics: JobMetrics, value: Value) -> None:

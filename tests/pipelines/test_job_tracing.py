@@ -37,7 +37,7 @@ class Log:
     def partitions(self) -> frozenset[int]:
         return frozenset({0})
 
-    def lag(self) -> dict[int, int]:
+    def unread(self) -> dict[int, int]:
         return {0: len(self.waiting)}
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:

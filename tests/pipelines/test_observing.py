@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 from structlog.testing import CapturingLogger
 
 from pipelines.job.health import Health
+from pipelines.job.lag import Lag
 from pipelines.job.metrics import JobMetrics
 from pipelines.job.observing import Observer
 from schemas.codec import encode, envelope
@@ -36,7 +37,9 @@ def log() -> CapturingLogger:
 
 @pytest.fixture
 def observing(health: Health, log: CapturingLogger) -> Callable[..., Observer]:
-    return lambda depth=lambda: 0: Observer(log, JobMetrics(), health, outbox_depth=depth)
+    return lambda depth=lambda: 0, lag=dict: Observer(
+        log, JobMetrics(), health, outbox_depth=depth, lag=Lag(lag)
+    )
 
 
 def checks(health: Health) -> object:
@@ -87,14 +90,14 @@ def test_an_error_counts_against_what_failed(
     observing: Callable[..., Observer], health: Health
 ) -> None:
     observer = observing()
-    observer.polled([RECORD], {0: 0})
+    observer.polled([RECORD])
     observer.assigned(frozenset({0}))
     observer.published(1)
     observer.outcomes([ANSWER], NOW)
     assert health.ready
     observer.retried("publish", BrokerError("cannot publish events"))
     assert checks(health) == {"broker": False, "database": True, "models": True}
-    observer.polled([], {0: 0})
+    observer.polled([])
     observer.retried("batch", RuntimeError("database"))
     assert checks(health) == {"broker": True, "database": False, "models": True}
 
@@ -132,7 +135,7 @@ def test_a_worker_without_partitions_says_so_until_it_has_some(
     observer.since = observer.told = 0.0
     assigned = observer.metrics.registry.get_sample_value
     for seconds[0] in range(26):
-        observer.polled([], {})
+        observer.polled([])
         observer.assigned(frozenset())
     assert (made(health)["broker"], made(health)["partitions"]) == (True, False)
     assert assigned("radarstream_assigned_partitions") == 0

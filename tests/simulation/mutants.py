@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from math import inf
 from types import ModuleType
 from typing import Any
 
@@ -152,9 +153,13 @@ def release_by_waiting_alone() -> AbstractContextManager[None]:
     """What waited long enough goes, whether or not something older still waits."""
 
     def take(
-        self: HoldBack, records: Sequence[RawRecord], now_s: float, unread: Mapping[int, int]
+        self: HoldBack,
+        records: Sequence[RawRecord],
+        now_s: float,
+        unread: Mapping[int, int],
+        wall_s: float = inf,
     ) -> list[RawRecord]:
-        released = _take(self, records, now_s, {})
+        released = _take(self, records, now_s, {}, wall_s)
         for lane in self.lanes.values():
             old = [
                 o for o, (_, taken_s, _) in lane.held.items() if taken_s <= now_s - self.lateness_s

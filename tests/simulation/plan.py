@@ -13,6 +13,7 @@ from tests.builders import OBSERVED_AT, make_snapshot
 BREAKS_THE_GRAPH = "no stage can bear this"
 BETWEEN_SNAPSHOTS = timedelta(seconds=10)
 START = OBSERVED_AT + timedelta(days=1)
+SLOW_START = OBSERVED_AT - timedelta(minutes=6)  # the first snapshots have to wait for a minute
 CLAIMS = ("Rome", "Rome", "Oslo", "Bern")
 Disorder = Literal["none", "shuffled", "late"]
 
@@ -50,6 +51,7 @@ class Plan:
     clock_jumps: bool
     cached: bool
     rates: Rates
+    slow_clock: bool = False  # the workers' clock: minutes behind those of whoever searches
 
     @property
     def in_order(self) -> bool:
@@ -95,6 +97,7 @@ def draw(seed: int) -> Plan:
             stop=rate(0.01),
             rival=rate(0.05, 0.2),
         ),
+        slow_clock=random.random() < 0.2,
     )
 
 

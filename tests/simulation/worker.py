@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,6 +43,7 @@ from tests.simulation.world import (
 
 SETTINGS = load_settings(profile="scripted")
 LIMITS = Limits()
+TOLERANCE = timedelta(hours=1)
 
 
 @dataclass
@@ -65,10 +66,10 @@ class Silence:
     faults: Faults
     name: str
 
-    def polled(self, records: Sequence[RawRecord], lag: Mapping[int, int]) -> None: ...
+    def polled(self, records: Sequence[RawRecord]) -> None: ...
 
     def assigned(self, partitions: frozenset[int]) -> None: ...
-    def held_back(self, count: int) -> None: ...
+    def held_back(self, count: int, ahead: int, lead_s: float) -> None: ...
     def took(self, stage: str, seconds: float, records: int = 0) -> None: ...
     def published(self, count: int) -> None: ...
     def committed(self, next_offsets: Mapping[int, int]) -> None: ...
@@ -110,7 +111,7 @@ class Worker:
             publish=lambda lanes: outbox.publish_outbox(self.engine, world.topics, lanes=lanes),
             park=lambda record, refusal: park_broken(self.engine, record, refusal),
             kind_of=kind_of,
-            holding=HoldBack(plan.lateness_s, lambda record: event_time(record, world.clock)),
+            holding=HoldBack(plan.lateness_s, event_time, tolerance_s=TOLERANCE.total_seconds()),
             clock=world.clock,
             observer=Silence(world.faults, self.name),
             settings=JobSettings(
@@ -156,15 +157,18 @@ def run_graph(
 def decoded(record: RawRecord, clock: Clock) -> Observed | Parked:
     """Decode with the simulated clock."""
     try:
-        return Observed(record, decode_record(record, limits=LIMITS, now=clock.now()))
+        snapshot = decode_record(record, limits=LIMITS, now=clock.now(), tolerance=TOLERANCE)
+        return Observed(record, snapshot)
     except InputError as error:
         return Parked(record, dead_letter(record, error))
 
 
-def event_time(record: RawRecord, clock: Clock) -> float | None:
+def event_time(record: RawRecord) -> float | None:
     """What hold-back orders by."""
-    item = decoded(record, clock)
-    return None if isinstance(item, Parked) else item.snapshot.observed_at.timestamp()
+    try:
+        return decode_record(record, limits=LIMITS, now=None).observed_at.timestamp()
+    except InputError:
+        return None
 
 
 def park_broken(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:

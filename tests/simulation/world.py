@@ -130,7 +130,7 @@ class Reader:
         self.everything = frozenset(range(len(topic.records)))
         self.assigned: frozenset[int] = frozenset()
         self.next: dict[int, tuple[int, int]] = {}
-        self.unread: dict[int, int] = {}
+        self.left: dict[int, int] = {}
         self.assign(self.everything)
 
     def assign(self, partitions: frozenset[int]) -> None:
@@ -146,8 +146,8 @@ class Reader:
     def partitions(self) -> frozenset[int]:
         return self.assigned
 
-    def lag(self) -> dict[int, int]:
-        return {p: n for p, n in self.unread.items() if p in self.assigned}
+    def unread(self) -> dict[int, int]:
+        return {p: n for p, n in self.left.items() if p in self.assigned}
 
     def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
         faults = self.faults
@@ -158,7 +158,7 @@ class Reader:
             faults.note("poll fails")
             raise BrokerError("simulated: poll")
         polled: list[RawRecord] = []
-        self.unread = {}
+        self.left = {}
         for partition in sorted(self.assigned, key=lambda _: faults.random.random()):
             polled += self.read(partition, max_records - len(polled))
         if polled:
@@ -174,7 +174,7 @@ class Reader:
             offset = 0
         end = min(len(self.topic.records[partition]), offset + max(0, room))
         self.next[partition] = (self.topic.epochs[partition], max(offset, end))
-        self.unread[partition] = len(self.topic.records[partition]) - max(offset, end)
+        self.left[partition] = len(self.topic.records[partition]) - max(offset, end)
         return [self.topic.record(partition, o) for o in range(offset, end)]
 
     def rebalance(self) -> None:

@@ -30,7 +30,7 @@ class WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
     """A model whose answers are looked up before it is asked and stored before they are used.
 
     `hits` counts requests that did not reach the model (found, or repeated within the batch),
-    `calls` those that did, including a chunk that failed.
+    `calls` those that did, including a chunk that failed; `answered` those of them that are done.
     """
 
     kind: ClassVar[str]  # part of the key; its number changes with the encoding
@@ -43,6 +43,7 @@ class WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
         self._chunk = chunk
         self.hits = 0
         self.calls = 0
+        self.answered = 0
 
     @property
     def wrapped(self) -> ModelT:
@@ -67,6 +68,7 @@ class WriteThrough(ABC, Generic[ModelT, RequestT, AnswerT]):
         failed: dict[bytes, ModelError] = {}
         for part in self._parts(missing):
             encoded = {}
+            self.answered += len(part)
             for key, outcome in part.items():
                 if isinstance(outcome, ModelError):
                     failed[key] = outcome

@@ -7,7 +7,6 @@ Offsets are thereby part of the checkpoint and nothing else decides where to rea
 committed to the consumer group is for the eyes of whoever watches the lag.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,12 +22,11 @@ from apache_beam.transforms.core import RestrictionProvider, WatermarkEstimatorP
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
+from schemas.codec.event_time import event_time
 from schemas.records import RawRecord
 
 FOLLOWING_S = 0.02  # between one batch of the broker and the next
 NO_END = sys.maxsize  # larger than any offset
-# A quote inside a JSON string is escaped, so the text of a page cannot look like this.
-_EVENT_TIME = re.compile(rb'"observed_at"\s*:\s*"([0-9T:.+Z-]{20,40})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,22 +261,6 @@ class _Meter:
     def patience(self) -> float:
         """How long the next poll may wait: not for company once there is something to pass on."""
         return min(self.seconds_left(), FOLLOWING_S) if self.records else self.seconds_left()
-
-
-def event_time(payload: bytes) -> datetime | None:
-    """Read a snapshot's event time without decoding it; None when it says none.
-
-    >>> event_time(b'{"schema":"search.snapshot/1","observed_at":"2025-06-01T12:00:00.000Z"}')
-    datetime.datetime(2025, 6, 1, 12, 0, tzinfo=datetime.timezone.utc)
-    """
-    found = _EVENT_TIME.search(payload)
-    if found is None:
-        return None
-    try:
-        time = datetime.fromisoformat(found[1].decode())
-    except ValueError:
-        return None
-    return time if time.tzinfo else None
 
 
 def raise_to(watermark: Any, time: datetime) -> None:

@@ -1,0 +1,99 @@
+"""Where a topic's partitions begin and end, and how far a group has come, as the broker says."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from kafka import KafkaConsumer, TopicPartition
+
+from connectors.kafka.clients import (
+    broker_errors,
+    close_consumer,
+    existing_partitions,
+    open_consumer,
+)
+from connectors.kafka.options import KafkaOptions
+from connectors.kafka.source import SNAPSHOTS
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Of one partition: the first kept record, the one after the last, what the group committed.
+
+    `committed` is None without a group, and where the group has committed nothing.
+    """
+
+    first: int
+    end: int
+    committed: int | None = None
+
+    @property
+    def lag(self) -> int:
+        """Records that the group has not committed."""
+        start = self.first if self.committed is None else max(self.first, self.committed)
+        return max(0, self.end - start)
+
+
+class OffsetReader:
+    """Asks for the offsets of a topic (named without the prefix) over a connection of its own.
+
+    Reads no record and joins no group. Connects when it is first asked, and again after an error.
+    Not thread-safe.
+    """
+
+    def __init__(
+        self, options: KafkaOptions, *, topic: str = SNAPSHOTS, group: str | None = None
+    ) -> None:
+        self._options = options
+        self._topic = options.topic(topic)
+        self._group = group
+        self._consumer: KafkaConsumer | None = None
+
+    def read(self) -> dict[int, Offsets]:
+        """Return the offsets by partition at this moment.
+
+        Raises BrokerError, also when there is no such topic, and ConfigurationError.
+        """
+        if self._consumer is None:
+            self._consumer = open_consumer(self._options, group=self._group, max_records=1)
+        answered = False
+        try:
+            with broker_errors(f"find the offsets of {self._topic}"):
+                offsets = self._asked(self._consumer)
+            answered = True
+        finally:
+            if not answered:
+                self.close()
+        return offsets
+
+    def close(self) -> None:
+        """Disconnect."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            close_consumer(consumer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _asked(self, consumer: KafkaConsumer) -> dict[int, Offsets]:
+        timeout_ms = int(self._options.request_timeout_s * 1000)
+        numbers = existing_partitions(consumer, self._topic)
+        places = [TopicPartition(self._topic, number) for number in numbers]
+        committed = {
+            place: consumer.committed(place, timeout_ms=timeout_ms) if self._group else None
+            for place in places
+        }
+        first = consumer.beginning_offsets(places, timeout_ms=timeout_ms)
+        # Last: what is committed later cannot lie beyond. Test brokers may tell too little here.
+        end = consumer.end_offsets(places, timeout_ms=timeout_ms)
+        return {p.partition: Offsets(first[p], end[p], committed[p]) for p in places}
+
+
+def partition_offsets(
+    options: KafkaOptions, *, topic: str = SNAPSHOTS, group: str | None = None
+) -> dict[int, Offsets]:
+    """Return the offsets of a topic's partitions once. As `OffsetReader.read`."""
+    with OffsetReader(options, topic=topic, group=group) as reader:
+        return reader.read()
