@@ -99,8 +99,13 @@ OPPOSITES = [
     ("500 mg", "500 ml"),
     ("500 mg", "500 IU"),
     ("a dose of 500 mg", "a dose of 500 ml"),
+    ("a dose of 500 mg", "a dose of 200 ml"),
     ("500 mg per day", "500 mg per hour"),
     ("500 mg daily", "500 mg weekly"),
+    ("500 mg daily", "500 g"),
+    ("60 km/h", "60 mph"),
+    ("60 km/h", "60 m"),
+    ("$5", "5 degrees"),
     ("5 km", "5 miles"),
     ("5 m", "5 km"),
     ("20 \u00b0C", "20 \u00b0F"),
@@ -150,6 +155,10 @@ EQUAL = [
     ("500mg", "500 milligrams"),
     ("5 km", "5,000 metres"),
     ("60 km/h", "60 kilometres per hour"),
+    ("60 mph", "60 miles an hour"),
+    ("500 mg daily", "0.5 g a day"),
+    ("five miles an hour", "5 mph"),
+    ("20 degrees", "20 \u00b0C"),
     ("5 MW", "5 megawatts"),
     ("at least 5", "no fewer than five"),
     ("at least 5", "5 or more"),
@@ -220,6 +229,26 @@ def test_what_is_left_open_follows_from_the_exact_answer_and_not_the_reverse(
     assert down[0] >= 0.9
     assert up.argmax() == 1
     assert up[0] <= LEAK
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("at least 5 in 2 hours", "5 in at least 2 hours"),
+        ("a crowd of at least 5 at 9:30 pm", "a crowd of 5 at 9:30"),
+        ("about 300", "over 300"),
+    ],
+)
+def test_answers_that_each_leave_something_open_are_neutral(one: str, other: str) -> None:
+    for pair in ((one, other), (other, one)):
+        assert relate(MANY, *pair).argmax() == 1
+
+
+def test_an_open_bound_does_not_hide_other_words() -> None:
+    assert_opposite("Oslo with 5 piers", "Bergen with at least 6 piers", (WHAT,))
+    for pair in (("Oslo, 5 piers", "Bergen, at least 5 piers"), ("Oslo 5", "Bergen at least 5")):
+        assert relate(WHAT, *pair)[0] <= 0.2
+        assert relate(WHAT, *pair[::-1])[0] <= 0.2
 
 
 def test_a_question_that_names_the_unit_gives_it_to_bare_numbers() -> None:

@@ -36,7 +36,13 @@ _BY_VALUES = {
     Match.COMPATIBLE: Finding.UNCOMMITTED,
     Match.INCOMPARABLE: Finding.KINDS_DIFFER,
 }
-_DECIDING = (Match.DIFFERENT, Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES)
+_OPEN = (Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES, Match.COMPATIBLE)
+_AGREEING = (
+    Finding.SAME,
+    Finding.PREMISE_ADDS,
+    Finding.HYPOTHESIS_ADDS,
+    Finding.HYPOTHESIS_LISTS_MORE,
+)
 
 
 def compare(premise: Reading, hypothesis: Reading) -> Finding:
@@ -93,10 +99,18 @@ def _compare_claims(premise: Reading, hypothesis: Reading) -> Finding:
         return Finding.SAME if premise.words == hypothesis.words else Finding.KINDS_DIFFER
     found = _with_alternatives(premise, hypothesis, _compare_words(premise, hypothesis))
     if premise.values and hypothesis.values and found is not Finding.WORDS_DIFFER:
-        match = compare_values(premise.values, hypothesis.values)
-        if match in _DECIDING:
-            return _BY_VALUES[match]
+        return _with_values(found, compare_values(premise.values, hypothesis.values))
     return found
+
+
+def _with_values(found: Finding, match: Match) -> Finding:
+    """What words show, less what the values beside them leave open or contradict."""
+    if match is Match.DIFFERENT:
+        return Finding.VALUES_DIFFER
+    if match not in _OPEN or found not in _AGREEING:
+        return found
+    follows = match is Match.PREMISE_DECIDES and found in (Finding.SAME, Finding.PREMISE_ADDS)
+    return Finding.PREMISE_ADDS if follows else Finding.UNCOMMITTED
 
 
 def _with_alternatives(premise: Reading, hypothesis: Reading, found: Finding) -> Finding:

@@ -1,4 +1,4 @@
-"""What turns a value into its opposite, in one spelling each: bounds, eras and signs in words.
+"""What turns a value into another, in one spelling each: bounds, eras, signs, rates in words.
 
 Small words and punctuation carry these marks, so they are read before anything else of an answer is
 dropped as mere wording.
@@ -67,13 +67,16 @@ _BOUNDS = (
     (rf"{_COUNT},?\s+(?:or|and)\s+(?:less|fewer|lower|below|under|younger|shorter)\b", _AT_MOST),
     (r"(?<![\w.])(?P<number>\d[\d.,]*+)\+(?![\w+])", _AT_LEAST),
 )
+_RATE = rf"({_NUMBER}\s?[^\s\d]+)\s+an?\s+(?=(?:second|minute|hour|day|week|month|year)\b)"
 _RULES = tuple(
-    (re.compile(pattern, re.IGNORECASE), spelt) for pattern, spelt in (*_SIGNS, *_ERAS, *_BOUNDS)
+    (re.compile(pattern, re.IGNORECASE), spelt)
+    for pattern, spelt in (*_SIGNS, *_ERAS, *_BOUNDS, (_RATE, r"\1 per "))
 )
 
 
 def spell_marks(text: str) -> str:
-    """A plain text with each mark in one spelling: one of < ≤ ≥ > for a bound, "-" for a sign.
+    """A plain text with each mark in one spelling: one of < ≤ ≥ > for a bound, "-" for a sign,
+    "per" for "an hour".
 
     >>> spell_marks("no more than 5"), spell_marks("5 or more"), spell_marks("44 BC")
     ('≤ 5', '≥ 5', '-44')

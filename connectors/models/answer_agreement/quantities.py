@@ -7,6 +7,8 @@ from connectors.models.answer_agreement.units import (
     CURRENCY_SIGNS,
     LETTERS,
     NAMED,
+    NO_UNIT,
+    SPEEDS,
     Unit,
     unit_named,
 )
@@ -34,7 +36,7 @@ _NUMBER = re.compile(
     r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?![:\d]|-\d|,\d{3})"
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     rf"(?:\s?-?(?P<word>{MAGNITUDE})|(?P<letter>k|mn|bn|tn|m|b)\b)?"
-    r"(?:\s*(?:\u00b0|degrees?\b))?"
+    r"(?:\s*(?P<degrees>\u00b0|degrees?\b))?"
     rf"(?:\s?(?P<sign>[%\u2030])|[\s-]*(?P<unit>{UNIT}))?"
     rf"(?:(?:\s?/\s?|\s+(?:per|an?|each|every)\s+)(?P<per>{UNIT})|\s+(?P<rate>{'|'.join(_RATES)})\b)?",
     re.IGNORECASE,
@@ -87,13 +89,16 @@ def take_quantities(
         scale = _MAGNITUDE.get((match["word"] or letter).casefold(), 1.0)
         years = _YEARS.get((match["unit"] or "").casefold().removesuffix("s"), 1.0)
         number = float(match["digits"].replace(",", "")) * scale * years
+        number = -number if match["minus"] or fell else number
+        measure = unit_of(match) or unit or NO_UNIT
         found.append(
-            measured(
-                -number if match["minus"] or fell else number,
-                unit_of(match) or unit or Unit(""),
-                per=match["per"] or _RATES.get((match["rate"] or "").casefold()),
+            Quantity(
+                number,
+                (number - measure.zero) * measure.factor,
+                measure.dimension,
                 rough=bool(_ROUGH.search(before)),
                 bound=match["bound"] or "",
+                per=per_of(match),
             )
         )
         return " " * len(match.group())
@@ -103,7 +108,7 @@ def take_quantities(
 
 def unit_of(match: re.Match[str]) -> Unit | None:
     """The unit of a number; a currency's name or code behind it goes before its sign."""
-    name = match["sign"] or match["unit"] or match["code"]
+    name = match["sign"] or match["unit"] or match["code"] or match["degrees"]
     if name and name.casefold().removesuffix("s") in _YEARS:
         return NAMED["year"]
     named = unit_named(name) if name else None
@@ -115,10 +120,9 @@ def unit_of(match: re.Match[str]) -> Unit | None:
     return Unit(CURRENCY_SIGNS[match["currency"]])
 
 
-def measured(number: float, unit: Unit, *, per: str | None, rough: bool, bound: str) -> Quantity:
-    """A number of a unit, or of a unit per another one."""
-    value, dimension = (number - unit.zero) * unit.factor, unit.dimension
-    if per:
-        rate = unit_named(per)
-        value, dimension = value / rate.factor, f"{dimension}/{rate.dimension}"
-    return Quantity(number, value, dimension, rough, bound)
+def per_of(match: re.Match[str]) -> Unit:
+    """What a rate is per; a speed such as "mph" is in metres a second."""
+    if (match["unit"] or "").casefold() in SPEEDS:
+        return NAMED["second"]
+    per = match["per"] or _RATES.get((match["rate"] or "").casefold())
+    return unit_named(per) if per else NO_UNIT

@@ -14,10 +14,12 @@ class Unit(NamedTuple):
     zero: float = 0.0
 
 
+NO_UNIT: Final = Unit("")
 CURRENCY_SIGNS: Final = {
     "$": "USD", "\u00a3": "GBP", "\u20ac": "EUR", "\u00a5": "JPY", "\u20b9": "INR",
     "\u20a9": "KRW", "\u20bd": "RUB", "\u20ba": "TRY", "\u20aa": "ILS", "\u20bf": "BTC",
 }  # fmt: skip
+SPEEDS: Final = {"mph": 0.44704, "kph": 1 / 3.6, "knot": 0.514444, "knots": 0.514444}
 _CODES = "USD GBP EUR JPY INR KRW RUB TRY ILS BTC CHF CNY CAD AUD NZD SEK NOK DKK PLN ZAR BRL MXN"
 CURRENCY_CODES: Final = tuple(_CODES.split())
 # Names in the singular, whatever their case, by how many base units they are.
@@ -46,7 +48,7 @@ _NAMES: Final = {
     "data": "1 byte; 1e3 kilobyte|kb; 1e6 megabyte|mb; 1e9 gigabyte|gb; 1e12 terabyte|tb",
     "frequency": "1 hertz|hz; 1e3 kilohertz|khz; 1e6 megahertz|mhz; 1e9 gigahertz|ghz",
     "voltage": "1 volt; 1e3 kilovolt|kv",
-    "length/time": ".44704 mph; .27777778 kph; .51444444 knot",
+    "degrees": "1 degree|\u00b0",
     "international units": "1 international unit|iu",
     "tablets": "1 tablet|pill|capsule",
     "USD": "1 dollar|us dollar; .01 cent",
@@ -67,6 +69,7 @@ NAMED: Final = {
     for group in groups.split("; ")
     for name in group.split(maxsplit=1)[1].split("|")
 } | {code.lower(): Unit(code) for code in CURRENCY_CODES} | {
+    **{name: Unit("length", factor) for name, factor in SPEEDS.items()},
     "fahrenheit": Unit("temperature", 5 / 9, 32.0),
     "kelvin": Unit("temperature", 1.0, 273.15),
 }  # fmt: skip
@@ -83,5 +86,5 @@ def unit_named(text: str) -> Unit:
     """The unit of that name, in the singular or as written; without dimension if there is none."""
     lowered = " ".join(text.casefold().split())
     return (
-        LETTERS.get(text) or NAMED.get(lowered) or NAMED.get(lowered.removesuffix("s")) or Unit("")
+        LETTERS.get(text) or NAMED.get(lowered) or NAMED.get(lowered.removesuffix("s")) or NO_UNIT
     )

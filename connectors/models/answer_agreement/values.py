@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from connectors.models.answer_agreement.units import NO_UNIT, Unit
+
 ROUGH_TOLERANCE = 0.015  # "about 3.7 million" and "3.72 million" are one claim
 EXACT_TOLERANCE = 1e-4  # absorbs the decimals of one third
 BOUND_MARKS = "<\u2264\u2265>"
@@ -27,9 +29,9 @@ class Match(Enum):
 class Quantity:
     """A number. `stated` is in the unit it was written in, `value` in the base of `dimension`.
 
-    `dimension` is "" for a bare count, else "percent", a currency, a physical dimension, or a rate
-    ("length/time"). `bound` is a mark such as "<", or "" for the number itself; `rough` tells that
-    it was said to be about so much.
+    `dimension` is "" for a bare count, else "percent", a currency or a physical dimension; `per` is
+    the unit that a rate is per ("a day"). `bound` is a mark such as "<", or "" for the number
+    itself; `rough` tells that it was said to be about so much.
     """
 
     stated: float
@@ -37,28 +39,34 @@ class Quantity:
     dimension: str = ""
     rough: bool = False
     bound: str = ""
+    per: Unit = NO_UNIT
 
     def compare(self, other: "Quantity") -> Match:
-        """Relate two numbers; a missing unit agrees with any unit."""
+        """Relate two numbers; a missing unit agrees with any unit, a missing "per" with any."""
         one, two = self._in_kind_of(other), other._in_kind_of(self)
         mine, theirs = one.value, two.value
         inexact = self.rough or other.rough or self.bound or other.bound
         tolerance = ROUGH_TOLERANCE if inexact else EXACT_TOLERANCE
         if one.dimension != two.dimension:
             mine, theirs = one.stated, two.stated
-            if not _unit_missing(one.dimension, two.dimension):
-                money = one.dimension.isupper() and two.dimension.isupper()
-                return Match.DIFFERENT if money or mine == theirs else Match.INCOMPARABLE
+            if one.dimension and two.dimension:
+                return Match.DIFFERENT
             if one.dimension == "percent" and close(mine, 100.0 * theirs, tolerance):
                 theirs *= 100.0
             elif two.dimension == "percent" and close(100.0 * mine, theirs, tolerance):
                 mine *= 100.0
+        if one.per.dimension == two.per.dimension:
+            mine, theirs = mine / one.per.factor, theirs / two.per.factor
+        elif one.per.dimension and two.per.dimension:
+            return Match.DIFFERENT
         if not close(mine, theirs, tolerance):
             return Match.DIFFERENT
         return self._compare_bounds(other, mine, theirs)
 
     def _in_kind_of(self, other: "Quantity") -> "Quantity":
-        """A pound is money unless the other is a weight."""
+        """A pound is money unless the other is a weight; degrees may be of any scale."""
+        if self.dimension == "degrees" and other.dimension == "temperature":
+            return replace(self, dimension="")
         if self.dimension != "pound":
             return self
         if other.dimension == "mass":
@@ -78,11 +86,6 @@ class Quantity:
         if not (side * number > side * limit or (inclusive and number == limit)):
             return Match.DIFFERENT
         return Match.HYPOTHESIS_DECIDES if self.bound else Match.PREMISE_DECIDES
-
-
-def _unit_missing(one: str, other: str) -> bool:
-    """Whether one of two dimensions only lacks what the other states: all, or the "per"."""
-    return not one or not other or one == other.split("/")[0] or other == one.split("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +154,11 @@ def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) ->
         return _best(rows)
     if Match.DIFFERENT in rows and Match.DIFFERENT in columns:
         return Match.DIFFERENT
-    for decided in (Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES):
-        if decided in agreeing:
-            return decided
     extra_premise = any(match not in _AGREEING for match in rows)
     extra_hypothesis = any(match not in _AGREEING for match in columns)
+    if deciding := agreeing & {Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES}:
+        other_adds = extra_hypothesis if Match.PREMISE_DECIDES in deciding else extra_premise
+        return Match.COMPATIBLE if other_adds or len(deciding) > 1 else deciding.pop()
     if extra_premise != extra_hypothesis:
         return Match.PREMISE_FINER if extra_premise else Match.HYPOTHESIS_FINER
     finer = agreeing - {Match.SAME}
