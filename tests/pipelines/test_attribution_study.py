@@ -265,12 +265,9 @@ def test_an_interrupted_study_goes_on(bench, monkeypatch):
             raise KeyboardInterrupt
         original(self, scenario, spec, items)
 
-    monkeypatch.setattr(type(study), "attribute", stopped)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(study), "attribute", stopped)
         study.run()
-    monkeypatch.undo()
-    for name, method in METHODS.items():
-        registry.ATTRIBUTORS[name] = method
     with (bench.out / "rows.jsonl").open("ab") as file:
         file.write(b'{"attributor": "mar')
     later = bench.run("injection,hijack", NOBODY)
