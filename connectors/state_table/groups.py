@@ -10,9 +10,12 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
-from connectors.state_table.engine import database_code, is_transient
+from connectors.state_table.engine import database_code
 from connectors.state_table.tables import CONSUMER_GROUPS, MEMORY, dialect_insert
 from schemas.errors import ConfigurationError
+
+# What a database says that has no such table, or is no database any more.
+LOST = {"SQLSTATE 42P01", "SQLITE_ERROR", "SQLITE_CORRUPT", "SQLITE_NOTADB"}
 
 
 def enter(engine: Engine, group: str, *, has_committed: bool, start_over: bool, now_ms: int) -> str:
@@ -46,13 +49,13 @@ def enter(engine: Engine, group: str, *, has_committed: bool, start_over: bool, 
 def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
     """Raise ConfigurationError when the database is no longer the one that gave this mark.
 
-    A database that does not answer says nothing: its error is raised as it is.
+    The error of a database that says nothing about that, as it does not answer, is raised as it is.
     """
     try:
         with engine.connect() as connection:
             found = _mark(connection, group)
     except DBAPIError as error:
-        if is_transient(error):
+        if database_code(error) not in LOST:
             raise
         raise ConfigurationError(_changed(engine, database_code(error))) from None
     if found != mark:

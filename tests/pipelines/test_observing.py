@@ -22,6 +22,7 @@ from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT
 
 NOW = OBSERVED_AT + timedelta(seconds=90)
 OUTAGE = replace(DEAD_LETTER, reason=ReasonClass.MODEL_UNAVAILABLE, disposition="outage")
+CLOCK_WRONG = replace(DEAD_LETTER, reason=ReasonClass.FUTURE_TIME, disposition="outage")
 RECORD = RawRecord("e/t/0", 7, b"purple-canary", log=LogPosition("e", 0, 7))
 
 
@@ -111,6 +112,7 @@ def test_models_that_no_snapshot_got_an_answer_from_are_not_ready(
         ([DEAD_LETTER], True),  # the record's own fault
         ([OUTAGE, OUTAGE], False),
         ([OUTAGE, ANSWER], True),
+        ([CLOCK_WRONG], True),  # an outage, but none of a model
     ]
     for outcomes, ready in steps:
         observer.outcomes(outcomes, NOW)

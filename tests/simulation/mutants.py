@@ -61,6 +61,16 @@ def commit_past_held_records() -> AbstractContextManager[None]:
     return replaced(HoldBack, "next_offsets", next_offsets)
 
 
+def commit_past_what_waits_for_the_clock() -> AbstractContextManager[None]:
+    def next_offsets(self: HoldBack) -> dict[int, int]:
+        return {
+            partition: min(lane.held, default=lane.next_offset)
+            for partition, lane in self.lanes.items()
+        }
+
+    return replaced(HoldBack, "next_offsets", next_offsets)
+
+
 def ignore_compare_and_set() -> AbstractContextManager[None]:
     def replace(connection: Connection, previous: memory.MemoryRow, new: memory.MemoryRow) -> int:
         statement = update(MEMORY).where(MEMORY.c.query_id == previous.query_id)
@@ -178,6 +188,7 @@ MUTANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
         commit_before_publish,
         mark_sent_before_publish,
         commit_past_held_records,
+        commit_past_what_waits_for_the_clock,
         ignore_compare_and_set,
         forget_what_was_polled_before_an_error,
         fold_repetitions,
