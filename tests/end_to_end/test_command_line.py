@@ -244,7 +244,7 @@ def test_doctor_names_a_database_that_cannot_be_written(
     assert refused(capsys, "doctor", "--profile", "scripted")[0] == 1
 
 
-@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run"]])
+@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--drain"]])
 def test_an_error_at_the_start_is_told_once(
     arguments: list[str],
     capsys: pytest.CaptureFixture[str],
