@@ -5,8 +5,8 @@ from time import monotonic
 
 from connectors.kafka.options import KafkaOptions
 from tests.brokers import Broker
-from tests.connectors.conftest import PostgresqlServer, postgresql_server  # noqa: F401 a fixture
 from tests.end_to_end.running_job import PATIENCE_S, Job, events, produce, running_job, snapshots
+from tests.postgresql import PostgresqlServer
 
 
 def drained(options: KafkaOptions, directory: Path, *arguments: str) -> Job:
@@ -35,7 +35,7 @@ def test_a_lost_database_is_refused_until_told_to_start_over(
 
 
 def test_a_start_waits_for_postgresql_and_broker_until_it_is_asked_to_stop(
-    postgresql_server: PostgresqlServer,  # noqa: F811 the fixture
+    postgresql_server: PostgresqlServer,
     tmp_path: Path,
 ) -> None:
     variables = {

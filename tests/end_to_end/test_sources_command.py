@@ -158,7 +158,7 @@ def test_the_pages_of_a_blocked_platform_are_shown_as_blocked(engine: Engine):
     standing_of = standings_on_page(ledger(engine, settings, 10, {}), settings)
     hosts = ("ann.github.io", "www.bob.github.io", "lies.example", "new.example")
     told = [standing_of(f"https://{host}/1") for host in hosts]
-    assert [one and one.words for one in told] == ["blocked", "pardoned", "honesty 0.57", None]
+    assert [one and one.words for one in told] == ["blocked", "pardoned", "reliability 0.57", None]
 
 
 def test_a_key_of_an_earlier_release_is_still_found(engine: Engine):

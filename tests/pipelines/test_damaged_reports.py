@@ -9,13 +9,14 @@ from sqlalchemy import Engine
 from connectors.state_table import origins, reports
 from connectors.state_table.engine import open_engine
 from connectors.state_table.query_lookup import ANYWHERE, queries_named
+from connectors.state_table.report_queue import next_open
 from connectors.state_table.sources import judge, standings
 from schemas.reports import Decision
 from schemas.sources import SourceVerdict
 from tests.builders import QUESTION
 from tests.pipelines.attributing_rig import keep, report, run_out, worker_on
 
-LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo")
+LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo", "Oslo", "Oslo")
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_a_report_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     told = report(engine, "eve")
     damage(engine, "UPDATE reports SET state = 'x'")
-    assert reports.next_open(engine) is None
+    assert next_open(engine, day_ago_ms=0) is None
     assert report(engine, "eve").report_id == told.report_id
 
 

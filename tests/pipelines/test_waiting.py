@@ -20,7 +20,7 @@ from pipelines.job.watching import opened_collector
 from pipelines.settings import JobSettings, load_settings
 from schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
 from tests.brokers import Broker, free_port
-from tests.connectors.conftest import PostgresqlServer, postgresql_server, postgresql_socket  # noqa: F401 fixtures
+from tests.postgresql import PostgresqlServer
 
 QUICK = JobSettings(first_pause_s=0.01, longest_pause_s=0.02)
 
@@ -107,7 +107,7 @@ def test_pauses_grow_to_a_limit() -> None:
 
 
 def test_a_postgresql_that_starts_later_is_waited_for(
-    postgresql_server: PostgresqlServer,  # noqa: F811 the fixture
+    postgresql_server: PostgresqlServer,
     waiting: Waiting,
 ) -> None:
     url = f"postgresql://postgres@/postgres?host={postgresql_server.socket}"
@@ -129,7 +129,7 @@ def test_a_postgresql_that_starts_later_is_waited_for(
 @pytest.mark.parametrize("url", ["postgresql://nobody@/postgres", "postgresql://postgres@/nothing"])
 def test_a_user_or_database_that_does_not_exist_ends_the_start(
     url: str,
-    postgresql_socket: str,  # noqa: F811 the fixture
+    postgresql_socket: str,
     waiting: Waiting,
 ) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):

@@ -41,7 +41,7 @@ from tests.simulation.world import (
     unreliable,
 )
 
-SETTINGS = load_settings(profile="scripted")
+SETTINGS = load_settings(profile="scripted", sources={"block": False})  # no ledger of its own
 LIMITS = Limits()
 TOLERANCE = timedelta(hours=1)
 
