@@ -243,8 +243,6 @@ def test_packages_follow_what_the_settings_use(monkeypatch: pytest.MonkeyPatch) 
     assert "xllamacpp" not in api
     assert (api["sentence-transformers"], api["psycopg"]) == ("embedded", "postgres")
     assert needed(load_settings(profile="gpu"))["transformers"] == "gpu"
-    packed = needed(load_settings(profile="scripted", kafka={"compression": "zstd"}))
-    assert packed["zstandard"] == "zstd"
     assert set(needed(load_settings(profile="scripted"))) == set(module.EVERYWHERE)
 
     def missing(name: str) -> str:
@@ -260,7 +258,7 @@ def test_extras_that_are_advised_exist() -> None:
     extras = lines.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     profiles = [load_settings(profile=name) for name in ("embedded", "api", "gpu", "scripted")]
     packages = {k: v for settings in profiles for k, v in needed(settings).items()}
-    packages |= {"psycopg": "postgres", "zstandard": "zstd", "lz4": "lz4"}
+    packages |= {"psycopg": "postgres"}
     for package, extra in packages.items():
         where = lines.partition("[project.optional-dependencies]")[0]
         if extra:
