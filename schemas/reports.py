@@ -40,6 +40,7 @@ class Word(StrEnum):
 
 MODEL_ERRED: Final = "a person said that the model erred"  # the detail of such an event
 REMOVING: Final = frozenset({Decision.QUARANTINED, Decision.APPROVED})
+CLEARING: Final = frozenset({Decision.DISMISSED, Decision.RESTORED})  # no text is to blame
 
 
 class ReportState(StrEnum):
@@ -159,6 +160,11 @@ class OriginEvent:
         Told by what version 1 has: a process of the release before reads such an event, too.
         """
         return self.decision is Decision.NOTHING_FLAGGED and self.detail == MODEL_ERRED
+
+    @property
+    def cleared(self) -> bool:
+        """Whether the flagged texts are not to blame, as a person or their removal showed."""
+        return self.model_erred or self.decision in CLEARING
 
     @property
     def flagged(self) -> tuple[OriginText, ...]:

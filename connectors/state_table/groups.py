@@ -28,11 +28,10 @@ def enter(engine: Engine, group: str, *, has_committed: bool, start_over: bool, 
     told to `start_over`.
     """
     with engine.begin() as connection:
-        mark = _mark(connection, group)
+        mark = group_mark(connection, group)
         if mark is not None:
             return mark
-        remembers = connection.execute(select(MEMORY.c.query_id).limit(1)).first() is not None
-        if has_committed and not remembers and not start_over:
+        if has_committed and not remembers(connection) and not start_over:
             raise ConfigurationError(
                 f"the state database {engine.url.database} is empty, but consumer group {group} "
                 "has committed offsets: what it remembered is in another database. Restore that "
@@ -43,7 +42,7 @@ def enter(engine: Engine, group: str, *, has_committed: bool, start_over: bool, 
         insert = dialect_insert(connection, CONSUMER_GROUPS).on_conflict_do_nothing()
         connection.execute(insert, entry)
     with engine.connect() as connection:  # another worker may have been first
-        return str(_mark(connection, group))
+        return str(group_mark(connection, group))
 
 
 def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
@@ -53,7 +52,7 @@ def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
     """
     try:
         with engine.connect() as connection:
-            found = _mark(connection, group)
+            found = group_mark(connection, group)
     except DBAPIError as error:
         if database_code(error) not in LOST:
             raise
@@ -62,7 +61,13 @@ def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
         raise ConfigurationError(_changed(engine, "its entry of this consumer group is gone"))
 
 
-def _mark(connection: Connection, group: str) -> str | None:
+def remembers(connection: Connection) -> bool:
+    """Whether a database holds the memory of any query."""
+    return connection.execute(select(MEMORY.c.query_id).limit(1)).first() is not None
+
+
+def group_mark(connection: Connection, group: str) -> str | None:
+    """The mark of a group in a database, None where it never entered."""
     statement = select(CONSUMER_GROUPS.c.mark).where(CONSUMER_GROUPS.c.group_id == group)
     return connection.execute(statement).scalar_one_or_none()
 

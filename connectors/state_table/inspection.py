@@ -11,8 +11,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from connectors.state_table.engine import explained, open_engine, parsed_url
+from connectors.state_table.groups import group_mark, remembers
 from connectors.state_table.migration import stored_version
-from connectors.state_table.tables import MEMORY
+from connectors.state_table.tables import CONSUMER_GROUPS, MEMORY
 
 PATIENCE_S: Final = 3.0
 MAY: Final = text(
@@ -60,6 +61,27 @@ def inspected(url: str) -> Inspected:
     finally:
         engine.dispose()
     return Inspected(parsed.render_as_string(hide_password=True), version, make, write)
+
+
+def knows_group(url: str, group: str) -> bool:
+    """Whether a worker of this consumer group may start on the database; nothing is written.
+
+    It may where the group answered from it, or a memory is there: see `groups.enter`. Raises like
+    `inspected`.
+    """
+    if absent_file(url) is not None:
+        return False
+    parsed = parsed_url(url)
+    engine = _reader(parsed, url)
+    try:
+        with engine.connect() as connection:
+            tables = inspect(connection).get_table_names()
+            entered = CONSUMER_GROUPS.name in tables and group_mark(connection, group) is not None
+            return entered or (MEMORY.name in tables and remembers(connection))
+    except DBAPIError as error:
+        raise explained(parsed, error, "read") from None
+    finally:
+        engine.dispose()
 
 
 def _reader(parsed: URL, url: str) -> Engine:

@@ -60,7 +60,8 @@ Reason = Annotated[
     ),
 ]
 Fault = Annotated[
-    Disposition | None, typer.Option(help="Whose fault: the record's, or a model's or a clock's.")
+    Disposition | None,
+    typer.Option(help="poison: the record is at fault; outage: a model, clock or row was."),
 ]
 Since = Annotated[str | None, typer.Option(help="Only since a time such as 2025-06-01 or 2d.")]
 
@@ -226,7 +227,7 @@ def write_raw(letter: Letter, out: Path | None) -> None:
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print a table."""
     table = Table(
-        title=f"{len(rows)} dead letters",
+        title=f"{len(rows)} dead letter{'s' * (len(rows) != 1)}",
         box=SIMPLE_HEAD,
         show_edge=False,
         padding=(0, 1, 0, 0),

@@ -5,12 +5,15 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from connectors.kafka.offsets import partition_offsets
 from connectors.kafka.options import KafkaOptions
+from connectors.kafka.source import SNAPSHOTS
 from connectors.kafka.topics import describe_topics
+from connectors.state_table.inspection import knows_group
 from pipelines.cli.doctor_check import Check, answers, command
 from pipelines.settings import Settings
 from pipelines.settings.job import host_and_port
-from schemas.errors import BrokerError, ConfigurationError
+from schemas.errors import BrokerError, ConfigurationError, RadarstreamError
 
 PATIENCE_S = 3.0
 
@@ -18,6 +21,7 @@ PATIENCE_S = 3.0
 def job_checks(settings: Settings, config: Path | None = None) -> Iterator[Check]:
     """Look at everything; none raises, and what is optional and absent is no failure."""
     yield from broker_and_topics(settings.kafka, config)
+    yield from lost_memory(settings, config)
     yield search_key(settings.search.api_key_variable)
     yield webhook(settings)
     yield telemetry(settings.telemetry.listen)
@@ -45,6 +49,26 @@ def broker_and_topics(options: KafkaOptions, config: Path | None) -> Iterator[Ch
     missing = [topic.name for topic in topics if not topic.exists]
     found = f"missing: {', '.join(missing)}" if missing else f"all {len(topics)} exist"
     yield Check("topics", not missing, found, command("topics create", config))
+
+
+def lost_memory(settings: Settings, config: Path | None) -> Iterator[Check]:
+    """Tell of offsets without the memory that belongs to them: `run` refuses to start then."""
+    group = settings.kafka.group
+    quick = settings.kafka.model_copy(update={"request_timeout_s": PATIENCE_S})
+    try:
+        if not broker_answers(quick) or knows_group(settings.database, group):
+            return
+        offsets = partition_offsets(quick, topic=SNAPSHOTS, group=group)
+    except RadarstreamError:
+        return  # no such topic, or no access: other checks tell
+    if any(partition.committed for partition in offsets.values()):
+        yield Check(
+            "memory",
+            False,
+            f"consumer group {group} has committed offsets, but the database is empty",
+            "restore the database or correct `database`; to begin with an empty memory: "
+            + command("run --start-over", config),
+        )
 
 
 def search_key(variable: str) -> Check:

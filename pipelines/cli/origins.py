@@ -26,7 +26,7 @@ def print_origin(event: OriginEvent) -> None:
     for name in ("", "rank", "score", "similar", "semantic", "influence", "address", "text begins"):
         table.add_column(name, overflow="fold")
     shown = [text for text in event.texts if text.flagged or text.search_rank]
-    blamed = "cleared" if event.model_erred else "blamed"
+    blamed = "cleared" if event.cleared else "blamed"
     for text in shown:
         numbers = (text.score, text.similarity, text.semantic, text.generation)
         table.add_row(

@@ -63,7 +63,7 @@ def list_texts(
     stdout.print(table)
     if not rows:
         which = f" of query {printable(query)!r}" if query else ""
-        stdout.print(f"no text{which} here", markup=False, highlight=False, soft_wrap=True)
+        stdout.print(f"no text{which} is left out", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -44,6 +44,21 @@ def named_query(engine: Engine, text: str, tables: Sequence[Table]) -> Named | N
     return Named(found[0], question_of(engine, found[0]) or derived.get(found[0]))
 
 
+def unrecorded(text: str, *, retract: bool) -> Named:
+    """What is named by an id or a question of which no row is left.
+
+    Raises ConfigurationError where a tombstone is wanted and its key, the id, is not known.
+    """
+    if text == "".join(text.split()):
+        return Named(text, None)
+    if retract:
+        raise ConfigurationError(
+            f"no query on record asks {printable(text)!r}: --retract needs its id, under which "
+            "its answers were published"
+        )
+    return Named(text, text)
+
+
 def question_of(engine: Engine, query_id: str) -> str | None:
     """The question of a query as the watchlist has it, or else what is kept of its answers."""
     entry = find(engine, query_id)

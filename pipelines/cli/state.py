@@ -29,12 +29,12 @@ from pipelines.cli.forgotten import (
     remainder,
 )
 from pipelines.cli.options import AsJson, Config, Yes
-from pipelines.cli.queries import Named, QueryName, named_query
+from pipelines.cli.queries import Named, QueryName, named_query, unrecorded
 from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
 from pipelines.settings import Settings, load_settings
 from schemas.codec.state import decode_state
 from schemas.codec.wire import wire_time
-from schemas.errors import BrokerError, InputError, RadarstreamError
+from schemas.errors import BrokerError, ConfigurationError, InputError, RadarstreamError
 
 app = typer.Typer(
     help="Look into the state database, move it, forget a query.", no_args_is_help=True
@@ -125,6 +125,8 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Write the rows of an export over those of the same keys: all of them or none."""
+    if not file.is_file():
+        raise ConfigurationError(f"{file} does not exist or is no file")
     engine = shared_engine(load_settings(config))
     written = import_file(engine, file, replace=replace, query_id=query)
     if query is not None and not written:
@@ -168,7 +170,7 @@ def forget_(
     """
     settings = load_settings(config)
     engine = existing_engine(settings)
-    named = named_query(engine, query, ANYWHERE) or Named(query, None)
+    named = named_query(engine, query, ANYWHERE) or unrecorded(query, retract=retract)
     if named.query_id != query:
         stderr.print(printable(f"the query that asks this: {named.query_id}"), markup=False)
     query, question = named.query_id, question or named.question

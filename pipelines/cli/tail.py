@@ -258,7 +258,7 @@ def attribution_line(event: AttributionEvent) -> Text:
 
 def origin_line(event: OriginEvent) -> Text:
     """Which answer was wrong, what was decided, and which texts are blamed."""
-    texts = () if event.model_erred else event.flagged
+    texts = () if event.cleared else event.flagged
     blamed = ", ".join(text.url or text.title for text in texts) or "no text"
     parts = [
         cell(f"{event.query_id}/{event.step}", "cyan", limit=40),

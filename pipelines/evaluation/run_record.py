@@ -71,8 +71,10 @@ def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
 
 def check_resumable(earlier: RunRecord, now: RunRecord) -> None:
     """Raise ConfigurationError, saying what differs, unless both give the same answers."""
-    found = [*differing(identity(earlier), identity(now)), *reworded(earlier.prompts)]
-    if earlier.code not in ("", now.code):
+    there, here = identity(earlier), identity(now)
+    found = [*differing(there, here), *reworded(earlier.prompts)]
+    same_defense = there.get("defense.name") == here.get("defense.name")  # each has code of its own
+    if same_defense and earlier.code not in ("", now.code):
         found.append("the code that computes answers has changed")
     if found:
         raise ConfigurationError(

@@ -31,8 +31,10 @@ def load_yaml(data: bytes, name: str) -> tuple[dict[Place, int], Any]:
         mark = error.problem_mark
         where = f" line {min(mark.line + 1, last)}" if mark else ""
         raise ConfigurationError(f"{name}{where}: not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, OverflowError):  # dates, characters that cannot be
-        raise ConfigurationError(f"{name}: not YAML, or with a value that cannot be") from None
+    except (yaml.YAMLError, ValueError, OverflowError):
+        raise ConfigurationError(
+            f"{name}: not YAML: a character is not allowed in it, or a date does not exist"
+        ) from None
 
 
 def _refuse_bombs(data: bytes, name: str) -> None:

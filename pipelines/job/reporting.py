@@ -123,8 +123,8 @@ def meant(engine: Engine, report: AnswerReport) -> tuple[Case, str]:
     if not kept:
         raise RefusedReportError(
             "not_kept",
-            f"no answer of query {query_id!r} is kept: that takes attribution.enabled when it is "
-            "answered, and ends after attribution.case_steps or case_days",
+            f"no answer of query {query_id!r} is kept: with attribution.enabled, the job keeps the "
+            "last attribution.case_steps answers of a query for attribution.case_days",
         )
     cases = [case for case in kept if report.step in (None, case.step)]
     if not cases:

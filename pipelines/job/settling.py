@@ -34,7 +34,6 @@ from schemas.snapshot import Document
 from schemas.sources import EventKind, LedgerRules
 
 EXCERPT_CHARACTERS = 300
-TAKEN_BACK = frozenset({Decision.DISMISSED, Decision.RESTORED})  # from the ledger
 LANE = -1  # of the outbox: published by the attribution worker alone, in the order of decisions
 
 
@@ -256,7 +255,7 @@ class Settlement:
         """
         if event.decision in REMOVING:
             self.blame(event, EventKind.CONFIRMED)
-        elif event.decision in TAKEN_BACK or event.model_erred or before in REMOVING:
+        elif event.cleared or before in REMOVING:
             sources.retract(self.connection, [event.misgeneration], self.policy.ledger)
         elif event.decision is Decision.PROPOSED and self.report.reporter == PIPELINE:
             self.blame(event, EventKind.DETECTED)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from pipelines.job.plain_yaml import Place, load_yaml
 from pipelines.job.watched import Defaults, Watched
+from pipelines.settings.problems import reason
 from schemas.errors import ConfigurationError
 from schemas.section import Section
 
@@ -104,12 +105,12 @@ def entry_of(text: str) -> Watched:
 def _refused(
     name: str, lines: dict[Place, int], error: ValidationError, under: Place = ()
 ) -> ConfigurationError:
-    found = error.errors(include_url=False, include_context=False)
+    found = error.errors(include_url=False)
     complaints = []
     for problem in found[:COMPLAINTS]:
         place = (*under, *problem["loc"])
         hint = _NORWAY if isinstance(problem["input"], bool) else ""
-        complaints.append(f"{_where(lines, place)}: {problem['msg']}{hint}")
+        complaints.append(f"{_where(lines, place)} {reason(problem)}{hint}")
     if len(found) > COMPLAINTS:
         complaints.append(f"and {len(found) - COMPLAINTS} more")
     return ConfigurationError(f"{name}: {'; '.join(complaints)}")

@@ -30,9 +30,8 @@ def parse_object(data: bytes, *, max_bytes: int) -> JsonObject:
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            ReasonClass.MALFORMED_JSON, f"{error.msg} at character {error.pos}"
-        ) from None
+        what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise InputError(ReasonClass.MALFORMED_JSON, f"{what} at character {error.pos}") from None
     except RecursionError:
         raise _too_deep() from None
     if not isinstance(value, dict):

@@ -46,6 +46,12 @@ def refusal(data: bytes, now: datetime | None = NOW) -> ReasonClass:
     return caught.value.reason
 
 
+def test_malformed_json_is_told_with_its_place() -> None:
+    with pytest.raises(InputError) as caught:
+        decode_snapshot(b'{"schema": "search', limits=LIMITS, now=NOW)
+    assert caught.value.detail == "Unterminated string starting at character 11"
+
+
 def altered(*path: str | int, to: object = ...) -> bytes:
     """The sample snapshot's wire form with one member set, or removed."""
     payload = copy.deepcopy(WIRE)

@@ -46,7 +46,7 @@ STEPS = [
         "tail --from beginning --no-follow --config {config}",
     ),
     (
-        "Documents that answers did not trust, and why; planted pages say so in their address.",
+        "Documents that answers did not trust, and why.",
         "tail --attributions --from beginning --no-follow --limit 12 --config {config}",
     ),
     ("All that is kept of each query.", "state show --config {config}"),

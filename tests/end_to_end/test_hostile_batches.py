@@ -83,7 +83,7 @@ def test_commands_pass_over_a_bomb_and_say_so(own_broker: Broker, tmp_path: Path
         assert "cannot read answers.defended/0 offset 1: oversized_record: offset 1" in tail.output
         listed = CliRunner().invoke(app, ["deadletter", "list", "--config", config])
         assert listed.exit_code == 0, listed.output
-        assert "1 dead letters" in listed.output
+        assert "1 dead letter " in listed.output
         assert "cannot read snapshots.deadletter/0 offset 1: oversized_record" in listed.output
         command = [sys.executable, "-c", MAIN, "alert", "--no-follow", "--config", config]
         environment = os.environ | {"WEBHOOK_SECRET": "canary-secret"}

@@ -125,12 +125,15 @@ def test_without_a_broker(config: Path) -> None:
     command(config, "quarantine", "release", "cup", held[0]["text_key"][:10], "--yes")
     command(config, "reports", "dismiss", short, "--yes")
     assert json.loads(command(config, "quarantine", "list", "--json").output) == []
+    shown = command(config, "reports", "show", short).output
+    assert "cleared" in shown and "blamed" not in shown
     let_in = command(config, "quarantine", "list", "--proposed").output
     assert "dismissed" in let_in
     assert "proposed" not in let_in
     nothing_held = command(config, "quarantine", "release", "cup", "--yes", code=1)
     assert str(nothing_held.exception) == "query 'cup' has no text in quarantine"
-    assert "no text of query 'cup' here" in command(config, "quarantine", "list", "cup").output
+    listed = command(config, "quarantine", "list", "cup").output
+    assert "no text of query 'cup' is left out" in listed
     command(config, "reports", "approve", short, "--yes")
     assert json.loads(command(config, "quarantine", "list", "--json").output)
     erred = json.loads(command(config, "reports", "model-erred", short, "--yes", "--json").output)

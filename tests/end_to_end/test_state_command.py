@@ -218,7 +218,9 @@ def test_a_wrong_file_is_named(
     file = tmp_path / "export.jsonl"
     file.write_text("{}\n")
     assert refused(capsys, "import", file)[1].startswith("error: unknown_schema: export.jsonl:1: ")
-    assert refused(capsys, "import", tmp_path / "none.jsonl")[0] == 1
+    none = tmp_path / "none.jsonl"
+    said = f"error: {none} does not exist or is no file\n"
+    assert refused(capsys, "import", none) == (2, said)
 
 
 def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: Path) -> None:
@@ -268,6 +270,17 @@ def test_forget_tells_of_a_query_that_was_never_there(
     code, said = refused(capsys, "forget", "nope", "--yes")
     assert (code, said) == (1, "error: nothing was found about query 'nope'\n")
     run("forget", "nope", "--yes", "--if-exists")
+
+
+def test_forget_takes_a_question_that_is_not_on_record_any_more(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = ("forget", "Who leads Nowhere?", "--yes", "--if-exists")
+    result = json.loads(run(*gone, "--json").stdout)
+    assert result["deleted"]["cached_answers"] == 0  # they were looked for
+    assert not any("--question" in sentence for sentence in result["kept"])
+    code, said = refused(capsys, *gone, "--retract")  # under which key is not known
+    assert code == 2 and "--retract needs its id" in said
 
 
 def test_forget_offers_to_name_the_question_before_it_deletes(

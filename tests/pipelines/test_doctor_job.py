@@ -11,6 +11,7 @@ from connectors.kafka.topics import ensure_topics
 from pipelines.cli.doctor_job import job_checks
 from pipelines.settings import Settings, load_settings
 from tests.brokers import Broker, free_port, running_broker
+from tests.end_to_end.running_job import PATIENCE_S, produce, running_job, snapshots
 
 
 @pytest.fixture
@@ -41,6 +42,28 @@ def test_missing_topics_are_named_until_they_are_created(
     after = found(given)
     assert all(ok for ok, _ in after.values()), after
     assert "canary" not in str(after)
+
+
+def test_offsets_without_the_memory_that_belongs_to_them_are_told_before_the_job_is(
+    broker: Broker, tmp_path: Path
+) -> None:
+    options = broker.options()
+    produce(options, snapshots(2))
+    state = tmp_path / "state.db"
+    given = settings(broker.bootstrap, database=f"sqlite:///{state}")
+    assert "memory" not in found(given)
+    with running_job(options, tmp_path, "--drain") as job:
+        job.process.wait(PATIENCE_S)
+    assert state.exists() and "memory" not in found(given)
+    for file in tmp_path.glob("state.db*"):
+        file.unlink()
+    (told,) = (check for check in job_checks(given) if check.name == "memory")
+    assert not told.ok and "has committed offsets, but the database is empty" in told.found
+    assert told.remedy.endswith("radarstream run --start-over")
+    assert not state.exists()
+    with running_job(options, tmp_path, "--drain") as refused:  # it makes the tables, no more
+        assert refused.process.wait(PATIENCE_S) == 2
+    assert "memory" in found(given)
 
 
 def test_what_is_absent_and_needed_fails_and_what_is_optional_does_not(
