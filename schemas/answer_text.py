@@ -12,8 +12,8 @@ _CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
 _SIGN = rf"(?<![\w.)%\]-])-(?=[{_CURRENCY}]?\.?\d)"  # not a range, a date or "COVID-19"
 _PUNCTUATION = re.compile(rf"(?!{_SIGN})[{_MARKS}]")
 _HYPHEN = re.compile(r"(?<=\S)-")  # what a mark now deleted had kept apart from a word
-_MINUS = str.maketrans("\u2010\u2011\u2012\u2212", "----")
-_DASH_SIGN = re.compile(rf"(?<![^\s({_CURRENCY}])\u2013(?=[{_CURRENCY}]?\.?\d)")
+_MINUS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2212\u02d7\u06d4\u2043\u2796\u2cba", "-"))
+_DASH_SIGN = re.compile(rf"(?<![^\s({_CURRENCY}])[\u2013-\u2015](?=[{_CURRENCY}]?\.?\d)")
 _CURRENCY_FIRST = re.compile(rf"([{_CURRENCY}])\s?-(?=\.?\d)")
 _TOKEN = re.compile(
     rf"(?:{_SIGN})?[{_CURRENCY}]?(?:(?<!\w)\.(?=\d))?\w+(?:[.,:/]\d+)*(?:\s?[%\u2030\u00b0])?"

@@ -11,7 +11,6 @@ import regex
 
 from schemas.shown import is_shown
 
-JOINERS: Final = "\u200c\u200d"
 BLANK_PATTERN: Final = "\u2800"  # of Braille: a symbol that shows nothing
 # Where a joiner changes what is read (UAX 31, section 2.3.1): ZWNJ between letters that would
 # join, either after a virama, and ZWJ in Bengali between RA and its virama.
@@ -20,6 +19,8 @@ _SHOWN_JOINER = regex.compile(
     r"|(?<=\p{L}\p{M}*\p{ccc=9})(?:\u200c(?=\p{L})|\u200d(?!\p{InSC=Vowel_Dependent}))"
     r"|(?<=\u09b0)\u200d(?=\u09cd)"
 )
+# UTS 39, section 5.4: a mark twice or more than four on a letter; marks through or round letters
+_HEAPED = regex.compile(r"(\p{Mn})\1|\p{Mn}{5}|[\p{Me}\p{ccc=1}\u0305\u0332\u0333\u033f]")
 _LIGATURE = regex.compile(r"[\p{Latin}\p{Greek}\p{Common}]")  # that, or a long s, an ellipsis
 # In use today: tables 5 and 7 of UAX 31, and Mongolian.
 _SCRIPTS: Final = (
@@ -64,6 +65,8 @@ def flaw_of(name: str) -> str:
         return "characters that do not show"
     if any(_restyled(character) for character in name):
         return "letters in another shape, such as full-width or bold ones"
+    if _HEAPED.search(normalize("NFKD", shown)):
+        return "marks that no spelling heaps on a letter"
     if not _ONE_SCRIPT.fullmatch(plain_name(shown)):
         return "letters of several scripts"
     return ""

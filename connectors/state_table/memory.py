@@ -175,7 +175,7 @@ def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int
     # A plain UPDATE, not an upsert: a row that `clear_run` deleted meanwhile must stay deleted.
     statement = update(MEMORY).where(
         MEMORY.c.query_id == previous.query_id,
-        MEMORY.c.step == previous.step,
+        cast(MEMORY.c.step, BigInteger) == previous.step,  # as it was loaded
         MEMORY.c.state == previous.state,  # `unlearn` moves no step
     )
     return connection.execute(statement, asdict(new)).rowcount

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from connectors.models.answer_agreement import AnswerAgreement
 from connectors.models.answer_agreement.marks import spell_marks
+from connectors.models.answer_agreement.opposites import opposed
 from connectors.models.answer_agreement.scorer import compare_pair
 from schemas.prompt import AnswerPair
 
@@ -136,6 +137,81 @@ OPPOSITES = [
     ("09:30", "21:30"),
     ("9 in the morning", "9 in the evening"),
     ("noon", "midnight"),
+    # signs in the spellings of others
+    ("0.3%", "\uff0d\uff10\uff0e\uff13\uff05"),
+    ("0.3%", "\u20150.3%"),
+    ("0.3%", "\u27960.3%"),
+    ("0.3%", "\u02d70.3%"),
+    ("0.3%", "\u20430.3%"),
+    ("0.3%", "-\u200b0.3%"),
+    ("0.3%", "0.3%-"),
+    ("0.3%", "neg. 0.3%"),
+    ("0.3%", "negative growth of 0.3%"),
+    ("0,3 %", "-0,3 %"),
+    ("\u20ac5", "\u20ac(5)"),
+    ("zero point three percent", "minus zero point three percent"),
+    *(
+        ("0.3%", fall)
+        for fall in (
+            "shrinking by 0.3%",
+            "shrinkage of 0.3%",
+            "dipped 0.3%",
+            "a slide of 0.3%",
+            "a recession of 0.3%",
+            "dropping 0.3%",
+            "weakened 0.3%",
+            "shed 0.3%",
+            "a fall of just 0.3%",
+            "fell slightly, by 0.3%",
+            "fell a modest 0.3%",
+            "fell back 0.3%",
+            "0.3% less",
+            "a 0.3-percent downturn",
+            "a 0.3% quarterly decline",
+        )
+    ),
+    # units in the spellings of others
+    ("500 mg", "500 G"),
+    ("500 mg", "500 gms"),
+    ("500 mg", "500 ng"),
+    ("500 mg", "500 mmol"),
+    ("500 mg", "500 mEq"),
+    ("500 mg", "500 I.U."),
+    ("500 mg", "500 units"),
+    ("500 mg once daily", "500 mg once weekly"),
+    ("10-15 mg", "10\u201315 g"),
+    ("5 mmol/L", "5 mol/L"),
+    ("5 kPa", "5 MPa"),
+    ("5 psi", "5 bar"),
+    ("5 ms", "5 s"),
+    ("5 ft", "5 in"),
+    ("5 petabytes", "5 terabytes"),
+    ("5 Mbit/s", "5 Gbit/s"),
+    ("5 light years", "5 years"),
+    ("5 lakh", "5 crore"),
+    ("5 mil", "5 bil"),
+    # bounds and times in the spellings of others
+    ("\u2a7e18", "\u2a7d18"),
+    ("min. 18", "max. 18"),
+    ("a floor of 18", "a ceiling of 18"),
+    ("within 5 days", "after 5 days"),
+    ("pre 1990", "post 1990"),
+    ("nine in the morning", "nine at night"),
+    ("9 this morning", "9 tonight"),
+    ("half past nine am", "half past nine pm"),
+    ("a quarter to nine", "a quarter past nine"),
+    ("44 B.C", "44 A.D"),
+    ("44 before the common era", "44 of the common era"),
+    ("third century BC", "third century AD"),
+    ("07/07/2023", "08/07/2023"),
+    # the same words the other way round
+    ("30\u00b0N", "30\u00b0 S"),
+    ("France beat Spain", "Spain beat France"),
+    ("Spain defeated France 3-1", "France defeated Spain 3-1"),
+    ("World War I", "World War II"),
+    ("vegetarian", "non-vegetarian"),
+    ("with food", "without food"),
+    ("voted for the bill", "voted against the bill"),
 ]
 
 EQUAL = [
@@ -176,7 +252,60 @@ EQUAL = [
     ("2023-07-07", "7 July 2023"),
     ("A+", "A positive"),
     ("C$5 million", "5 million Canadian dollars"),
+    ("5 to 10", "5-10"),
+    ("5 mg to 10 mg", "5\u201310 mg"),
+    ("3-1", "3\u20131"),
+    ("19th century", "nineteenth century"),
+    ("half past four in the evening", "4:30 pm"),
+    ("1,5 km", "1500 m"),
 ]
+
+IN_SENTENCES = [
+    ("approved", "rejected"),
+    ("passed", "vetoed"),
+    ("allowed", "banned"),
+    ("legal", "illegal"),
+    ("safe", "unsafe"),
+    ("effective", "ineffective"),
+    ("guilty", "innocent"),
+    ("convicted", "acquitted"),
+    ("alive", "dead"),
+    ("open", "closed"),
+    ("mandatory", "optional"),
+    ("largest", "smallest"),
+    ("bought", "sold"),
+    ("raised", "cut"),
+    ("upheld", "overturned"),
+    ("male", "female"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), IN_SENTENCES)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It was {} by the senate on Tuesday after a long debate in Washington",
+        "The European Medicines Agency says that the drug is {} for children and adults",
+    ],
+)
+def test_a_long_sentence_does_not_hide_the_word_that_turns_it(sentence, one, other) -> None:
+    questions = ("What happened to the bill?", "What is the status of the drug?", WHAT)
+    assert_opposite(sentence.format(one), sentence.format(other), questions)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("World War I", "World War 1"),
+        ("07/08/2023", "08/07/2023"),
+        ("a vaccine for measles", "a vaccine against measles"),
+        ("Sharks ate Spain and France", "Sharks ate France and Spain"),
+        ("It lies in the land", "It lies inland"),
+    ],
+)
+def test_other_wordings_are_no_opposites(one: str, other: str) -> None:
+    assert not opposed(one, other)
+    assert not opposed(other, one)
 
 
 @pytest.mark.parametrize(("one", "other"), OPPOSITES)

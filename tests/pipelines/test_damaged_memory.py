@@ -93,6 +93,15 @@ def test_the_query_of_a_damaged_row_is_parked_and_the_others_go_on(
     assert load(engine, ["cup"])["cup"].step == 3
 
 
+def test_a_number_that_sqlite_reads_as_another_one_holds_up_nobody(settings: Settings) -> None:
+    batch, engine = MicroBatch(settings), shared_engine(settings)
+    batch(records(snapshots(0)))
+    damage(engine, "step = 1.5")
+    outcomes = batch(records(snapshots(1), 3))
+    assert sorted(o.query_id for o in outcomes if isinstance(o, AnswerEvent)) == sorted(QUERIES)
+    assert load(engine, ["tea"])["tea"].step == 2
+
+
 def test_what_was_folded_before_the_damage_is_no_dead_letter(settings: Settings) -> None:
     batch, engine = MicroBatch(settings), shared_engine(settings)
     batch(records(snapshots(0, 1)))

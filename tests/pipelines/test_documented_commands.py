@@ -19,7 +19,6 @@ from tests.documented_commands import (
 
 COMMANDS = printed_commands()
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
-OPTIONS_WITH_VALUES = {"--file", "--profile", "--tag", "--build-arg"}
 
 
 def named(printed: Printed) -> str:

@@ -38,6 +38,11 @@ def test_white_space_and_fillers_make_no_other_name(name: str) -> None:
         ("\u0631\u200c\u0627", "do not show"),  # nor does reh with what follows
         ("\u0639\u0644\u06cc\u200c", "do not show"),  # nor the last letter
         ("\U0001f469\u200d\U0001f680", "do not show"),
+        ("ada\u0307\u0307", "heaps"),  # one dot over another
+        ("ad\u00e1\u0301", "heaps"),
+        ("ada\u0338", "heaps"),  # struck through
+        ("pipeline\u0332", "heaps"),  # underlined
+        ("ada\u20dd", "heaps"),  # in a circle
     ],
 )
 def test_names_that_look_like_others_are_flawed(name: str, flaw: str) -> None:
@@ -58,6 +63,8 @@ def test_names_that_look_like_others_are_flawed(name: str, flaw: str) -> None:
         "\u30e4\u30de\u30c0 \u5c71\u7530 Ken",
         "\uae40\ucca0\uc218 Kim",
         "Zo\u00eb O\u2019Neil-Smith, 2nd",
+        "Nguy\u1ec5n Th\u1ecb H\u1ed3ng",  # Vietnamese, two marks on a letter
+        "\u1eb8\u0301n\u00ec",  # Yoruba, with a mark that no letter is composed with
     ],
 )
 def test_names_as_people_write_them_have_no_flaw(name: str) -> None:

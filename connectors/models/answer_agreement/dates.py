@@ -2,6 +2,7 @@
 
 import re
 
+from connectors.models.answer_agreement.number_words import CARDINAL
 from connectors.models.answer_agreement.quantities import MAGNITUDE, UNIT
 from connectors.models.answer_agreement.units import CURRENCY_SIGNS
 from connectors.models.answer_agreement.values import BOUND_MARKS, ClockTime, PartialDate
@@ -36,11 +37,24 @@ _BOUND = re.compile(rf"([{BOUND_MARKS}])\s*(?:the\s+)?$")
 _TIME = re.compile(
     rf"(?:(?P<bound>[{BOUND_MARKS}])\s*)?(?<![\w.:,-])(?P<hour>2[0-4]|[01]?\d)"
     r"(?:[:.](?P<minute>[0-5]\d)(?![:\d]|\.\d))?"
-    r"\s*(?:(?P<am>a\.?\s?m\b\.?|(?:o'clock\s+)?in the morning\b)"
-    r"|(?P<pm>p\.?\s?m\b\.?|(?:o'clock\s+)?(?:in the (?:afternoon|evening)|at night)\b)"
+    r"\s*(?:(?P<am>a\.?\s?m\b\.?|(?:o'clock\s+)?(?:in the|this) morning\b)"
+    r"|(?P<pm>p\.?\s?m\b\.?"
+    r"|(?:o'clock\s+)?(?:(?:in the|this) (?:afternoon|evening)|at night|tonight)\b)"
     r"|(?P<clock>o'clock\b)?)",
     re.IGNORECASE,
 )
+_HOURS = list(CARDINAL)[1:13]
+_HOUR_WORD = re.compile(
+    rf"\b({'|'.join(_HOURS)})(?=\s+(?:o'clock|[ap]\.?\s?m\b|at night|tonight"
+    r"|(?:in the|this) (?:morning|afternoon|evening)))",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    rf"\b(?:an?\s+)?(?P<part>half|quarter|five|ten|twenty|twenty-five)\s+(?P<way>past|to)\s+"
+    rf"(?P<hour>{'|'.join(_HOURS)}|1[0-2]|[1-9])\b(?![:.\d])",
+    re.IGNORECASE,
+)
+_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _TWELVE = re.compile(
     r"^\W*(?:at |12 )?(?P<noon>noon|midday)\W*$|^\W*(?:at |12 )?midnight\W*$", re.I
 )
@@ -54,6 +68,8 @@ def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
     if twelve := _TWELVE.match(text):
         return [ClockTime(720 if twelve["noon"] else 0)], ""
     found: list[ClockTime] = []
+    text = _HOUR_WORD.sub(lambda word: str(_HOURS.index(word[1].lower()) + 1), text)
+    text = _PAST.sub(_in_digits, text)
 
     def take(match: re.Match[str]) -> str:
         hour, half = int(match["hour"]), match["am"] or match["pm"]
@@ -67,6 +83,18 @@ def take_times(text: str, *, bare_times: bool) -> tuple[list[ClockTime], str]:
         return " " * len(match.group())
 
     return found, _TIME.sub(take, text)
+
+
+def _in_digits(spoken: re.Match[str]) -> str:
+    """Write "half past four" as "4:30"; "ten to nine" stays: it may be a range."""
+    named = spoken["hour"].lower()
+    hour = _HOURS.index(named) + 1 if named in _HOURS else int(named)
+    minutes = _MINUTES[spoken["part"].lower()]
+    if spoken["way"].lower() == "past":
+        return f"{hour}:{minutes:02d}"
+    if spoken["part"].lower() not in ("quarter", "half"):
+        return spoken.group()
+    return f"{(hour - 2) % 12 + 1}:{60 - minutes:02d}"
 
 
 def take_dates(text: str, *, bare_years: bool, bare_months: bool) -> tuple[list[PartialDate], str]:

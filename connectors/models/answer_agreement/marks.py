@@ -7,7 +7,7 @@ dropped as mere wording.
 import re
 
 from connectors.models.answer_agreement.dates import MONTH
-from connectors.models.answer_agreement.number_words import NUMBER_WORD
+from connectors.models.answer_agreement.number_words import NUMBER_WORD, ORDINAL_WORD
 
 _CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
 _DIGITS = r"(?<![\d.,])\.?\d[\d.,]*+"  # from its first digit only, or long numbers take long
@@ -16,15 +16,19 @@ _NUMBER = rf"(?:{_AMOUNT}|\b(?:{NUMBER_WORD}|half|a third|two thirds|a quarter)\
 _COUNT = rf"(?P<number>{_NUMBER}(?:\s?%|\s+\w+)?)"
 _CLOCK = r"\d{1,2}(?::\d\d|(?::\d\d)?\s?[ap]\.?m\b|\s+o'clock)|noon\b|midnight\b"
 _MOMENT = rf"(?:the\s+)?(?:\d{{4}}\b|{_CLOCK}|(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?{MONTH})"
-_DATED = r"(?<![\d,])\d[\d,]*+(?:st|nd|rd|th)?(?:[\s-]+(?:century|centuries|millennium))?"
-_BC = r"(?:B\.\s?C\.(?:\s?E\.)?|BCE?\b)"
-_AD = r"(?:A\.\s?D\.|C\.\s?E\.|AD\b|CE\b)"
+_PERIOD = r"[\s-]+(?:century|centuries|millennium)"
+_DATED = rf"(?:(?<![\d,])\d[\d,]*+(?:st|nd|rd|th)?(?:{_PERIOD})?|\b(?:{ORDINAL_WORD}){_PERIOD})"
+_BC = r"(?:B\.\s?C\b\.?(?:\s?E\b\.?)?|BCE?\b|before (?:Christ|(?:the )?common era)\b)"
+_AD = r"(?:A\.\s?D\b\.?|C\.\s?E\b\.?|AD\b|CE\b)"
 _LOOKS_LIKE_MONEY_OR_SHARE = rf"(?=[{_CURRENCY}]|\d[\d,]*(?:\.\d|\s?%|\s*\)\s?%))"
+_PLAIN = r"\d++(?:[.,]\d++)*+"
 _BEFORE_NUMBER = rf"(?=\s+(?:an?\s+)?{_NUMBER})"
 _BEFORE_MOMENT = rf"(?=\s+{_MOMENT})"
 
 _SIGNS = (
-    (rf"\b(?<!or )(?:minus|negative)\s+(?={_NUMBER})", "-"),
+    (r"(?<![\d.,])(\d{1,3}),(\d\d?)(?![\d,]|\.\d)", r"\1.\2"),  # a decimal comma
+    (rf"\b(?<!or )(?:minus|negative|neg\.)\s+(?={_NUMBER})", "-"),
+    (rf"(?<!\w)({_DIGITS}\s?%)-(?![\w-])", r"-\1"),
     (
         rf"[-+]?(?P<number>{_NUMBER}(?:\s?\u00b0[CF]?|\s+\w+){{0,2}}?)"
         r"\s+below\s+(?:zero|0|sea level)\b",
@@ -34,12 +38,13 @@ _SIGNS = (
     (rf"^-\s+{_LOOKS_LIKE_MONEY_OR_SHARE}", "-"),
     # "(0.3)%" and "($5 million)", as accountants write a loss
     (rf"^([{_CURRENCY}]?)\(\s*{_LOOKS_LIKE_MONEY_OR_SHARE}([^()]{{1,20}})\)", r"-\1\2"),
+    (rf"([{_CURRENCY}])\(\s*(?=\.?\d)([^()]{{1,20}})\)", r"-\1\2"),
     # behind one or two letters: blood types, marks, ions
     (r"\b(?-i:([A-Z][A-Za-z]?))\+(?![\w+])", r"\1 positive"),
     (r"\b(?-i:([A-Z][A-Za-z]?))-(?![\w-])", r"\1 negative"),
 )
 _ERAS = (  # years before Christ are negative
-    (r"(?<![\d-])(\d{4})-(\d{4})(?![\d-])", r"\1 - \2"),
+    (rf"(?<![\w.,:/-])({_PLAIN})-({_PLAIN})(?![\d:/-])", r"\1 - \2"),  # a range or a score
     (rf"\b(\d++)(?:\s?-\s?|\s+(?:to|and|or)\s+)({_DATED})\s*{_BC}", r"-\1 to -\2"),
     (rf"(?<![\w-])({_DATED})\s*{_BC}", r"-\1"),
     (rf"\b{_BC}\s*(?=\d)", "-"),
@@ -48,13 +53,14 @@ _ERAS = (  # years before Christ are negative
 )
 _AT_LEAST, _AT_MOST = "\u2265 \\g<number>", "\u2264 \\g<number>"
 _BOUNDS = (
-    (r">=|=>|\u2267", "\u2265"),
-    (r"<=|=<|\u2266", "\u2264"),
+    (r">=|=>|[\u2267\u2a7e]", "\u2265"),
+    (r"<=|=<|[\u2266\u2a7d]", "\u2264"),
     (r"\bat least\b|\b(?:no|not) (?:less|fewer|lower|smaller|earlier|sooner) than\b", "\u2265"),
     (r"\bat most\b|\b(?:no|not) (?:more|greater|higher|larger|later) than\b", "\u2264"),
-    (rf"\b(?:not (?:under|below)|(?:a )?minimum(?: of)?){_BEFORE_NUMBER}", "\u2265"),
+    (rf"\b(?:not (?:under|below)|(?:a )?(?:minimum|min\b\.?)(?: of)?){_BEFORE_NUMBER}", "\u2265"),
     (
-        rf"\b(?:not (?:over|above|exceeding)|up to|(?:a )?maximum(?: of)?){_BEFORE_NUMBER}",
+        rf"\b(?:not (?:over|above|exceeding)|up to|(?:a )?(?:maximum|max\b\.?)(?: of)?)"
+        rf"{_BEFORE_NUMBER}",
         "\u2264",
     ),
     (r"\b(?:more|greater|higher|larger|bigger|longer|older) than\b|\bin excess of\b", ">"),
@@ -67,10 +73,20 @@ _BOUNDS = (
     (rf"{_COUNT},?\s+(?:or|and)\s+(?:less|fewer|lower|below|under|younger|shorter)\b", _AT_MOST),
     (r"(?<![\w.])(?P<number>\d[\d.,]*+)\+(?![\w+])", _AT_LEAST),
 )
+_UNITS = (  # what a name or letter stands for behind a number
+    (r"(?<=\d)\s?\u00b0\s?(?-i:N)\b", "\u00b0 north"),
+    (r"(?<=\d)\s?\u00b0\s?(?-i:S)\b", "\u00b0 south"),
+    (r"(?<=\d)\s?\u00b0\s?(?-i:E)\b", "\u00b0 east"),
+    (r"(?<=\d)\s?\u00b0\s?(?-i:W)\b", "\u00b0 west"),
+    (r"(?<=\d)\s+(?-i:G)(?![\w.])", " g"),
+    (r"(?<=\d)\s+s(?![\w.'])", " seconds"),
+    (r"(?<=\d)\s?in\.?$", " inches"),
+    (r"(?<=\d)\s*I\.\s?U\.", " IU"),
+)
 _RATE = rf"({_NUMBER}\s?[^\s\d]+)\s+an?\s+(?=(?:second|minute|hour|day|week|month|year)\b)"
 _RULES = tuple(
     (re.compile(pattern, re.IGNORECASE), spelt)
-    for pattern, spelt in (*_SIGNS, *_ERAS, *_BOUNDS, (_RATE, r"\1 per "))
+    for pattern, spelt in (*_SIGNS, *_ERAS, *_BOUNDS, *_UNITS, (_RATE, r"\1 per "))
 )
 
 

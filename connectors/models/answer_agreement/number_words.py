@@ -8,20 +8,25 @@ _UNIT_WORDS = (
 )
 _TEN_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINAL_WORDS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-_CARDINAL = {word: i for i, word in enumerate(_UNIT_WORDS.split())} | {
+_ORDINAL_WORDS += (
+    " thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+CARDINAL = {word: i for i, word in enumerate(_UNIT_WORDS.split())} | {
     word: 10 * (i + 2) for i, word in enumerate(_TEN_WORDS.split())
 }
 _SCALE = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
 _ORDINAL = {word: i for i, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
 
-_CARDINAL_WORD = "|".join(sorted(_CARDINAL, key=len, reverse=True))
+_CARDINAL_WORD = "|".join(sorted(CARDINAL, key=len, reverse=True))
 NUMBER_WORD = f"(?:{_CARDINAL_WORD}|{'|'.join(_SCALE)}|dozen)"
 _PHRASE = re.compile(
     rf"\b(?:{_CARDINAL_WORD})\b(?:(?:[\s-]+and[\s-]+|[\s-]+)(?:{_CARDINAL_WORD}|{'|'.join(_SCALE)})\b)*",
     re.IGNORECASE,
 )
-_ORDINAL_WORD = re.compile(rf"\b(?:{'|'.join(_ORDINAL)})\b", re.IGNORECASE)
+ORDINAL_WORD = "|".join(_ORDINAL)
+_ORDINAL_WORD = re.compile(rf"\b(?:{ORDINAL_WORD})\b", re.IGNORECASE)
+_POINT = re.compile(r"\b(\d+) point (\d(?: \d)*)\b", re.IGNORECASE)
 _FRACTION = re.compile(
     r"\b(?P<count>a|an|one|two|three|four)[\s-]+(?P<part>half|third|quarter|fifth|tenth)s?\b",
     re.IGNORECASE,
@@ -58,6 +63,7 @@ def spell_in_digits(text: str, *, wants_number: bool) -> str:
         match.start() + match.group().lower().index("one") for match in _EMPTY_ONE.finditer(text)
     }
     text = _PHRASE.sub(lambda m: m.group() if m.start() in kept else _cardinal(m.group()), text)
+    text = _POINT.sub(lambda m: f"{m[1]}.{m[2].replace(' ', '')}", text)
     return _ORDINAL_WORD.sub(_ordinal, text)
 
 
@@ -78,7 +84,7 @@ def read_roman(text: str) -> float | None:
 
 
 def _fraction(match: re.Match[str]) -> str:
-    count = {"a": 1, "an": 1}.get(match["count"].lower()) or _CARDINAL[match["count"].lower()]
+    count = {"a": 1, "an": 1}.get(match["count"].lower()) or CARDINAL[match["count"].lower()]
     return f"{count / _PARTS[match['part'].lower()]:.6g}"
 
 
@@ -102,7 +108,7 @@ def _cardinal(phrase: str) -> str:
                 total, current = total + current, 0
             last = scale
             continue
-        value = _CARDINAL[word]
+        value = CARDINAL[word]
         if last and last < 100 and not (last >= 20 and last % 10 == 0 and 0 < value < 10):
             numbers.append(total + current)
             total = current = 0

@@ -24,7 +24,13 @@ _AXES = tuple(
             "more|most|above|over|exceed(?:s|ing)?|[>\u2265]",
             "less|fewer|least|below|under|[<\u2264]",
         ),
-        ("before|until|till|prior|earlier", "after|since|later|following"),
+        (
+            "before|until|till|prior|earlier|earliest|pre|within",
+            "after|since|later|latest|following|post",
+        ),
+        ("minimum|min|floor", "maximum|max|ceiling|cap"),
+        ("with", "without"),
+        ("favou?r(?:s|ed|ing)?|support(?:s|ed|ing)?|pro", "against|oppos(?:e|es|ed|ing)|anti"),
         ("to|into|onto|towards?", "from|off"),
         ("in|inside|within|inwards?|inbound", "out|outside|outwards?|outbound"),
         ("forwards?|ahead", "backwards?|behind"),
@@ -32,10 +38,54 @@ _AXES = tuple(
         ("positive(?:ly)?", "negative(?:ly)?"),
         ("imports?|imported", "exports?|exported"),
         ("win(?:s|ning)?|won|victory", "los(?:e|es|t|s|ing)|defeat"),
+        (
+            "approv(?:e|es|ed|al)|accept(?:s|ed|able)?|pass(?:es|ed)?|grant(?:s|ed)?|confirm(?:s|ed)?"
+            "|sign(?:s|ed)|up(?:held|holds?)|adopt(?:s|ed)",
+            "reject(?:s|ed|ion)?|refus(?:e|es|ed|al)|den(?:y|ies|ied)|veto(?:es|ed)?|fail(?:s|ed)?"
+            "|overturn(?:s|ed)?|declined|withdr(?:ew|awn)",
+        ),
+        (
+            "allow(?:s|ed)?|permit(?:s|ted)?|lawful|legal(?:ly)?|authori[sz]ed",
+            "ban(?:s|ned)?|prohibit(?:s|ed)?|forb(?:ids|ade|idden)|outlaw(?:s|ed)?",
+        ),
+        ("guilty|convict(?:s|ed)|condemned", "innocent|acquit(?:s|ted)|exonerated|cleared"),
+        ("alive|survived?|lives|living", "dead|died|dies|killed"),
+        ("open(?:s|ed)?", "clos(?:e|es|ed)|shut"),
+        ("mandatory|compulsory|obligatory", "optional|voluntary"),
+        ("safe(?:ly)?|harmless", "dangerous|harmful|hazardous"),
+        ("true|correct|right", "false|incorrect|wrong"),
+        ("male|man|men|boys?|father|son|husband", "female|wom[ae]n|girls?|mother|daughter|wife"),
+        ("hot(?:ter|test)?|warm(?:er)?", "cold(?:er|est)?|cool(?:er)?"),
+        ("first", "last"),
+        ("large(?:r|st)?|big(?:ger|gest)?|maximum", "small(?:er|est)?|minimum"),
+        ("highest", "lowest"),
+        ("bought|buys?|buying", "sold|sells?|selling"),
+        (
+            "raise[sd]?|rais(?:ing)|hike[sd]?|strengthen(?:s|ed)?",
+            "cuts?|cutting|lowered|weaken(?:s|ed)?",
+        ),
+        ("better|best|improv(?:e|es|ed|ing)", "worse|worst|worsen(?:s|ed)?|deteriorat(?:ed|ing)"),
+        ("always|all|every(?:one|body)?", "never|none|nobody"),
+        ("married|marries", "divorced|divorces"),
+        ("joined|joins|entered", "left|leaves|quit"),
+        ("started|starts|began|begins", "ended|ends|stopped|stops|finished"),
+        ("present|included|includes", "absent|excluded|excludes"),
+        ("enabled?|active", "disabled?"),
     )
 )
+_NON = re.compile(r"\bnon[ -](?=\w{4})")
+_VOTE = re.compile(r"\b(vot(?:e|es|ed|ing)) for\b")
 _PASSAGE = re.compile(r"\bto\b|(?<=\d)\s?[-/:]\s?(?=\d)")
 _END = re.compile(r"[\w%]+")
+_UN = re.compile(
+    r"(?:un|non|dis|il(?=l)|ir(?=r)|i[mn](?=\w+(?:[bt]le|ive|al|ate|ent|ant|ect|ete|ite|ure)$))(\w{4,})"
+)
+_NUMBERED = re.compile(r"\b([A-Z]\w+)\s+(I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3}|XIX|XX)\b")
+_SLASHED = re.compile(r"\b(\d\d?)/(\d\d?)/(\d{4})\b")
+_DOES = re.compile(
+    r"\b(?:beats?|defeat(?:s|ed)|killed|invad(?:es|ed)|attack(?:s|ed)|conquer(?:s|ed)|sued|owns?"
+    r"|acquir(?:es|ed)|bought|succeed(?:s|ed)|preced(?:es|ed)|outranks?|exceeds?)\b"
+)
 
 
 def opposed(one: str, other: str) -> bool:
@@ -48,12 +98,49 @@ def opposed(one: str, other: str) -> bool:
     if any((axis, -pole) in there - here and (axis, pole) not in there for axis, pole in here):
         return True
     way = _ends(one)
-    return len(way) == 2 and way != way[::-1] == _ends(other)
+    if len(way) == 2 and way != way[::-1] == _ends(other):
+        return True
+    negated = _negate(mine - theirs, theirs) or _negate(theirs - mine, mine)
+    return negated or _other_number(one, other) or _other_day(one, other) or _turned(one, other)
+
+
+def _negate(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether one of the words is one of the others with "un" or the like before it."""
+    return any((found := _UN.fullmatch(word)) and found[1] in others for word in words)
+
+
+def _other_number(one: str, other: str) -> bool:
+    """Whether a name of both has a Roman numeral behind it that is not the same."""
+    mine, theirs = set(_NUMBERED.findall(one)), set(_NUMBERED.findall(other))
+    return bool({name for name, _ in mine - theirs} & {name for name, _ in theirs - mine})
+
+
+def _other_day(one: str, other: str) -> bool:
+    """Whether both have dates such as 7/8/2023 and none in common, whichever the month is."""
+    mine, theirs = (
+        {(frozenset(map(int, date[:2])), int(date[2])) for date in _SLASHED.findall(text)}
+        for text in (one, other)
+    )
+    return bool(mine and theirs) and mine.isdisjoint(theirs)
+
+
+def _turned(one: str, other: str) -> bool:
+    """Whether who does it to whom is the other way round."""
+    mine, theirs = (_DOES.split(text.casefold()) for text in (one, other))
+    if len(mine) != 2 or len(theirs) != 2:
+        return False
+    (a, b), (c, d) = (map(_names, part) for part in (mine, theirs))
+    return bool(a and c) and a <= d and c <= b and a != c
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(_END.findall(text)) - {"the"}
 
 
 @lru_cache(maxsize=65_536)
 def _tokens(text: str) -> frozenset[str]:
-    return frozenset(_TOKEN.findall(_COMPASS.sub(r"\1 ", text.casefold())))
+    spelt = _COMPASS.sub(r"\1 ", _NON.sub("non", text.casefold()))
+    return frozenset(_TOKEN.findall(_VOTE.sub(r"\1 favour", spelt)))
 
 
 @lru_cache(maxsize=65_536)

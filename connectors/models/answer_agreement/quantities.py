@@ -19,9 +19,10 @@ _ROUGH = re.compile(
 )
 _MAGNITUDE = {
     "hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "m": 1e6,
-    "billion": 1e9, "bn": 1e9, "b": 1e9, "trillion": 1e12, "tn": 1e12,
+    "billion": 1e9, "bn": 1e9, "b": 1e9, "trillion": 1e12, "tn": 1e12, "quadrillion": 1e15,
+    "mil": 1e6, "bil": 1e9, "lakh": 1e5, "crore": 1e7,
 }  # fmt: skip
-MAGNITUDE = r"(?:hundred|thousand|million|billion|trillion)\b"
+MAGNITUDE = r"(?:hundred|thousand|million|billion|trillion|quadrillion|mil|bil|lakh|crore)\b"
 _YEARS = {"decade": 10.0, "century": 100.0, "centurie": 100.0}  # stated in years
 _WORDS = sorted((re.escape(name) for name in [*NAMED, *_YEARS] if name[-1].isalnum()), key=len)
 UNIT = rf"(?:(?:{'|'.join(_WORDS[::-1])})s?|(?-i:{'|'.join(LETTERS)}))(?!\w)"
@@ -38,12 +39,14 @@ _NUMBER = re.compile(
     rf"(?:\s?-?(?P<word>{MAGNITUDE})|(?P<letter>k|mn|bn|tn|m|b)\b)?"
     r"(?:\s*(?P<degrees>\u00b0|degrees?\b))?"
     rf"(?:\s?(?P<sign>[%\u2030])|[\s-]*(?P<unit>{UNIT}))?"
-    rf"(?:(?:\s?/\s?|\s+(?:per|an?|each|every)\s+)(?P<per>{UNIT})|\s+(?P<rate>{'|'.join(_RATES)})\b)?",
+    rf"(?:(?:\s?/\s?|\s+(?:once\s+)?(?:per|an?|each|every)\s+)(?P<per>{UNIT})|\s+(?:once\s+)?(?P<rate>{'|'.join(_RATES)})\b)?",
     re.IGNORECASE,
 )
 _FALL = (
-    "down|declin(?:ed?|es|ing)|decreas(?:ed?|es|ing)|drop(?:ped|s)?|f[ae]ll(?:en|s|ing)?|los(?:t|s|e|es|ses)"
-    "|shrank|shr[iu]nk|shrunk|contract(?:ed|s|ion)|reduc(?:ed|tion)|lower(?:ed)?|slipped|slid|sank"
+    "down|declin(?:ed?|es|ing)|decreas(?:ed?|es|ing)|drop(?:ped|ping|s)?"
+    "|negative growth|f[ae]ll(?:en|s|ing)?|los(?:t|s|e|es|ses)"
+    "|shr[aiu]nk(?:s|ing|age)?|dip(?:ped|ping|s)?|slid(?:es?|ing)|reced(?:ed?|es|ing)|recession"
+    "|retreat(?:ed|s)?|weaken(?:ed|s)?|eas(?:ed|es|ing)|shed(?:s|ding)?|contract(?:ed|s|ion)|reduc(?:ed|tion)|lower(?:ed)?|slipped|slid|sank"
     "|plunged?|tumbled|slumped?|deficit"
 )
 _RISE = (
@@ -51,14 +54,18 @@ _RISE = (
     "|higher|jumped|soared|surged|surplus|profit"
 )
 _NEAR = 60  # characters before a number in which "fell by about" may stand
-_CHANGED = r"(?:\s+(?:by|of|about|around|approximately|roughly|nearly|almost|an?|another))*\s*$"
+_CHANGED = (
+    r"(?:,?\s+(?:by|of|about|around|almost|an?|another|just|only|some|back|modest|slight|sharp|mere"
+    r"|further|(?-i:[a-z]{3,12}ly)))*\s*$"
+)
 _FELL_BEFORE, _ROSE_BEFORE = (
     re.compile(rf"\b(?:{words}){_CHANGED}", re.IGNORECASE) for words in (_FALL, _RISE)
 )
 _FELL_AFTER, _ROSE_AFTER = (
-    re.compile(rf"\s*(?:{words})\b(?!\s+to\b)", re.IGNORECASE)
+    re.compile(rf"\s*-?(?:[a-z]{{3,12}}(?:ly|al)\s+)?(?:{words})\b(?!\s+to\b)", re.IGNORECASE)
     for words in (
-        "decline|decrease|reduction|drop|fall|loss|contraction|lower|down|deficit",
+        "decline|decrease|reduction|drop|fall|loss|contraction|lower|less|smaller|fewer|down|downturn"
+        "|dip|slide|shrinkage|deficit",
         "rise|increase|growth|gain|higher|up|surplus|profit",
     )
 )

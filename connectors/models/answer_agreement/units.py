@@ -30,9 +30,11 @@ _NAMES: Final = {
     "; 604800 week; 2629800 month; 31557600 year|yr",
     "length": "1 metre|meter; .001 millimetre|millimeter|mm; .01 centimetre|centimeter|cm"
     "; 1000 kilometre|kilometer|km; 1e-6 micrometre|micrometer|\u03bcm; 1e-9 nanometre|nanometer|nm"
-    "; 1609.344 mile; 1852 nautical mile; .3048 foot|feet|ft; .0254 inch|inche; .9144 yard",
-    "mass": "1 kilogram|kilo|kg; .001 gram|gramme; 1e-6 milligram|mg; 1e-9 microgram|mcg|\u03bcg|ug"
-    "; 1000 tonne|metric ton; 907.18474 ton; .0283495 ounce|oz; .45359237 lb; 6.35029 stone",
+    "; 1609.344 mile; 1852 nautical mile; .3048 foot|feet|ft; .0254 inch|inche; .9144 yard"
+    "; 9.4607e15 light year|light-year; 3.0857e16 parsec",
+    "mass": "1 kilogram|kilo|kg; .001 gram|gramme|gm; 1e-6 milligram|mg; 1e-9 microgram|mcg|\u03bcg"
+    "|ug; 1e-12 nanogram|ng; 1e-15 picogram|pg; 1000 tonne|metric ton; 907.18474 ton"
+    "; .0283495 ounce|oz; .45359237 lb; 6.35029 stone",
     "pound": "1 pound",
     "volume": "1 litre|liter|l; .001 millilitre|milliliter|ml|cc; .01 centilitre|centiliter|cl"
     "; .1 decilitre|deciliter|dl; 1e-6 microlitre|microliter|\u03bcl|ul; 3.785412 gallon"
@@ -45,11 +47,17 @@ _NAMES: Final = {
     "energy": "1 joule; 1e3 kilojoule|kj; 3.6e6 kilowatt hour|kilowatt-hour|kwh"
     "; 3.6e9 megawatt hour|megawatt-hour|mwh; 3.6e12 gwh; 3.6e15 twh"
     "; 4184 kilocalorie|calorie|kcal",
-    "data": "1 byte; 1e3 kilobyte|kb; 1e6 megabyte|mb; 1e9 gigabyte|gb; 1e12 terabyte|tb",
+    "data": "1 byte; 1e3 kilobyte|kb; 1e6 megabyte|mb; 1e9 gigabyte|gb; 1e12 terabyte|tb"
+    "; 1e15 petabyte|pb",
     "frequency": "1 hertz|hz; 1e3 kilohertz|khz; 1e6 megahertz|mhz; 1e9 gigahertz|ghz",
     "voltage": "1 volt; 1e3 kilovolt|kv",
     "degrees": "1 degree|\u00b0",
-    "international units": "1 international unit|iu",
+    "international units": "1 international unit|unit|iu",
+    "amount of substance": "1 mole|mol; .001 millimole|mmol; 1e-6 micromole|\u03bcmol|umol",
+    "equivalents": "1 milliequivalent|meq",
+    "pressure": "1 pascal; 100 hectopascal|hpa|millibar|mbar; 1e3 kilopascal|kpa; 1e5 bar"
+    "; 1e6 megapascal|mpa; 6894.757 psi; 101325 atmosphere|atm; 133.322 mmhg",
+    "bit rate": "1e3 kbps|kbit; 1e6 mbps|mbit; 1e9 gbps|gbit; 1e12 tbps|tbit",
     "tablets": "1 tablet|pill|capsule",
     "USD": "1 dollar|us dollar; .01 cent",
     "GBP": "1 pound sterling; .01 penny|pence",
