@@ -7,7 +7,6 @@ what is known; nothing here reads a clock, a table or a model.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -64,7 +63,10 @@ class Trust:
         if self.confirmed < rules.trusted_after or others > self.confirmed:
             return False
         throws = self.confirmed + others + 1
-        rare = sum(comb(throws, heads) for heads in range(others + 1))
+        rare = ways = 1  # ways to throw that many heads, 0 at first
+        for heads in range(others):
+            ways = ways * (throws - heads) // (heads + 1)
+            rare += ways
         return rare << (rules.trusted_after + 1) <= 1 << throws
 
 

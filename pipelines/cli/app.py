@@ -7,6 +7,8 @@ many inputs of a job are dead.
 import logging
 import signal
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from sqlalchemy.exc import SQLAlchemyError
@@ -35,7 +37,7 @@ from pipelines.cli.sources import app as sources
 from pipelines.cli.state import app as state
 from pipelines.cli.submit import submit
 from pipelines.cli.tail import tail
-from pipelines.cli.terminal import printable, stderr
+from pipelines.cli.terminal import printable, stderr, stdout
 from pipelines.cli.topics import app as topics
 from pipelines.cli.watch import watch
 from schemas.errors import RadarstreamError
@@ -52,6 +54,27 @@ app = typer.Typer(
     cls=Commands,
     context_settings=HELP,
 )
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end, if it is asked for."""
+    if wanted:
+        stdout.print(version("radarstream"), highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
+    """Take what stands before a command."""
+
+
 app.command()(simulate)
 app.command()(replay)
 app.command()(report)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from unicodedata import category
 
@@ -242,6 +243,10 @@ def test_doctor_names_a_database_that_cannot_be_written(
     (tmp_path / "file").touch()
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path}/file/state.db")
     assert refused(capsys, "doctor", "--profile", "scripted")[0] == 1
+
+
+def test_the_version_is_told() -> None:
+    assert run("--version").output == version("radarstream") + "\n"
 
 
 @pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--drain"]])
