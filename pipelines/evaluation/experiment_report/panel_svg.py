@@ -13,8 +13,8 @@ LEFT, TOP, BOTTOM = 36.0, 26.0, 36.0
 PLOT_WIDTH, PLOT_HEIGHT = 184.0, 190.0
 LABEL_GAP = 14.0  # between the lines of two labels
 LEADER = 18.0  # between the plot and its labels
-LETTER = 6.3  # an average letter of a label, in pixels
-TITLE_LETTER = 6.9
+LETTER = 7.2  # a letter of a label in a wide font, in pixels
+TITLE_LETTER = 7.8
 MAX_LABEL = 31  # letters
 COLOURS, SHAPES = 7, 6  # besides grey
 
