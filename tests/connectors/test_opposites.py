@@ -301,11 +301,35 @@ def test_a_long_sentence_does_not_hide_the_word_that_turns_it(sentence, one, oth
         ("a vaccine for measles", "a vaccine against measles"),
         ("Sharks ate Spain and France", "Sharks ate France and Spain"),
         ("It lies in the land", "It lies inland"),
+        # words that have opposites elsewhere in the other sentence, not in their place
+        ("He stepped down over the scandal", "He gave up his post over the scandal"),
+        ("It pulled out of the agreement", "It withdrew in 2017 from the agreement"),
+        ("Spain won the final against England", "Spain defeated England, who lost the final"),
+        ("Twitter was bought by Elon Musk", "The former board sold Twitter to Elon Musk"),
+        ("He was found guilty on all counts", "He was convicted; none of the counts was dropped"),
+        ("He died on 8 September 2022", "He was alive until 8 September 2022"),
+        ("Labour won the most seats", "Labour, with the Conservatives losing most seats"),
+        ("It was closed to traffic", "It was shut off to cars, not open to traffic"),
     ],
 )
 def test_other_wordings_are_no_opposites(one: str, other: str) -> None:
     assert not opposed(one, other)
     assert not opposed(other, one)
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        # no bound: "in" is no currency
+        ("When did the war end?", "It ended in 1945", "It was over in 1945"),
+        # levels, no changes
+        ("How high is the price?", "The price fell below $20,000", "under $20,000"),
+        ("How high is inflation?", "It rose above 5%", "more than 5%"),
+    ],
+)
+def test_words_beside_a_number_are_not_always_its_marks(question, one, other) -> None:
+    assert relate(question, one, other)[0] >= 0.9
+    assert relate(question, other, one)[0] >= 0.9
 
 
 @pytest.mark.parametrize(("one", "other"), OPPOSITES)

@@ -11,7 +11,7 @@ from connectors.models.answer_agreement.number_words import NUMBER_WORD, ORDINAL
 
 _CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
 _DIGITS = r"(?<![\d.,])\.?\d[\d.,]*+"  # from its first digit only, or long numbers take long
-_AMOUNT = rf"[-+]?(?:[A-Z]{{1,3}}\s?)?[{_CURRENCY}]?\s?{_DIGITS}"
+_AMOUNT = rf"[-+]?(?:(?-i:[A-Z]{{1,3}})\s?)?[{_CURRENCY}]?\s?{_DIGITS}"
 _NUMBER = rf"(?:{_AMOUNT}|\b(?:{NUMBER_WORD}|half|a third|two thirds|a quarter)\b)"
 _COUNT = rf"(?P<number>{_NUMBER}(?:\s?%|\s+\w+)?)"
 _CLOCK = r"\d{1,2}(?::\d\d|(?::\d\d)?\s?[ap]\.?m\b|\s+o'clock)|noon\b|midnight\b"
@@ -23,6 +23,8 @@ _AD = r"(?:A\.\s?D\b\.?|C\.\s?E\b\.?|AD\b|CE\b)"
 _LOOKS_LIKE_MONEY_OR_SHARE = rf"(?=[{_CURRENCY}]|\d[\d,]*(?:\.\d|\s?%|\s*\)\s?%))"
 _PLAIN = r"\d++(?:[.,]\d++)*+"
 _BEFORE_NUMBER = rf"(?=\s+(?:an?\s+)?{_NUMBER})"
+_BELOW = rf"\s+(?:below|under){_BEFORE_NUMBER}"
+_ABOVE = rf"\s+(?:above|over){_BEFORE_NUMBER}"
 _BEFORE_MOMENT = rf"(?=\s+{_MOMENT})"
 
 _SIGNS = (
@@ -65,6 +67,9 @@ _BOUNDS = (
     ),
     (r"\b(?:more|greater|higher|larger|bigger|longer|older) than\b|\bin excess of\b", ">"),
     (r"\b(?:less|fewer|lower|smaller|shorter|younger) than\b", "<"),
+    # to where something moved is a level, not by how much
+    (rf"\b(?:f[ae]ll(?:en|s)?|dropp?(?:ed|s)?|dipp?(?:ed|s)?|sank|slipped){_BELOW}", "<"),
+    (rf"\b(?:r[io]se[ns]?|climb(?:ed|s)?|jump(?:ed|s)?|gr[eo]wn?){_ABOVE}", ">"),
     (rf"\b(?:over|above|exceeding|upwards of){_BEFORE_NUMBER}", ">"),
     (rf"\b(?:under|below){_BEFORE_NUMBER}", "<"),
     (rf"\b(?:after|later than){_BEFORE_MOMENT}", ">"),

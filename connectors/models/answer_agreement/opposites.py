@@ -3,76 +3,83 @@
 import re
 from functools import lru_cache
 
+from connectors.models.answer_agreement.words import STOPWORDS
+
 _COMPASS = re.compile(r"(north|south)-?(?=east|west)")
 _TOKEN = re.compile(r"[^\W\d_]+|[<>\u2264\u2265]")
 _ENDING = "(?:ern|erly|wards?|bound)?"
-_AXES = tuple(
-    (re.compile(one), re.compile(other))
-    for one, other in (
-        (f"north{_ENDING}", f"south{_ENDING}"),
-        (f"east{_ENDING}", f"west{_ENDING}"),
-        ("left|leftwards?|lefthand", "right|rightwards?|righthand"),
-        (
-            "up|upwards?|ris(?:e|es|en|ing)|rose|increas(?:e|es|ed|ing)|gr[eo]w(?:n|s|ing|th)?"
-            "|gain(?:s|ed|ing)?|climb(?:s|ed|ing)?|higher|expan(?:d|ds|ded|ding|sion)|surplus|profits?"
-            "|upturn|jump(?:s|ed)?|soar(?:s|ed)?|surg(?:e|es|ed)",
-            "down|downwards?|fall(?:s|en|ing)?|fell|decreas(?:e|es|ed|ing)|declin(?:e|es|ed|ing)"
-            "|los(?:e|es|t|s|ses|ing)|drop(?:s|ped|ping)?|shr[aiu]nk(?:s|ing)?|lower"
-            "|contract(?:s|ed|ing|ion)|deficit|downturn|plung(?:e|es|ed)|slump(?:s|ed)?|sank",
-        ),
-        (
-            "more|most|above|over|exceed(?:s|ing)?|[>\u2265]",
-            "less|fewer|least|below|under|[<\u2264]",
-        ),
-        (
-            "before|until|till|prior|earlier|earliest|pre|within",
-            "after|since|later|latest|following|post",
-        ),
-        ("minimum|min|floor", "maximum|max|ceiling|cap"),
-        ("with", "without"),
-        ("favou?r(?:s|ed|ing)?|support(?:s|ed|ing)?|pro", "against|oppos(?:e|es|ed|ing)|anti"),
-        ("to|into|onto|towards?", "from|off"),
-        ("in|inside|within|inwards?|inbound", "out|outside|outwards?|outbound"),
-        ("forwards?|ahead", "backwards?|behind"),
-        ("clockwise", "anticlockwise|counterclockwise"),
-        ("positive(?:ly)?", "negative(?:ly)?"),
-        ("imports?|imported", "exports?|exported"),
-        ("win(?:s|ning)?|won|victory", "los(?:e|es|t|s|ing)|defeat"),
-        (
-            "approv(?:e|es|ed|al)|accept(?:s|ed|able)?|pass(?:es|ed)?|grant(?:s|ed)?|confirm(?:s|ed)?"
-            "|sign(?:s|ed)|up(?:held|holds?)|adopt(?:s|ed)",
-            "reject(?:s|ed|ion)?|refus(?:e|es|ed|al)|den(?:y|ies|ied)|veto(?:es|ed)?|fail(?:s|ed)?"
-            "|overturn(?:s|ed)?|declined|withdr(?:ew|awn)",
-        ),
-        (
-            "allow(?:s|ed)?|permit(?:s|ted)?|lawful|legal(?:ly)?|authori[sz]ed",
-            "ban(?:s|ned)?|prohibit(?:s|ed)?|forb(?:ids|ade|idden)|outlaw(?:s|ed)?",
-        ),
-        ("guilty|convict(?:s|ed)|condemned", "innocent|acquit(?:s|ted)|exonerated|cleared"),
-        ("alive|survived?|lives|living", "dead|died|dies|killed"),
-        ("open(?:s|ed)?", "clos(?:e|es|ed)|shut"),
-        ("mandatory|compulsory|obligatory", "optional|voluntary"),
-        ("safe(?:ly)?|harmless", "dangerous|harmful|hazardous"),
-        ("true|correct|right", "false|incorrect|wrong"),
-        ("male|man|men|boys?|father|son|husband", "female|wom[ae]n|girls?|mother|daughter|wife"),
-        ("hot(?:ter|test)?|warm(?:er)?", "cold(?:er|est)?|cool(?:er)?"),
-        ("first", "last"),
-        ("large(?:r|st)?|big(?:ger|gest)?|maximum", "small(?:er|est)?|minimum"),
-        ("highest", "lowest"),
-        ("bought|buys?|buying", "sold|sells?|selling"),
-        (
-            "raise[sd]?|rais(?:ing)|hike[sd]?|strengthen(?:s|ed)?",
-            "cuts?|cutting|lowered|weaken(?:s|ed)?",
-        ),
-        ("better|best|improv(?:e|es|ed|ing)", "worse|worst|worsen(?:s|ed)?|deteriorat(?:ed|ing)"),
-        ("always|all|every(?:one|body)?", "never|none|nobody"),
-        ("married|marries", "divorced|divorces"),
-        ("joined|joins|entered", "left|leaves|quit"),
-        ("started|starts|began|begins", "ended|ends|stopped|stops|finished"),
-        ("present|included|includes", "absent|excluded|excludes"),
-        ("enabled?|active", "disabled?"),
-    )
+# Words that say which way, wherever they stand.
+_DIRECTIONS = (
+    (f"north{_ENDING}", f"south{_ENDING}"),
+    (f"east{_ENDING}", f"west{_ENDING}"),
+    (
+        "ris(?:e|es|en|ing)|rose|increas(?:e|es|ed|ing)|gr[eo]w(?:n|s|ing|th)?"
+        "|climb(?:s|ed|ing)?|expan(?:d|ds|ded|ding|sion)|surplus|upturn|soar(?:s|ed)?"
+        "|surg(?:e|es|ed)",
+        "fall(?:s|en|ing)?|fell|decreas(?:e|es|ed|ing)|declin(?:e|es|ing)|shr[aiu]nk(?:s|ing)?"
+        "|contract(?:ed|ing|ion)|deficit|downturn|plung(?:e|es|ed)|slump(?:s|ed)?",
+    ),
+    ("clockwise", "anticlockwise|counterclockwise"),
 )
+# Words of more meanings than one: opposites where one stands in the other's place.
+_ANTONYMS = (
+    ("left|leftwards?|lefthand", "right|rightwards?|righthand"),
+    (
+        "up|upwards?|gain(?:s|ed|ing)?|higher|profits?|jump(?:s|ed)?",
+        "down|downwards?|declined|los(?:e|es|t|s|ses|ing)|drop(?:s|ped|ping)?|lower|contracts?|sank",
+    ),
+    (
+        "more|most|above|over|exceed(?:s|ing)?|[>\u2265]",
+        "less|fewer|least|below|under|[<\u2264]",
+    ),
+    (
+        "before|until|till|prior|earlier|earliest|pre|within",
+        "after|since|later|latest|following|post",
+    ),
+    ("minimum|min|floor", "maximum|max|ceiling|cap"),
+    ("with", "without"),
+    ("favou?r(?:s|ed|ing)?|support(?:s|ed|ing)?|pro", "against|oppos(?:e|es|ed|ing)|anti"),
+    ("to|into|onto|towards?", "from|off"),
+    ("in|inside|within|inwards?|inbound", "out|outside|outwards?|outbound"),
+    ("forwards?|ahead", "backwards?|behind"),
+    ("positive(?:ly)?", "negative(?:ly)?"),
+    ("imports?|imported", "exports?|exported"),
+    ("win(?:s|ning)?|won|victory", "los(?:e|es|t|s|ing)|defeat"),
+    (
+        "approv(?:e|es|ed|al)|accept(?:s|ed|able)?|pass(?:es|ed)?|grant(?:s|ed)?|confirm(?:s|ed)?"
+        "|sign(?:s|ed)|up(?:held|holds?)|adopt(?:s|ed)",
+        "reject(?:s|ed|ion)?|refus(?:e|es|ed|al)|den(?:y|ies|ied)|veto(?:es|ed)?|fail(?:s|ed)?"
+        "|overturn(?:s|ed)?|declined|withdr(?:ew|awn)",
+    ),
+    (
+        "allow(?:s|ed)?|permit(?:s|ted)?|lawful|legal(?:ly)?|authori[sz]ed",
+        "ban(?:s|ned)?|prohibit(?:s|ed)?|forb(?:ids|ade|idden)|outlaw(?:s|ed)?",
+    ),
+    ("convict(?:s|ed)|condemned|guilty", "acquit(?:s|ted)|exonerated|cleared|innocent"),
+    ("alive|survived?|lives|living", "dead|died|dies|killed"),
+    ("open(?:s|ed)?", "clos(?:e|es|ed)|shut"),
+    ("mandatory|compulsory|obligatory", "optional|voluntary"),
+    ("safe(?:ly)?|harmless", "dangerous|harmful|hazardous"),
+    ("true|correct|right", "false|incorrect|wrong"),
+    ("male|man|men|boys?|father|son|husband", "female|wom[ae]n|girls?|mother|daughter|wife"),
+    ("hot(?:ter|test)?|warm(?:er)?", "cold(?:er|est)?|cool(?:er)?"),
+    ("first", "last"),
+    ("large(?:r|st)?|big(?:ger|gest)?|maximum", "small(?:er|est)?|minimum"),
+    ("highest", "lowest"),
+    ("bought|buys?|buying", "sold|sells?|selling"),
+    (
+        "raise[sd]?|rais(?:ing)|hike[sd]?|strengthen(?:s|ed)?",
+        "cuts?|cutting|lowered|weaken(?:s|ed)?",
+    ),
+    ("better|best|improv(?:e|es|ed|ing)", "worse|worst|worsen(?:s|ed)?|deteriorat(?:ed|ing)"),
+    ("always|all|every(?:one|body)?", "never|none|nobody"),
+    ("married|marries", "divorced|divorces"),
+    ("joined|joins|entered", "left|leaves|quit"),
+    ("started|starts|began|begins", "ended|ends|stopped|stops|finished"),
+    ("present|included|includes", "absent|excluded|excludes"),
+    ("enabled?|active", "disabled?"),
+)
+_AXES = tuple((re.compile(one), re.compile(other)) for one, other in (*_DIRECTIONS, *_ANTONYMS))
 _NON = re.compile(r"\bnon[ -](?=\w{4})")
 _VOTE = re.compile(r"\b(vot(?:e|es|ed|ing)) for\b")
 _PASSAGE = re.compile(r"\bto\b|(?<=\d)\s?[-/:]\s?(?=\d)")
@@ -89,24 +96,47 @@ _DOES = re.compile(
 
 
 def opposed(one: str, other: str) -> bool:
-    """Whether one text has a word whose opposite the other has in its place, or goes the other way.
+    """Whether one text says the opposite of the other, however alike their wording is.
 
-    Words that both have say nothing. The texts are plain, with marks spelt alike.
+    That is: another direction; a word that stands where the other has its opposite, with nothing
+    else changed; the way back; another number or day of the same name; or who does it to whom
+    the other way round. The texts are plain, with marks spelt alike.
     """
     mine, theirs = _tokens(one), _tokens(other)
-    here, there = _poles(mine - theirs), _poles(theirs - mine)
-    if any((axis, -pole) in there - here and (axis, pole) not in there for axis, pole in here):
+    here, there = mine - theirs, theirs - mine
+    if _other_direction(here, there) or _replaced(here, there):
         return True
     way = _ends(one)
     if len(way) == 2 and way != way[::-1] == _ends(other):
         return True
-    negated = _negate(mine - theirs, theirs) or _negate(theirs - mine, mine)
-    return negated or _other_number(one, other) or _other_day(one, other) or _turned(one, other)
+    return _other_number(one, other) or _other_day(one, other) or _turned(one, other)
 
 
-def _negate(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether one of the words is one of the others with "un" or the like before it."""
-    return any((found := _UN.fullmatch(word)) and found[1] in others for word in words)
+def _other_direction(here: frozenset[str], there: frozenset[str]) -> bool:
+    """Whether words that only one text has point the other way than those of the other."""
+    mine, theirs = ({pole for word in words for pole in _poles_of(word)} for words in (here, there))
+    return any(
+        axis < len(_DIRECTIONS) and (axis, -side) in theirs - mine and (axis, side) not in theirs
+        for axis, side in mine
+    )
+
+
+def _replaced(here: frozenset[str], there: frozenset[str]) -> bool:
+    """Whether all words of weight that only one text has are opposites of the other's."""
+    turned = {word for a in here for b in there if _opposites(a, b) for word in (a, b)}
+    return bool(turned) and (here | there) - turned <= STOPWORDS
+
+
+def _opposites(one: str, other: str) -> bool:
+    """Whether two words are opposites, by the tables or by a prefix such as "un"."""
+    poles = set(_poles_of(other))
+    if any((axis, -side) in poles for axis, side in _poles_of(one)):
+        return True
+    for short, long in ((one, other), (other, one)):
+        found = _UN.fullmatch(long)
+        if found and found[1] == short:
+            return True
+    return False
 
 
 def _other_number(one: str, other: str) -> bool:
@@ -148,10 +178,6 @@ def _ends(text: str) -> tuple[frozenset[str], ...]:
     """The words of each part of "from A to B" or "A/B"; one part for any other text."""
     parts = _PASSAGE.split(text.casefold())
     return tuple(frozenset(_END.findall(part)) - {"from", "the", "between"} for part in parts)
-
-
-def _poles(words: frozenset[str]) -> set[tuple[int, int]]:
-    return {pole for word in words for pole in _poles_of(word)}
 
 
 @lru_cache(maxsize=65_536)
