@@ -57,9 +57,9 @@ chaos: $(STAMP) ## kill the job, its broker and its database under load; figures
 	$(BIN)/python -m tests.chaos
 
 docs-check: $(STAMP) ## run the README's Python and check generated files
-	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules --ignore connectors/state_table/migrations README.md schemas defenses pipelines connectors
-	$(BIN)/python -m schemas.json_schema --check
-	$(BIN)/python -m pipelines.settings.reference --check
+	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules --ignore radarstream/connectors/state_table/migrations README.md radarstream
+	$(BIN)/python -m radarstream.schemas.json_schema --check
+	$(BIN)/python -m radarstream.pipelines.settings.reference --check
 
 clean: ## remove what the targets made, except .venv
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

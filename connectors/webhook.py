@@ -20,8 +20,8 @@ from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_expo
 from tenacity.nap import sleep_using_event
 from tenacity.stop import stop_when_event_set
 
-from schemas.errors import ConfigurationError
-from schemas.section import Section, read_secret
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.section import Section, read_secret
 
 SIGNATURE_HEADER = "X-Radarstream-Signature"
 ID_HEADER = "Idempotency-Key"

@@ -7,16 +7,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from defenses.kernels.honesty import distrust
-from defenses.kernels.min_cut import MinCut, flip_margins, min_cut
-from defenses.kernels.relations import both_ways
-from defenses.protocol import Embed, Relate, Request
-from defenses.responses import ask
-from schemas.errors import EvidenceError
-from schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
-from schemas.memory import Belief
-from schemas.sources import NEUTRAL
-from schemas.verdict import (
+from radarstream.defenses.kernels.honesty import distrust
+from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
+from radarstream.defenses.kernels.relations import both_ways
+from radarstream.defenses.protocol import Embed, Relate, Request
+from radarstream.defenses.responses import ask
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.sources import NEUTRAL
+from radarstream.schemas.verdict import (
     MEMORY_NODE,
     Abstention,
     DocumentVerdict,

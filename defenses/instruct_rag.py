@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.protocol import Complete, Defending, Request, Signal
-from defenses.responses import ask
-from schemas.evidence import AtomicAnswer, Evidence
-from schemas.prompt import Task, conclusion
-from schemas.snapshot import STRICT
-from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.defenses.protocol import Complete, Defending, Request, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.prompt import Task, conclusion
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)

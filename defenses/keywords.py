@@ -8,7 +8,7 @@ with nothing but white space between them. The minus of a number is part of it.
 import re
 from typing import Final
 
-from schemas.answer_text import with_plain_minus
+from radarstream.schemas.answer_text import with_plain_minus
 
 # What a tagger calls adposition, auxiliary, conjunction, determiner, particle, pronoun or
 # interjection: these end a run.

@@ -1,7 +1,7 @@
 """The one protocol every defence implements: a pure generator over evidence and state.
 
 A defence holds no model, clock, file or random number generator. It yields requests by
-`defenses.responses.ask`, is sent the responses, and returns `(Verdict, new_state)`;
+`radarstream.defenses.responses.ask`, is sent the responses, and returns `(Verdict, new_state)`;
 `pipelines.guard` fulfils the requests of many queries in one model batch. State is a small frozen
 value; stateless defences use None.
 """
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer, Evidence, FloatArray
-from schemas.memory import StateT
-from schemas.prompt import Task
-from schemas.verdict import Verdict
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from radarstream.schemas.memory import StateT
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Verdict
 
 
 class Signal(StrEnum):

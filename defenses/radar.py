@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.cut_graph import (
+from radarstream.defenses.cut_graph import (
     Graph,
     OnEmpty,
     distrust_of,
@@ -24,17 +24,17 @@ from defenses.cut_graph import (
     verdict_without_evidence,
     with_memory,
 )
-from defenses.kernels.belief import bayes
-from defenses.kernels.centrality import eigenvector_centrality, rescaled
-from defenses.kernels.relations import symmetrise
-from defenses.kernels.terminals import keep_evidence, reject_evidence
-from defenses.protocol import Complete, Defending, Signal
-from defenses.responses import ask
-from schemas.evidence import Evidence, FloatArray
-from schemas.memory import Belief
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
-from schemas.verdict import Abstention
+from radarstream.defenses.kernels.belief import bayes
+from radarstream.defenses.kernels.centrality import eigenvector_centrality, rescaled
+from radarstream.defenses.kernels.relations import symmetrise
+from radarstream.defenses.kernels.terminals import keep_evidence, reject_evidence
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.cut_graph import (
+from radarstream.defenses.cut_graph import (
     Graph,
     OnEmpty,
     Selection,
@@ -27,18 +27,24 @@ from defenses.cut_graph import (
     verdict_without_evidence,
     with_memory,
 )
-from defenses.kernels.belief import bayes
-from defenses.kernels.centrality import eigenvector_centrality, rescaled
-from defenses.kernels.relations import symmetrise
-from defenses.kernels.terminals import keep_evidence, reject_evidence
-from defenses.protocol import Complete, Defending, Signal
-from defenses.responses import ask
-from defenses.sites import site_voices
-from schemas.evidence import AtomicAnswer, Evidence, FloatArray
-from schemas.memory import Belief
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
-from schemas.verdict import MEMORY_NODE, Abstention, MemoryDecision, MemoryVerdict, Verdict
+from radarstream.defenses.kernels.belief import bayes
+from radarstream.defenses.kernels.centrality import eigenvector_centrality, rescaled
+from radarstream.defenses.kernels.relations import symmetrise
+from radarstream.defenses.kernels.terminals import keep_evidence, reject_evidence
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import ask
+from radarstream.defenses.sites import site_voices
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    Abstention,
+    MemoryDecision,
+    MemoryVerdict,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,17 +5,17 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from defenses.astute_rag import AstuteRag
-from defenses.instruct_rag import InstructRag
-from defenses.protocol import Defense
-from defenses.radar import Radar
-from defenses.radar_plus import RadarPlus
-from defenses.reliability_rag import ReliabilityRag
-from defenses.robust_rag import RobustRag
-from defenses.robust_rag_decoding import RobustRagDecoding
-from defenses.trust_rag import TrustRag
-from defenses.vanilla import Vanilla
-from schemas.errors import ConfigurationError
+from radarstream.defenses.astute_rag import AstuteRag
+from radarstream.defenses.instruct_rag import InstructRag
+from radarstream.defenses.protocol import Defense
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.radar_plus import RadarPlus
+from radarstream.defenses.reliability_rag import ReliabilityRag
+from radarstream.defenses.robust_rag import RobustRag
+from radarstream.defenses.robust_rag_decoding import RobustRagDecoding
+from radarstream.defenses.trust_rag import TrustRag
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.schemas.errors import ConfigurationError
 
 DEFENSES: dict[str, type[Defense[Any]]] = {
     "astute_rag": AstuteRag,

@@ -15,16 +15,24 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.kernels.degree_graph import uncontradicted
-from defenses.kernels.independent_set import independent_set
-from defenses.kernels.rank_sampling import rank_samples, rank_weights
-from defenses.protocol import Complete, CompleteAll, Defending, Embed, Relate, Request, Signal
-from defenses.responses import ask
-from schemas.errors import EvidenceError
-from schemas.evidence import AtomicAnswer, Evidence, Relations
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
-from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.defenses.kernels.degree_graph import uncontradicted
+from radarstream.defenses.kernels.independent_set import independent_set
+from radarstream.defenses.kernels.rank_sampling import rank_samples, rank_weights
+from radarstream.defenses.protocol import (
+    Complete,
+    CompleteAll,
+    Defending,
+    Embed,
+    Relate,
+    Request,
+    Signal,
+)
+from radarstream.defenses.responses import ask
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 BoolArray = NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
-from defenses.protocol import (
+from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
@@ -22,8 +22,8 @@ from defenses.protocol import (
     Relate,
     Request,
 )
-from schemas.errors import EvidenceError, ModelError
-from schemas.evidence import AtomicAnswer, FloatArray
+from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.evidence import AtomicAnswer, FloatArray
 
 ResultT = TypeVar("ResultT")
 Asking = Generator[Request, Any, ResultT]
@@ -43,7 +43,7 @@ def ask(request: NextTokens) -> Asking[NextTokenStep]: ...
 @overload
 def ask(request: LogProbsAll) -> Asking[tuple[FloatArray, ...]]: ...
 def ask(request: Request) -> Asking[Any]:
-    """Yield one request and return its response as `defenses.protocol` describes it.
+    """Yield one request and return its response as `radarstream.defenses.protocol` describes it.
 
     Raises EvidenceError when the response is malformed.
     """

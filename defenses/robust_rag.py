@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.keywords import phrases
-from defenses.protocol import Complete, Defending, Signal
-from defenses.responses import ask
-from schemas.errors import EvidenceError
-from schemas.evidence import AtomicAnswer, Evidence
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
-from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.defenses.keywords import phrases
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 Voice = frozenset[str]  # the phrases of one document's answer; empty if it is not heard
 MOST_OPTIONAL = 14  # certificates with more optional phrases, hence over 2**14 prompts, are refused

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.protocol import (
+from radarstream.defenses.protocol import (
     Complete,
     Defending,
     LogProbs,
@@ -15,11 +15,11 @@ from defenses.protocol import (
     Request,
     Signal,
 )
-from defenses.responses import ask
-from schemas.evidence import AtomicAnswer, Evidence, FloatArray
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
-from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.defenses.responses import ask
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 REFUSAL: Final = "I don't know"
 Rows = tuple[Complete, ...]

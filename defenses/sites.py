@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from schemas.sites import site_of
+from radarstream.schemas.sites import site_of
 
 
 def site_voices(urls: Sequence[str]) -> list[float]:

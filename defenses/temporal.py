@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from defenses.protocol import (
+from radarstream.defenses.protocol import (
     Complete,
     CompleteAll,
     Defending,
@@ -21,11 +21,11 @@ from defenses.protocol import (
     Request,
     Signal,
 )
-from defenses.responses import ask
-from schemas.errors import ConfigurationError
-from schemas.evidence import AtomicAnswer, Evidence, Relations
-from schemas.memory import LastAnswer
-from schemas.snapshot import Document
+from radarstream.defenses.responses import ask
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.memory import LastAnswer
+from radarstream.schemas.snapshot import Document
 
 Answers = tuple[AtomicAnswer, ...]
 

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.kernels.rouge import rouge_l
-from defenses.kernels.two_means import standardised, two_means, unit_rows
-from defenses.protocol import Complete, Defending, Embed, Request, Signal
-from defenses.responses import ask
-from schemas.evidence import Evidence, FloatArray
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
-from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.defenses.kernels.rouge import rouge_l
+from radarstream.defenses.kernels.two_means import standardised, two_means, unit_rows
+from radarstream.defenses.protocol import Complete, Defending, Embed, Request, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 BoolArray = NDArray[np.bool_]
 KEPT = (Reason.SUPPORTED, Reason.NOT_JUDGED, Reason.BEST_OF_NONE)

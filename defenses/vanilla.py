@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.protocol import Complete, Defending, Signal
-from defenses.responses import ask
-from schemas.evidence import Evidence
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
-from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)

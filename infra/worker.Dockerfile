@@ -16,6 +16,7 @@ COPY requirements requirements
 RUN requirements/install.sh /opt/build/bin/python build \
     && requirements/install.sh /opt/radarstream/bin/python "image-${MODELS}"
 COPY pyproject.toml README.md ./
+COPY radarstream radarstream
 COPY schemas schemas
 COPY defenses defenses
 COPY connectors connectors

@@ -13,32 +13,32 @@ from typing import Any, assert_never
 
 from sqlalchemy import Engine, create_engine
 
-from connectors.corpus.options import CorpusOptions
-from connectors.corpus.store import Corpus
-from connectors.models.gguf_tokens import GgufTokens
-from connectors.models.local_weights import model_directory
-from connectors.models.openai_http.generator import OpenAiGenerator
-from connectors.models.openai_http.probe import Capabilities
-from connectors.models.openai_http.tokens import OpenAiTokens
-from connectors.models.response_cache import (
+from radarstream.connectors.corpus.options import CorpusOptions
+from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.connectors.models.local_weights import model_directory
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.probe import Capabilities
+from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
+from radarstream.connectors.models.response_cache import (
     CachedEmbedder,
     CachedGenerator,
     CachedRelations,
     CachedTokens,
     ResponseCache,
 )
-from connectors.models.transformers_generator import TransformersGenerator
-from connectors.models.transformers_tokens import TransformersTokens
-from connectors.state_table.engine import insist_on_database, open_engine
-from connectors.state_table.groups import enter
-from connectors.state_table.source_reader import SourceReader
-from defenses.attribution.protocol import Attributor
-from defenses.attribution.registry import build_attributor
-from defenses.protocol import Defense
-from defenses.registry import build_defense
-from pipelines import settings as s
-from pipelines.guard import Guard
-from pipelines.signals.ports import (
+from radarstream.connectors.models.transformers_generator import TransformersGenerator
+from radarstream.connectors.models.transformers_tokens import TransformersTokens
+from radarstream.connectors.state_table.engine import insist_on_database, open_engine
+from radarstream.connectors.state_table.groups import enter
+from radarstream.connectors.state_table.source_reader import SourceReader
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.attribution.registry import build_attributor
+from radarstream.defenses.protocol import Defense
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines import settings as s
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.ports import (
     Embedder,
     Generator,
     MeasuringEmbedder,
@@ -46,10 +46,10 @@ from pipelines.signals.ports import (
     RelationScorer,
     TokenScorer,
 )
-from pipelines.signals.token_probabilities import check_needs
-from schemas.codec import WIRE_SCHEMAS
-from schemas.errors import ConfigurationError
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.codec import WIRE_SCHEMAS
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import SearchSnapshot
 
 SQLITE = "sqlite:///"
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
@@ -121,7 +121,7 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
     match settings:
         case s.LlamaCpp():
             with naming_extra("embedded"):
-                from connectors.models.llama_cpp import LlamaCpp
+                from radarstream.connectors.models.llama_cpp import LlamaCpp
 
                 return LlamaCpp(
                     settings.model_path,
@@ -134,7 +134,7 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
         case s.TransformersGenerator():
             return transformers_generator(settings)
         case s.ScriptedGenerator():
-            from connectors.models.scripted import NoLog, ScriptedGenerator
+            from radarstream.connectors.models.scripted import NoLog, ScriptedGenerator
 
             return ScriptedGenerator(log=NoLog())
     assert_never(settings)
@@ -173,8 +173,8 @@ def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():
-            from connectors.models.scripted import NoLog, ScriptedGenerator
-            from connectors.models.scripted_tokens import ScriptedTokens
+            from radarstream.connectors.models.scripted import NoLog, ScriptedGenerator
+            from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 
             return ScriptedTokens(ScriptedGenerator(log=NoLog()), log=NoLog())
         case s.OpenAiGenerator():
@@ -200,16 +200,16 @@ def build_relations(settings: s.RelationSettings, embedder: Embedder) -> Relatio
     """Create the relation scorer; the embedded one compares answers through `embedder`."""
     match settings:
         case s.AnswerAgreement():
-            from connectors.models.answer_agreement import AnswerAgreement
+            from radarstream.connectors.models.answer_agreement import AnswerAgreement
 
             return AnswerAgreement(embedder)
         case s.CrossEncoder():
             with naming_extra("gpu"):
-                from connectors.models.cross_encoder_nli import CrossEncoderNli
+                from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
 
                 return CrossEncoderNli(settings.model, canary=settings.canary)
         case s.ScriptedRelations():
-            from connectors.models.scripted import NoLog, ScriptedRelations
+            from radarstream.connectors.models.scripted import NoLog, ScriptedRelations
 
             return ScriptedRelations(log=NoLog())
     assert_never(settings)
@@ -220,11 +220,11 @@ def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:
     match settings:
         case s.SentenceEmbedder():
             with naming_extra("embedded"):
-                from connectors.models.sentence_embedder import SentenceEmbedder
+                from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
-            from connectors.models.scripted import NoLog, ScriptedEmbedder
+            from radarstream.connectors.models.scripted import NoLog, ScriptedEmbedder
 
             return ScriptedEmbedder(log=NoLog())
     assert_never(settings)
@@ -265,7 +265,9 @@ def enter_group(
     Raises ConfigurationError where the group has committed offsets and the database is empty,
     unless told to `start_over`; BrokerError.
     """
-    from connectors.kafka.offsets import partition_offsets  # most commands go without Kafka
+    from radarstream.connectors.kafka.offsets import (
+        partition_offsets,  # most commands go without Kafka
+    )
 
     offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
     return enter(

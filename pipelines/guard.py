@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from defenses.protocol import EVIDENCE, Defense, Relate, Request, Signal
-from pipelines.signals.atomic_answers import answer_documents
-from pipelines.signals.fulfilment import drive, fulfil
-from pipelines.signals.metering import Meter
-from pipelines.signals.ports import Models, SourceLedger
-from pipelines.signals.relations import entails, relate_answers
-from pipelines.signals.token_probabilities import check_needs
-from schemas.errors import ConfigurationError, ModelError
-from schemas.events import AnswerEvent, Source
-from schemas.evidence import AtomicAnswer, Evidence
-from schemas.memory import Memory, StateT
-from schemas.snapshot import SearchSnapshot
-from schemas.verdict import Verdict
+from radarstream.defenses.protocol import EVIDENCE, Defense, Relate, Request, Signal
+from radarstream.pipelines.signals.atomic_answers import answer_documents
+from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.pipelines.signals.ports import Models, SourceLedger
+from radarstream.pipelines.signals.relations import entails, relate_answers
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.memory import Memory, StateT
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from schemas.snapshot import STRICT, Document, Query
+from radarstream.schemas.snapshot import STRICT, Document, Query
 
 
 class Finding(StrEnum):

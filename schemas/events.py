@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from schemas.errors import ReasonClass
-from schemas.snapshot import STRICT, Provenance
-from schemas.verdict import Abstention, Verdict
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.snapshot import STRICT, Provenance
+from radarstream.schemas.verdict import Abstention, Verdict
 
 
 @dataclass(frozen=True, slots=True)

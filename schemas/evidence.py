@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import EvidenceError
-from schemas.snapshot import Document, Query
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.snapshot import Document, Query
 
 FloatArray = NDArray[np.float64]
 

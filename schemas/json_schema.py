@@ -1,6 +1,7 @@
 """JSON Schema files of the wire format, generated from the types and checked in.
 
-`python -m schemas.json_schema` writes them, `--check` exits with 1 when one is out of date.
+`python -m radarstream.schemas.json_schema` writes them; with `--check` it exits with 1 when one
+is out of date.
 """
 
 import argparse
@@ -9,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from schemas.codec.decoding import ADAPTERS
-from schemas.codec.wire import WIRE_SCHEMAS, Payload, WireSchema
+from radarstream.schemas.codec.decoding import ADAPTERS
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, WireSchema
 
 DIRECTORY = Path(__file__).parent / "json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -56,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         stale = outdated(options.directory)
         if stale:
             sys.stderr.write(
-                f"out of date: {', '.join(stale)}; run python -m schemas.json_schema\n"
+                f"out of date: {', '.join(stale)}; run python -m radarstream.schemas.json_schema\n"
             )
         return 1 if stale else 0
     options.directory.mkdir(exist_ok=True)

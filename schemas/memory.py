@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Generic, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from schemas.answer_text import contains
-from schemas.snapshot import STRICT
+from radarstream.schemas.answer_text import contains
+from radarstream.schemas.snapshot import STRICT
 
 StateT = TypeVar("StateT")
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]

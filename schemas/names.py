@@ -9,7 +9,7 @@ from unicodedata import decomposition, normalize
 
 import regex
 
-from schemas.shown import is_shown
+from radarstream.schemas.shown import is_shown
 
 BLANK_PATTERN: Final = "\u2800"  # of Braille: a symbol that shows nothing
 # Where a joiner changes what is read (UAX 31, section 2.3.1): ZWNJ between letters that would

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from schemas.errors import ReasonClass
+from radarstream.schemas.errors import ReasonClass
 
 JSON_CONTENT = "application/json"
 

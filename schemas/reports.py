@@ -8,8 +8,8 @@ from unicodedata import normalize
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from schemas.attribution import Finding
-from schemas.snapshot import STRICT, Document, Query
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.snapshot import STRICT, Document, Query
 
 PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
 

@@ -8,7 +8,7 @@ import os
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 
 class Section(BaseModel):

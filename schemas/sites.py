@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, urlsplit
 
-from schemas.snapshot import Document
+from radarstream.schemas.snapshot import Document
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import ConfigDict, Field
 
-from schemas.snapshot import STRICT
+from radarstream.schemas.snapshot import STRICT
 
 DAY_MS: Final = 86_400_000
 # Four honest for one dishonest: a source nobody has judged is believed to be right in 4 of 5.

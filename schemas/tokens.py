@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from schemas.evidence import FloatArray
-from schemas.prompt import Prompt
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from schemas.memory import Probability
-from schemas.snapshot import STRICT
+from radarstream.schemas.memory import Probability
+from radarstream.schemas.snapshot import STRICT
 
 MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.source import KafkaLog
-from schemas.errors import BrokerError
-from schemas.records import Envelope, OutboxRecord, RawRecord
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.schemas.errors import BrokerError
+from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
 
 READY_S = 20.0
 SAVED_S = 1.0  # twice the longest seen; nothing is written when nothing is new

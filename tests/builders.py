@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from schemas.attribution import Misgeneration, RankedText
-from schemas.evidence import AtomicAnswer, Evidence, Relations
-from schemas.snapshot import Document, Provenance, Query, SearchSnapshot
+from radarstream.schemas.attribution import Misgeneration, RankedText
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
 
 QUESTION = "Who won the cup?"
 OBSERVED_AT = datetime(2025, 6, 1, 12, tzinfo=UTC)

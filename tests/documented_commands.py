@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from typer.main import get_command
 
-from pipelines.cli.app import app
+from radarstream.pipelines.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = "radarstream"

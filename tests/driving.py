@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from connectors.models.scripted_tokens import continuation_rows, next_token_rows
-from defenses.protocol import (
+from radarstream.connectors.models.scripted_tokens import continuation_rows, next_token_rows
+from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
@@ -19,9 +19,9 @@ from defenses.protocol import (
     Relate,
     Request,
 )
-from pipelines.signals.token_probabilities import step_of
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer
+from radarstream.pipelines.signals.token_probabilities import step_of
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer
 
 ResultT = TypeVar("ResultT")
 Relation = Callable[[str, str], tuple[float, float]]  # premise, hypothesis -> entails, contradicts

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.experiment.records import (
     Condition,
     Contender,
     Cost,
     ExperimentRecord,
     Row,
 )
-from schemas.snapshot import Labels
-from schemas.verdict import Abstention, MemoryVerdict, Verdict
+from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
 
 PIA = Condition("pia", (1,))
 PARIS = Labels(answers=("Paris",), target="Lyon")

@@ -10,8 +10,8 @@ import zstandard
 from kafka import KafkaProducer
 from kafka.record import default_records
 
-from connectors.kafka.clients import producer_arguments
-from connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.clients import producer_arguments
+from radarstream.connectors.kafka.options import KafkaOptions
 
 PIECE = bytes(2**20)
 BOMB_BYTES = 1_100 * 2**20

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from pipelines.signals.ports import Models
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair, Prompt, Task
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 
 
 def last_words(prompt: Prompt) -> str:

@@ -1,6 +1,6 @@
 """Reads figures out of verdicts, and re-checks them from what the verdict says alone."""
 
-from schemas.verdict import SOURCE_SIDE, MemoryDecision, Reason, Verdict
+from radarstream.schemas.verdict import SOURCE_SIDE, MemoryDecision, Reason, Verdict
 
 
 def keep_values(verdict: Verdict) -> list[float]:

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from schemas.attribution import Finding
-from schemas.codec import (
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.codec import (
     decode_answer,
     decode_attribution,
     decode_dead_letter,
@@ -11,12 +11,25 @@ from schemas.codec import (
     decode_report,
     decode_snapshot,
 )
-from schemas.errors import ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
-from schemas.records import Limits
-from schemas.reports import AnswerReport, Decision, OriginEvent, OriginText, misgeneration_id
-from schemas.snapshot import Document, Labels, Provenance, Query, Retrieval, SearchSnapshot
-from schemas.verdict import (
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
+from radarstream.schemas.records import Limits
+from radarstream.schemas.reports import (
+    AnswerReport,
+    Decision,
+    OriginEvent,
+    OriginText,
+    misgeneration_id,
+)
+from radarstream.schemas.snapshot import (
+    Document,
+    Labels,
+    Provenance,
+    Query,
+    Retrieval,
+    SearchSnapshot,
+)
+from radarstream.schemas.verdict import (
     Abstention,
     DocumentVerdict,
     Edge,

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from connectors.corpus.vectors import Float32Array
-from schemas.errors import ConfigurationError
-from schemas.evidence import FloatArray
+from radarstream.connectors.corpus.vectors import Float32Array
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import FloatArray
 
 CONNECTIVITY: Final = 16
 WIDTH_ADD: Final = 64

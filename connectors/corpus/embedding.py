@@ -5,9 +5,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from schemas.errors import ModelError, ModelOutageError
-from schemas.evidence import FloatArray
-from schemas.snapshot import Document
+from radarstream.schemas.errors import ModelError, ModelOutageError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.snapshot import Document
 
 # Far more than an embedder's window; a page may be longer by orders of magnitude.
 CHARACTERS: Final = 32_768

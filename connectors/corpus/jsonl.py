@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectors.files.lines import read_lines
-from schemas.codec.json_text import JsonObject, parse_object
-from schemas.errors import ConfigurationError, InputError, ReasonClass
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Document
+from radarstream.connectors.files.lines import read_lines
+from radarstream.schemas.codec.json_text import JsonObject, parse_object
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Document
 
 ID_CHARACTERS = 200
 

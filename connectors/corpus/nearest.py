@@ -6,11 +6,16 @@ from typing import Final
 import numpy as np
 from sqlalchemy import Engine
 
-from connectors.corpus.approximate import Graph
-from connectors.corpus.vectors import Float32Array, Near, Vectors
-from connectors.state_table.corpus_vectors import Changes, Counters, StoredVector, changes
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
+from radarstream.connectors.corpus.approximate import Graph
+from radarstream.connectors.corpus.vectors import Float32Array, Near, Vectors
+from radarstream.connectors.state_table.corpus_vectors import (
+    Changes,
+    Counters,
+    StoredVector,
+    changes,
+)
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
 
 NOTHING: Final = Counters(0, 0, None)
 SEARCHES_BEFORE_GRAPH: Final = 100  # building takes as long as hundreds of exact searches

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.section import Section
+from radarstream.schemas.section import Section
 
 
 class CorpusOptions(Section):

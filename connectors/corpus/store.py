@@ -12,23 +12,23 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from connectors.corpus.embedding import (
+from radarstream.connectors.corpus.embedding import (
     Embedder,
     as_bytes,
     passage,
     unit_rows,
     unit_rows_or_none,
 )
-from connectors.corpus.nearest import VectorSearch
-from connectors.corpus.options import CorpusOptions
-from connectors.state_table import corpus as texts
-from connectors.state_table import corpus_vectors
-from connectors.state_table.corpus import Added
-from connectors.state_table.corpus_listing import StoredText, read
-from connectors.state_table.corpus_vectors import Counters, other_model
-from connectors.state_table.engine import retry_contended
-from schemas.attribution import RankedText
-from schemas.snapshot import Document, SearchSnapshot
+from radarstream.connectors.corpus.nearest import VectorSearch
+from radarstream.connectors.corpus.options import CorpusOptions
+from radarstream.connectors.state_table import corpus as texts
+from radarstream.connectors.state_table import corpus_vectors
+from radarstream.connectors.state_table.corpus import Added
+from radarstream.connectors.state_table.corpus_listing import StoredText, read
+from radarstream.connectors.state_table.corpus_vectors import Counters, other_model
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 ResultT = TypeVar("ResultT")
 DAY_MS: Final = 86_400_000

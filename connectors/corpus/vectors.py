@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.evidence import FloatArray
+from radarstream.schemas.evidence import FloatArray
 
 Float32Array = NDArray[np.float32]
 CHUNK: Final = 8_192

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 LOCK = ".lock"
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from connectors.files.json_items import JsonItems, bytes_of, text_of
-from connectors.files.lines import BROKEN_GZIP, EXCERPT_BYTES, broken_gzip, open_bytes
-from connectors.files.poisoned_rag import is_targets, target_records
-from connectors.files.robust_rag import CONTEXT, question_records
-from connectors.files.yearly_history import CONTEXTS, yearly_records
-from schemas.errors import InputError
-from schemas.records import Limits, RawRecord
+from radarstream.connectors.files.json_items import JsonItems, bytes_of, text_of
+from radarstream.connectors.files.lines import BROKEN_GZIP, EXCERPT_BYTES, broken_gzip, open_bytes
+from radarstream.connectors.files.poisoned_rag import is_targets, target_records
+from radarstream.connectors.files.robust_rag import CONTEXT, question_records
+from radarstream.connectors.files.yearly_history import CONTEXTS, yearly_records
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.records import Limits, RawRecord
 
 
 def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:

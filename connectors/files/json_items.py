@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from io import TextIOWrapper
 from typing import Any, BinaryIO, TextIO
 
-from connectors.files.lines import BROKEN_GZIP
-from schemas.errors import InputError, ReasonClass
+from radarstream.connectors.files.lines import BROKEN_GZIP
+from radarstream.schemas.errors import InputError, ReasonClass
 
 CHUNK_CHARACTERS = 2**20
 PIECE = 2**13

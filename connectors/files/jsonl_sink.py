@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from schemas.codec import structured
-from schemas.errors import ConfigurationError
-from schemas.records import OutboxRecord
+from radarstream.schemas.codec import structured
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import OutboxRecord
 
 FILES = {
     "answers.defended": "answers.jsonl",

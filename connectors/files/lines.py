@@ -7,8 +7,8 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import BinaryIO
 
-from schemas.errors import ReasonClass
-from schemas.records import RawRecord
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.records import RawRecord
 
 EXCERPT_BYTES = 64 * 2**10  # what a dead letter keeps of a record too large to hold
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from schemas.codec.text import clean
+from radarstream.schemas.codec.text import clean
 
 
 def _cleaned(value: object) -> object:

@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from connectors.files.json_items import members_of
-from connectors.files.page_text import PageText, PageTexts
-from connectors.files.robust_rag import UNDATED, literal
-from connectors.files.web_json import checked, encoded, refused
-from schemas.answer_text import expanded_answers
-from schemas.errors import InputError
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Labels, Provenance, Query, SearchSnapshot
+from radarstream.connectors.files.json_items import members_of
+from radarstream.connectors.files.page_text import PageText, PageTexts
+from radarstream.connectors.files.robust_rag import UNDATED, literal
+from radarstream.connectors.files.web_json import checked, encoded, refused
+from radarstream.schemas.answer_text import expanded_answers
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Labels, Provenance, Query, SearchSnapshot
 
 FALSE_PASSAGES = "adv_texts"
 

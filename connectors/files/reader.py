@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from connectors.files.json_files import read_json
-from connectors.files.snapshots_jsonl import read_snapshots_jsonl
-from connectors.files.weekly_realtimeqa import QUESTIONS_MARK, RESULTS_MARK, read_weekly
-from schemas.errors import ConfigurationError
-from schemas.records import Limits, RawRecord
+from radarstream.connectors.files.json_files import read_json
+from radarstream.connectors.files.snapshots_jsonl import read_snapshots_jsonl
+from radarstream.connectors.files.weekly_realtimeqa import QUESTIONS_MARK, RESULTS_MARK, read_weekly
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import Limits, RawRecord
 
 DEFAULT_LIMITS = Limits()
 

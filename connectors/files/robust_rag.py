@@ -15,12 +15,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from connectors.files.page_text import PageText, PageTexts, capped
-from connectors.files.web_json import checked, encoded, refused
-from schemas.answer_text import expanded_answers
-from schemas.errors import InputError, ReasonClass
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.connectors.files.page_text import PageText, PageTexts, capped
+from radarstream.connectors.files.web_json import checked, encoded, refused
+from radarstream.schemas.answer_text import expanded_answers
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
 
 CONTEXT = "context"
 LONG_FORM = "long_form"  # tag of a question whose answer is a text to be judged

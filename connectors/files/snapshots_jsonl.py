@@ -6,8 +6,8 @@ Lines pass through as they are; the codec decides what they are worth.
 from collections.abc import Iterator
 from pathlib import Path
 
-from connectors.files.lines import read_lines
-from schemas.records import Limits, RawRecord
+from radarstream.connectors.files.lines import read_lines
+from radarstream.schemas.records import Limits, RawRecord
 
 
 def read_snapshots_jsonl(path: Path, limits: Limits) -> Iterator[RawRecord]:

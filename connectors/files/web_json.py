@@ -6,12 +6,12 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from connectors.files.json_items import bytes_of
-from schemas.codec import decode_snapshot, encode
-from schemas.codec.decoding import input_error
-from schemas.errors import InputError, ReasonClass
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.files.json_items import bytes_of
+from radarstream.schemas.codec import decode_snapshot, encode
+from radarstream.schemas.codec.decoding import input_error
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 
 # What validation says of Python values, and how an author of JSON calls it.
 WORDS_OF_JSON = {

@@ -12,12 +12,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator
 
-from connectors.files.lines import read_lines
-from connectors.files.page_text import PageText, PageTexts, capped
-from connectors.files.web_json import encoded, parsed_line
-from schemas.errors import ConfigurationError, InputError, ReasonClass
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.connectors.files.lines import read_lines
+from radarstream.connectors.files.page_text import PageText, PageTexts, capped
+from radarstream.connectors.files.web_json import encoded, parsed_line
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
 
 RESULTS_MARK = "_gcs.jsonl"
 QUESTIONS_MARK = "_qa.jsonl"

@@ -17,12 +17,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator
 
-from connectors.files.json_items import JsonObject, members_of
-from connectors.files.page_text import PageText, PageTexts, capped
-from connectors.files.web_json import checked, encoded, refused
-from schemas.errors import InputError, ReasonClass
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.connectors.files.json_items import JsonObject, members_of
+from radarstream.connectors.files.page_text import PageText, PageTexts, capped
+from radarstream.connectors.files.web_json import checked, encoded, refused
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
 
 CONTEXTS = "yearly_contexts"
 FALSEHOODS = ("incorrect_answer", "incorrect_context")

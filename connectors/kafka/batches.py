@@ -17,8 +17,8 @@ from kafka.errors import CorruptRecordError, KafkaError
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 
-from connectors.kafka.decompression import decompressed, too_large
-from schemas.errors import InputError, ReasonClass
+from radarstream.connectors.kafka.decompression import decompressed, too_large
+from radarstream.schemas.errors import InputError, ReasonClass
 
 POLL_BYTES = 32 * 2**20  # a poll takes no further record once it has so much
 HEADERS = 256  # of a record; each takes 2 bytes in a batch and a hundred in memory

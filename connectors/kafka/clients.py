@@ -20,10 +20,10 @@ from kafka.errors import (
 )
 from kafka.net.compat import KafkaNetClient
 
-from connectors.kafka.batches import guard
-from connectors.kafka.options import KafkaOptions
-from schemas.errors import BrokerError, ConfigurationError
-from schemas.section import read_secret
+from radarstream.connectors.kafka.batches import guard
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.schemas.errors import BrokerError, ConfigurationError
+from radarstream.schemas.section import read_secret
 
 ClientT = TypeVar("ClientT")
 CLIENT_ID = "radarstream"

@@ -12,7 +12,7 @@ import cramjam
 import lz4.frame
 import zstandard
 
-from schemas.errors import InputError, ReasonClass
+from radarstream.schemas.errors import InputError, ReasonClass
 
 PIECE = 2**20  # bytes decompressed at a time
 XERIAL = b"\x82SNAPPY\x00"  # begins a snappy stream as Kafka's clients write it

@@ -5,14 +5,14 @@ from typing import Self
 
 from kafka import KafkaConsumer, TopicPartition
 
-from connectors.kafka.clients import (
+from radarstream.connectors.kafka.clients import (
     broker_errors,
     close_consumer,
     existing_partitions,
     open_consumer,
 )
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.source import SNAPSHOTS
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.source import SNAPSHOTS
 
 
 @dataclass(frozen=True, slots=True)

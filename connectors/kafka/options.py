@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from schemas.section import Section
+from radarstream.schemas.section import Section
 
 ENVELOPE_BYTES = 2**16  # key, headers and the fields around a dead letter's payload
 SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\d{1,5})")

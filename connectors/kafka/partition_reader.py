@@ -7,7 +7,7 @@ from typing import Any
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import (
+from radarstream.connectors.kafka.clients import (
     POLL_RECORDS,
     broker_errors,
     close_consumer,
@@ -15,12 +15,12 @@ from connectors.kafka.clients import (
     open_consumer,
     patient_poll,
 )
-from connectors.kafka.identity import log_epoch
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.records import raw_record
-from connectors.kafka.source import PROBE_MS, SILENCE_S, SNAPSHOTS
-from schemas.errors import ConfigurationError
-from schemas.records import RawRecord
+from radarstream.connectors.kafka.identity import log_epoch
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.records import raw_record
+from radarstream.connectors.kafka.source import PROBE_MS, SILENCE_S, SNAPSHOTS
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import RawRecord
 
 
 class KafkaPartition:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from connectors.kafka.batches import RefusedBatch
-from schemas.errors import ReasonClass
-from schemas.records import LogPosition, RawRecord
+from radarstream.connectors.kafka.batches import RefusedBatch
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.records import LogPosition, RawRecord
 
 ATTEMPTS_HEADER = "radarstream-attempts"
 LONGEST_COUNT = 6  # digits

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
-from connectors.kafka.clients import broker_errors, open_producer
-from connectors.kafka.options import KafkaOptions
-from schemas.codec import binary_headers, clean
-from schemas.errors import ConfigurationError
-from schemas.records import OutboxRecord
+from radarstream.connectors.kafka.clients import broker_errors, open_producer
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.schemas.codec import binary_headers, clean
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import OutboxRecord
 
 MARGIN_S = 1.0  # the client fails what is overdue itself, a little late
 

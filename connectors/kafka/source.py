@@ -11,8 +11,8 @@ from typing import Any, Literal, Self
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import CommitFailedError, RebalanceInProgressError
 
-from connectors.kafka.batches import first_offset
-from connectors.kafka.clients import (
+from radarstream.connectors.kafka.batches import first_offset
+from radarstream.connectors.kafka.clients import (
     POLL_RECORDS,
     broker_errors,
     close_consumer,
@@ -21,12 +21,12 @@ from connectors.kafka.clients import (
     open_consumer,
     patient_poll,
 )
-from connectors.kafka.identity import log_epoch
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.rebalancing import Membership
-from connectors.kafka.records import raw_record
-from schemas.errors import BrokerError, ConfigurationError
-from schemas.records import RawRecord
+from radarstream.connectors.kafka.identity import log_epoch
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.rebalancing import Membership
+from radarstream.connectors.kafka.records import raw_record
+from radarstream.schemas.errors import BrokerError, ConfigurationError
+from radarstream.schemas.records import RawRecord
 
 SNAPSHOTS = "search.snapshots"
 SILENCE_S = 15.0  # without a record for so long, ask whether the broker still answers

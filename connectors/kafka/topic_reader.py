@@ -12,16 +12,16 @@ from typing import Any, Literal, Self
 
 from kafka import OffsetAndMetadata, TopicPartition
 
-from connectors.kafka.batches import RefusedBatch
-from connectors.kafka.clients import (
+from radarstream.connectors.kafka.batches import RefusedBatch
+from radarstream.connectors.kafka.clients import (
     broker_errors,
     close_consumer,
     existing_partitions,
     open_consumer,
     patient_poll,
 )
-from connectors.kafka.options import KafkaOptions
-from schemas.errors import BrokerError, InputError
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.schemas.errors import BrokerError, InputError
 
 Start = Literal["beginning", "latest"] | datetime
 MAX_RECORDS = 256  # of one poll

@@ -7,9 +7,9 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError, for_code
 
-from connectors.kafka.clients import broker_errors, open_admin
-from connectors.kafka.options import KafkaOptions
-from schemas.errors import BrokerError
+from radarstream.connectors.kafka.clients import broker_errors, open_admin
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.schemas.errors import BrokerError
 
 TOPICS = (
     "search.snapshots",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from connectors.models.local_weights import file_sha256
-from schemas.errors import ConfigurationError
+from radarstream.connectors.models.local_weights import file_sha256
+from radarstream.schemas.errors import ConfigurationError
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from threading import Lock
 from time import monotonic
 from typing import Literal
 
-from schemas.errors import ModelOutageError
+from radarstream.schemas.errors import ModelOutageError
 
 
 class CircuitBreaker:

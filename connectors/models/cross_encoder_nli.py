@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from connectors.models.local_weights import (
+from radarstream.connectors.models.local_weights import (
     forbid_hub_access,
     model_directory,
     weights_digest,
 )
-from schemas.errors import ConfigurationError, ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair
 
 CLASSES = ("entailment", "neutral", "contradiction")
 _CANONICAL = {

@@ -13,14 +13,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
 
-from connectors.models.gguf_weights import (
+from radarstream.connectors.models.gguf_weights import (
     cache_directories,
     check_cache,
     make_cache,
     remove_abandoned,
 )
-from connectors.models.local_weights import file_sha256, forbid_hub_access
-from schemas.errors import ModelError
+from radarstream.connectors.models.local_weights import file_sha256, forbid_hub_access
+from radarstream.schemas.errors import ModelError
 
 # Part of the directory's name and of model ids: raise it when a conversion gives other weights.
 CONVERSION_VERSION: Final = "c1"

@@ -8,19 +8,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.models.gguf_conversion import CONVERSION_VERSION, converted, is_converted
-from connectors.models.gguf_weights import (
+from radarstream.connectors.models.gguf_conversion import (
+    CONVERSION_VERSION,
+    converted,
+    is_converted,
+)
+from radarstream.connectors.models.gguf_weights import (
     EMBEDDED_NAME,
     embedded_gguf,
     embedded_sha256,
 )
-from connectors.models.local_weights import file_sha256
-from connectors.models.rendering import rendering_name
-from connectors.models.transformers_generator import TransformersGenerator
-from connectors.models.transformers_tokens import TransformersTokens
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.connectors.models.local_weights import file_sha256
+from radarstream.connectors.models.rendering import rendering_name
+from radarstream.connectors.models.transformers_generator import TransformersGenerator
+from radarstream.connectors.models.transformers_tokens import TransformersTokens
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from shutil import copyfileobj, rmtree
 from stat import S_ISDIR
 from typing import Any, Final
 
-from connectors.models.bundled import GEMMA, differing, refusal
-from schemas.errors import ModelError
+from radarstream.connectors.models.bundled import GEMMA, differing, refusal
+from radarstream.schemas.errors import ModelError
 
 EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
 _FILE: Final = f"{EMBEDDED_NAME}.gguf"

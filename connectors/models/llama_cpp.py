@@ -14,16 +14,16 @@ from secrets import token_hex
 from threading import Event, Lock
 from typing import Any, Final
 
-from connectors.models.gguf_weights import (
+from radarstream.connectors.models.gguf_weights import (
     EMBEDDED_NAME,
     embedded_gguf,
     embedded_sha256,
 )
-from connectors.models.local_weights import file_sha256
-from connectors.models.outcomes import Outcome, in_order
-from connectors.models.rendering import completion_text, rendering_name, with_passages
-from schemas.errors import ModelError
-from schemas.prompt import Completion, Prompt
+from radarstream.connectors.models.local_weights import file_sha256
+from radarstream.connectors.models.outcomes import Outcome, in_order
+from radarstream.connectors.models.rendering import completion_text, rendering_name, with_passages
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Completion, Prompt
 
 # One server per settings for the life of the process: loading costs a second and 400 MB.
 _SERVERS: Final[dict["LlamaCpp", Any]] = {}

@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
 
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from schemas.errors import ModelError, PartialModelError
-from schemas.prompt import Completion, Prompt
+from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.prompt import Completion, Prompt
 
 Outcome = tuple[int, Completion | ModelError]
 

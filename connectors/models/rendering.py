@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
-from schemas.answer_text import spelling
-from schemas.prompt import Prompt, Task
+from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.prompt import Prompt, Task
 
 # Per task: the label of one passage and of the reply. In the completion form the passage comes
 # before the question: small base models then answer the question instead of continuing the

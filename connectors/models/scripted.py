@@ -11,15 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from connectors.models.scripted_rules import ABSTENTION as ABSTENTION
-from connectors.models.scripted_rules import extract as extract
-from connectors.models.scripted_rules import injected_answer as injected_answer
-from connectors.models.scripted_rules import most_frequent as most_frequent
-from connectors.models.scripted_rules import scripted_answer
-from schemas.answer_text import spelling
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair, Completion, Prompt
+from radarstream.connectors.models.scripted_rules import ABSTENTION as ABSTENTION
+from radarstream.connectors.models.scripted_rules import extract as extract
+from radarstream.connectors.models.scripted_rules import injected_answer as injected_answer
+from radarstream.connectors.models.scripted_rules import most_frequent as most_frequent
+from radarstream.connectors.models.scripted_rules import scripted_answer
+from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 
 MODEL_ID: Final = "scripted/3"
 Rule = Callable[[Prompt], str]

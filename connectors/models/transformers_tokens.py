@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from connectors.models.transformers_generator import (
+from radarstream.connectors.models.transformers_generator import (
     TransformersGenerator,
     check_fits,
     prompt_tokens,
 )
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import Prompt
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 Tokens = tuple[int, ...]
 Key = tuple[TransformersGenerator, tuple[Tokens, ...], Tokens]  # model, prompts, reply so far

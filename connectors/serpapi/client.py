@@ -14,11 +14,11 @@ import requests
 import serpapi
 import urllib3
 
-from connectors.serpapi.failures import FailureClass, SearchFailedError, from_status
-from connectors.serpapi.options import SerpApiOptions
-from connectors.serpapi.results import Answer
-from schemas.errors import ConfigurationError
-from schemas.section import read_secret
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError, from_status
+from radarstream.connectors.serpapi.options import SerpApiOptions
+from radarstream.connectors.serpapi.results import Answer
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.section import read_secret
 
 CHUNK: Final = 2**16
 _WIRE_LOGGERS: Final = ("urllib3.connectionpool", "urllib3.util.retry")

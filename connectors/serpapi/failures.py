@@ -8,8 +8,8 @@ and raised after it.
 from enum import StrEnum
 from typing import Final
 
-from schemas.errors import ConfigurationError, SearchError
-from schemas.shown import only_shown
+from radarstream.schemas.errors import ConfigurationError, SearchError
+from radarstream.schemas.shown import only_shown
 
 FRAGMENT: Final = 6  # so many characters of the key in a row are a leak
 WORDS: Final = 160

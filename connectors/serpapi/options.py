@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from schemas.section import Section
+from radarstream.schemas.section import Section
 
 RESULTS_PER_PAGE = 10  # what the service gives since the search engine dropped `num`
 Engine = Literal["google", "google_light"]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from connectors.serpapi.options import RESULTS_PER_PAGE, Engine
-from schemas.snapshot import Query
+from radarstream.connectors.serpapi.options import RESULTS_PER_PAGE, Engine
+from radarstream.schemas.snapshot import Query
 
 
 @dataclass(frozen=True, slots=True)

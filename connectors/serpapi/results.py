@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from schemas.codec import clean
-from schemas.snapshot import Document
+from radarstream.schemas.codec import clean
+from radarstream.schemas.snapshot import Document
 
 TEXT_CHARACTERS: Final = 20_000
 TITLE_CHARACTERS: Final = 500

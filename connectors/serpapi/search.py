@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from connectors.serpapi.failures import MAY_HAVE_COST, FailureClass, SearchFailedError
-from connectors.serpapi.options import SerpApiOptions
-from connectors.serpapi.pace import PauseClock, TokenBucket, paused
-from connectors.serpapi.request import SearchRequest
-from connectors.serpapi.results import Answer, Result, distinct, documents, page_results
-from schemas.errors import SearchError
-from schemas.snapshot import Provenance, Retrieval, SearchSnapshot
+from radarstream.connectors.serpapi.failures import MAY_HAVE_COST, FailureClass, SearchFailedError
+from radarstream.connectors.serpapi.options import SerpApiOptions
+from radarstream.connectors.serpapi.pace import PauseClock, TokenBucket, paused
+from radarstream.connectors.serpapi.request import SearchRequest
+from radarstream.connectors.serpapi.results import Answer, Result, distinct, documents, page_results
+from radarstream.schemas.errors import SearchError
+from radarstream.schemas.snapshot import Provenance, Retrieval, SearchSnapshot
 
 ARCHIVE_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 UNFINISHED: Final = ("Queued", "Processing")

@@ -17,14 +17,14 @@ from sqlalchemy import (
     select,
 )
 
-from connectors.state_table.subject import question_subject
-from connectors.state_table.tables import CASES, REPORTS, dialect_insert
-from schemas.codec import clean, decode_snapshot, encode
-from schemas.errors import InputError
-from schemas.events import AnswerEvent
-from schemas.records import Limits
-from schemas.reports import PIPELINE, ReportState
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.state_table.subject import question_subject
+from radarstream.connectors.state_table.tables import CASES, REPORTS, dialect_insert
+from radarstream.schemas.codec import clean, decode_snapshot, encode
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import Limits
+from radarstream.schemas.reports import PIPELINE, ReportState
+from radarstream.schemas.snapshot import SearchSnapshot
 
 # What was decoded once under the job's limits is decoded again whatever they are now.
 NO_LIMITS = Limits(record_bytes=2**31, document_bytes=2**31, documents=2**31)

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from connectors.state_table.engine import database_code
-from connectors.state_table.tables import METADATA
+from radarstream.connectors.state_table.engine import database_code
+from radarstream.connectors.state_table.tables import METADATA
 
 LOOKS: Final = 50  # for transactions that began before, a tenth of a second apart
 # The planner's statistics hold values of rows.

@@ -23,14 +23,14 @@ from sqlalchemy import (
     update,
 )
 
-from connectors.state_table.corpus_vectors import count_deletion, locked
-from connectors.state_table.tables import (
+from radarstream.connectors.state_table.corpus_vectors import count_deletion, locked
+from radarstream.connectors.state_table.tables import (
     CORPUS_QUERIES,
     CORPUS_TEXTS,
     CORPUS_VECTORS,
     dialect_insert,
 )
-from schemas.snapshot import Document
+from radarstream.schemas.snapshot import Document
 
 QUERIES_PER_TEXT: Final = 16
 IDS_PER_STATEMENT: Final = 500

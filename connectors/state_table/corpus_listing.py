@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, not_, select
 
-from connectors.state_table.corpus import EPOCH, address_begins, chunks
-from connectors.state_table.tables import (
+from radarstream.connectors.state_table.corpus import EPOCH, address_begins, chunks
+from radarstream.connectors.state_table.tables import (
     CORPUS_QUERIES,
     CORPUS_STATE,
     CORPUS_TEXTS,
     CORPUS_VECTORS,
 )
-from schemas.snapshot import Document
+from radarstream.schemas.snapshot import Document
 
 SHORTEST_PART = 4  # of an id; less is a slip sooner than a name
 _TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c

@@ -21,14 +21,14 @@ from sqlalchemy import (
     update,
 )
 
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.tables import (
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.tables import (
     CORPUS_STATE,
     CORPUS_TEXTS,
     CORPUS_VECTORS,
     dialect_insert,
 )
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 _STATE, _TEXTS, _VECTORS = CORPUS_STATE.c, CORPUS_TEXTS.c, CORPUS_VECTORS.c
 _NAME: Final = "corpus"

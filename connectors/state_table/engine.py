@@ -9,9 +9,13 @@ from typing import Any, Literal, TypeVar
 from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 
-from connectors.state_table.migration import bring_to_head
-from connectors.state_table.same_file import insist_on_file
-from schemas.errors import ConfigurationError, DatabaseUnavailableError, RadarstreamError
+from radarstream.connectors.state_table.migration import bring_to_head
+from radarstream.connectors.state_table.same_file import insist_on_file
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    DatabaseUnavailableError,
+    RadarstreamError,
+)
 
 Durability = Literal["normal", "full"]
 ResultT = TypeVar("ResultT")

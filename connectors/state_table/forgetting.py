@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Engine, Update, delete, update
 
-from connectors.state_table.corpus import forget_query
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.subject import EMBEDDINGS, question_subject
-from connectors.state_table.tables import (
+from radarstream.connectors.state_table.corpus import forget_query
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.subject import EMBEDDINGS, question_subject
+from radarstream.connectors.state_table.tables import (
     CASES,
     MEMORY,
     ORIGINS,
@@ -18,9 +18,9 @@ from connectors.state_table.tables import (
     SOURCE_EVENTS,
     WATCHLIST,
 )
-from connectors.state_table.traces import erase, traces_of
-from schemas.codec.wire import WIRE_SCHEMAS
-from schemas.events import AnswerEvent, AttributionEvent
+from radarstream.connectors.state_table.traces import erase, traces_of
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.events import AnswerEvent, AttributionEvent
 
 # The topics whose events have the query as their key; a dead letter's key is its source.
 KEYED_TOPICS = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, AttributionEvent))

@@ -10,9 +10,9 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
-from connectors.state_table.engine import database_code
-from connectors.state_table.tables import CONSUMER_GROUPS, MEMORY, dialect_insert
-from schemas.errors import ConfigurationError
+from radarstream.connectors.state_table.engine import database_code
+from radarstream.connectors.state_table.tables import CONSUMER_GROUPS, MEMORY, dialect_insert
+from radarstream.schemas.errors import ConfigurationError
 
 # What a database says that has no such table, or is no database any more.
 LOST = {"SQLSTATE 42P01", "SQLITE_ERROR", "SQLITE_CORRUPT", "SQLITE_NOTADB"}

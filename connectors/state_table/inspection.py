@@ -10,10 +10,10 @@ from sqlalchemy import URL, Connection, Engine, create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from connectors.state_table.engine import explained, open_engine, parsed_url
-from connectors.state_table.groups import group_mark, remembers
-from connectors.state_table.migration import stored_version
-from connectors.state_table.tables import CONSUMER_GROUPS, MEMORY
+from radarstream.connectors.state_table.engine import explained, open_engine, parsed_url
+from radarstream.connectors.state_table.groups import group_mark, remembers
+from radarstream.connectors.state_table.migration import stored_version
+from radarstream.connectors.state_table.tables import CONSUMER_GROUPS, MEMORY
 
 PATIENCE_S: Final = 3.0
 MAY: Final = text(

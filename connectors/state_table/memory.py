@@ -6,14 +6,14 @@ from itertools import islice
 
 from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
 
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.outbox import insert_records
-from connectors.state_table.tables import CASES, MEMORY, OUTBOX, dialect_insert
-from schemas.codec import decode_state, encode_state
-from schemas.codec.state import State
-from schemas.errors import InputError, ReasonClass, StateConflictError
-from schemas.memory import Memory, without_answer
-from schemas.records import OutboxRecord
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.outbox import insert_records
+from radarstream.connectors.state_table.tables import CASES, MEMORY, OUTBOX, dialect_insert
+from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.codec.state import State
+from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
+from radarstream.schemas.memory import Memory, without_answer
+from radarstream.schemas.records import OutboxRecord
 
 KEYS_PER_SELECT = 500
 MOST_STEPS = 2**53

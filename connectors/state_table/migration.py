@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select
 
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from alembic.config import Config

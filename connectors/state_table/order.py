@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from connectors.state_table.memory import MemoryRow
+from radarstream.connectors.state_table.memory import MemoryRow
 
 Decision = Literal["fold", "replayed", "late"]
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from sqlalchemy import Engine, select
 
-from connectors.state_table.origins import WORD
-from connectors.state_table.tables import ORIGINS
-from schemas.reports import Word
+from radarstream.connectors.state_table.origins import WORD
+from radarstream.connectors.state_table.tables import ORIGINS
+from radarstream.schemas.reports import Word
 
 KEYS_PER_SELECT: Final = 500
 _O = ORIGINS.c

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, LargeBinary, case, cast, func, select, update
 
-from connectors.state_table.tables import ORIGINS, dialect_insert
-from schemas.codec import decode_origin, encode
-from schemas.errors import InputError
-from schemas.reports import OriginEvent, Word
+from radarstream.connectors.state_table.tables import ORIGINS, dialect_insert
+from radarstream.schemas.codec import decode_origin, encode
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.reports import OriginEvent, Word
 
 _O = ORIGINS.c
 # SQLite stores what it is given, whatever a column's type.

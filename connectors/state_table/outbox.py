@@ -8,11 +8,11 @@ from typing import Final, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine, LargeBinary, Text, cast, delete, func, select
 
-from connectors.state_table.tables import OUTBOX, dialect_insert
-from schemas.codec.cloud_events import decode_envelope, encode_envelope, outbox_record
-from schemas.errors import InputError, ReasonClass
-from schemas.events import DeadLetter
-from schemas.records import OutboxRecord
+from radarstream.connectors.state_table.tables import OUTBOX, dialect_insert
+from radarstream.schemas.codec.cloud_events import decode_envelope, encode_envelope, outbox_record
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.records import OutboxRecord
 
 RECORDS_PER_PUBLISH = 500
 TOPIC: Final = re.compile(r"[\w.-]{1,200}", re.ASCII)  # a later release may have others than this

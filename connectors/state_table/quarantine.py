@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
 
-from connectors.state_table.tables import ORIGINS, QUARANTINE, dialect_insert
+from radarstream.connectors.state_table.tables import ORIGINS, QUARANTINE, dialect_insert
 
 _Q = QUARANTINE.c
 

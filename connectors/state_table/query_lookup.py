@@ -7,10 +7,10 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, Table, func, select
 
-from connectors.state_table.cases import find_case
-from connectors.state_table.origins import STORED_EVENT, readable
-from connectors.state_table.subject import question_subject
-from connectors.state_table.tables import (
+from radarstream.connectors.state_table.cases import find_case
+from radarstream.connectors.state_table.origins import STORED_EVENT, readable
+from radarstream.connectors.state_table.subject import question_subject
+from radarstream.connectors.state_table.tables import (
     CASES,
     CORPUS_QUERIES,
     MEMORY,
@@ -20,7 +20,7 @@ from connectors.state_table.tables import (
     SOURCE_EVENTS,
     WATCHLIST,
 )
-from schemas.snapshot import Query
+from radarstream.schemas.snapshot import Query
 
 FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 other scripts' marks are meant
 ENDINGS: Final = ("", "?", ".", "!", "...", "??", "?!", " ?", " !", "؟", "。")

@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy import Engine, case, func, select
 
-from connectors.state_table.origins import WORD
-from connectors.state_table.tables import ORIGINS, REPORTS
-from schemas.reports import ReportState
+from radarstream.connectors.state_table.origins import WORD
+from radarstream.connectors.state_table.tables import ORIGINS, REPORTS
+from radarstream.schemas.reports import ReportState
 
 _R, _O = REPORTS.c, ORIGINS.c
 

@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Engine, case, func, or_, select
 
-from connectors.state_table.reports import StoredReport, report_of
-from connectors.state_table.tables import CASES, ORIGINS, REPORTS
-from schemas.reports import PIPELINE, ReportState, Word
+from radarstream.connectors.state_table.reports import StoredReport, report_of
+from radarstream.connectors.state_table.tables import CASES, ORIGINS, REPORTS
+from radarstream.schemas.reports import PIPELINE, ReportState, Word
 
 _R, _O = REPORTS.c, ORIGINS.c
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, case, false, func, or_, select
 
-from connectors.state_table.tables import ORIGINS, REPORTS
-from schemas.reports import Decision, ReportState, Word
+from radarstream.connectors.state_table.tables import ORIGINS, REPORTS
+from radarstream.schemas.reports import Decision, ReportState, Word
 
 _R, _O = REPORTS.c, ORIGINS.c
 FOR_A_PERSON = (Decision.PROPOSED, Decision.HUMAN_REVIEW)

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, or_, select, update
 
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.origins import WORD
-from connectors.state_table.quarantine import holding
-from connectors.state_table.tables import ORIGINS, QUARANTINE, REPORTS, dialect_insert
-from schemas.reports import PIPELINE, ReportState, Word
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.origins import WORD
+from radarstream.connectors.state_table.quarantine import holding
+from radarstream.connectors.state_table.tables import ORIGINS, QUARANTINE, REPORTS, dialect_insert
+from radarstream.schemas.reports import PIPELINE, ReportState, Word
 
 _R, _O = REPORTS.c, ORIGINS.c
 OWN_AT_ONCE = 100_000  # reports of the pipeline that are pruned at once

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, event
 
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 MAGIC: Final = b"SQLite format 3\0"
 HEADER_BYTES: Final = 32

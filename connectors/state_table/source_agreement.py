@@ -5,9 +5,9 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from connectors.state_table.sources import DEFAULT, EVENTS, LEDGER, standing_of
-from connectors.state_table.tables import SOURCE_EVENTS, SOURCE_LEDGER, dialect_insert
-from schemas.sources import DAY_MS, EventKind, LedgerRules, Standing
+from radarstream.connectors.state_table.sources import DEFAULT, EVENTS, LEDGER, standing_of
+from radarstream.connectors.state_table.tables import SOURCE_EVENTS, SOURCE_LEDGER, dialect_insert
+from radarstream.schemas.sources import DAY_MS, EventKind, LedgerRules, Standing
 
 KEPT_DAYS: Final = 32  # of agreement: as long as the cap of a day needs to know what it let pass
 

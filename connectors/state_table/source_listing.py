@@ -6,9 +6,9 @@ from typing import Final
 
 from sqlalchemy import Connection, case, func, select
 
-from connectors.state_table.sources import DISHONEST, EVENTS, LEDGER, standing_of
-from connectors.state_table.tables import SOURCE_LEDGER
-from schemas.sources import EventKind, Standing
+from radarstream.connectors.state_table.sources import DISHONEST, EVENTS, LEDGER, standing_of
+from radarstream.connectors.state_table.tables import SOURCE_LEDGER
+from radarstream.schemas.sources import EventKind, Standing
 
 CLAIMS: Final = 5  # that are shown of a domain, newest first
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from connectors.state_table.sources import standings, words_on
-from schemas.sites import Granularity, key_of, names_of
-from schemas.snapshot import Document, SearchSnapshot
-from schemas.sources import NEUTRAL, SourceVerdict
+from radarstream.connectors.state_table.sources import standings, words_on
+from radarstream.schemas.sites import Granularity, key_of, names_of
+from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.sources import NEUTRAL, SourceVerdict
 
 FloatArray = NDArray[np.float64]
 Names = tuple[str, ...]  # of one document's source, see `names_of`

@@ -14,9 +14,14 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, delete, func, select, update
 
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.tables import ORIGINS, SOURCE_EVENTS, SOURCE_LEDGER, dialect_insert
-from schemas.sources import (
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.tables import (
+    ORIGINS,
+    SOURCE_EVENTS,
+    SOURCE_LEDGER,
+    dialect_insert,
+)
+from radarstream.schemas.sources import (
     CLAIM_CHARACTERS,
     DAY_MS,
     NAME_CHARACTERS,

@@ -26,11 +26,11 @@ from sqlalchemy import (
     update,
 )
 
-from connectors.state_table.cases import NO_LIMITS, cases_of
-from connectors.state_table.corpus import not_found_by_others
-from connectors.state_table.origins import STORED_EVENT, list_origins, readable
-from connectors.state_table.subject import question_subject
-from connectors.state_table.tables import (
+from radarstream.connectors.state_table.cases import NO_LIMITS, cases_of
+from radarstream.connectors.state_table.corpus import not_found_by_others
+from radarstream.connectors.state_table.origins import STORED_EVENT, list_origins, readable
+from radarstream.connectors.state_table.subject import question_subject
+from radarstream.connectors.state_table.tables import (
     CASES,
     ORIGINS,
     OUTBOX,
@@ -40,11 +40,11 @@ from connectors.state_table.tables import (
     SOURCE_EVENTS,
     SOURCE_LEDGER,
 )
-from schemas.codec import decode_dead_letter, decode_snapshot, encode
-from schemas.codec.wire import WIRE_SCHEMAS
-from schemas.errors import InputError
-from schemas.events import DeadLetter
-from schemas.reports import OriginEvent
+from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, encode
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.reports import OriginEvent
 
 ORIGIN_TOPIC: Final = WIRE_SCHEMAS[OriginEvent].topic
 DEAD_LETTERS: Final = WIRE_SCHEMAS[DeadLetter].topic

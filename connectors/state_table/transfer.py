@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_, func, select
 
-from connectors.state_table.corpus_listing import document_of
-from connectors.state_table.corpus_vectors import locked
-from connectors.state_table.memory import MemoryRow, remembered
-from connectors.state_table.migration import HEAD
-from connectors.state_table.tables import (
+from radarstream.connectors.state_table.corpus_listing import document_of
+from radarstream.connectors.state_table.corpus_vectors import locked
+from radarstream.connectors.state_table.memory import MemoryRow, remembered
+from radarstream.connectors.state_table.migration import HEAD
+from radarstream.connectors.state_table.tables import (
     CORPUS_QUERIES,
     CORPUS_TEXTS,
     MEMORY,
@@ -35,12 +35,12 @@ from connectors.state_table.tables import (
     WATCHLIST,
     dialect_insert,
 )
-from schemas.codec.decoding import decode_origin
-from schemas.codec.json_text import JsonObject, parse_object
-from schemas.codec.wire import compact_json
-from schemas.errors import InputError, ReasonClass, StateConflictError
-from schemas.reports import ReportState, Word
-from schemas.sources import EventKind, SourceVerdict
+from radarstream.schemas.codec.decoding import decode_origin
+from radarstream.schemas.codec.json_text import JsonObject, parse_object
+from radarstream.schemas.codec.wire import compact_json
+from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
+from radarstream.schemas.reports import ReportState, Word
+from radarstream.schemas.sources import EventKind, SourceVerdict
 
 FORMAT: Final = "radarstream.state"
 FORMAT_VERSION: Final = 1

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Engine, Update, case, null, select, update
 
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.tables import SEARCH_CREDITS, WATCHLIST, dialect_insert
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.tables import SEARCH_CREDITS, WATCHLIST, dialect_insert
 
 DUE_AT_ONCE = 0
 

@@ -10,9 +10,9 @@ from typing import Final
 from lxml.etree import LxmlError  # type: ignore[import-untyped]
 from trafilatura import extract
 
-from connectors.webpages.errors import PageError
-from connectors.webpages.options import PageOptions
-from schemas.codec.text import clean
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.schemas.codec.text import clean
 
 # The encodings of the web (Encoding Standard, section 4), as Python names them. Python knows others
 # that are no encodings of pages: compression, escapes, and punycode, which takes minutes.

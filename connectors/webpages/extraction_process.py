@@ -9,11 +9,11 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from connectors.files.page_text import capped
-from connectors.webpages.errors import PageError
-from connectors.webpages.extraction import page_text
-from connectors.webpages.options import PageOptions
-from connectors.webpages.sandbox import OVERLOADED, READY, REFUSED, TEXT
+from radarstream.connectors.files.page_text import capped
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.extraction import page_text
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.sandbox import OVERLOADED, READY, REFUSED, TEXT
 
 
 def serve(connection: Connection, options: PageOptions) -> None:

@@ -14,9 +14,9 @@ from typing import Final
 
 import httpx
 
-from connectors.webpages.addresses import Address, Allow, Resolve, is_public, parsed
-from connectors.webpages.errors import PageError
-from connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.addresses import Address, Allow, Resolve, is_public, parsed
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.options import PageOptions
 
 WEB: Final = frozenset({"http", "https"})
 LAST_PORT: Final = 65_535

@@ -10,12 +10,12 @@ from typing import Self
 
 import httpx
 
-from connectors.webpages.errors import PageError
-from connectors.webpages.fetching import CheckedTransport, fetch, page_client
-from connectors.webpages.options import PageOptions
-from connectors.webpages.sandbox import Sandbox
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Document, SearchSnapshot
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.sandbox import Sandbox
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 Fetched = tuple[bytes, str]
 logger = logging.getLogger(__name__)

@@ -16,10 +16,10 @@ from multiprocessing.connection import Connection
 from threading import Event, Timer
 from typing import Final, Self
 
-from connectors.webpages.errors import PageError
-from connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.options import PageOptions
 
-MODULE: Final = "connectors.webpages.extraction_process"
+MODULE: Final = "radarstream.connectors.webpages.extraction_process"
 START_S: Final = 60.0  # half a second, more on a busy machine
 CLOCK_FACTOR: Final = 4  # by the clock, of the processor time: others want the processors too
 DYING_S: Final = 1.0  # between the end of a connection and that of its process

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.outcome import (
+from radarstream.defenses.attribution.outcome import (
     MaxTexts,
     judged,
     log_probs_from,
@@ -16,12 +16,12 @@ from defenses.attribution.outcome import (
     split_by,
     unseparated,
 )
-from defenses.attribution.protocol import Attributing
-from defenses.kernels.lasso import lasso
-from defenses.kernels.log_odds import log_odds, total
-from defenses.protocol import Signal
-from schemas.attribution import Misgeneration
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.kernels.lasso import lasso
+from radarstream.defenses.kernels.log_odds import log_odds, total
+from radarstream.defenses.protocol import Signal
+from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "context_cite"
 

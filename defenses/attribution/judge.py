@@ -4,12 +4,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from defenses.attribution.refusals import Refusal, refusal_in
-from defenses.protocol import AttemptAll, Complete, Relate, Request
-from defenses.responses import ask
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer, FloatArray
-from schemas.prompt import YES, Task
+from radarstream.defenses.attribution.refusals import Refusal, refusal_in
+from radarstream.defenses.protocol import AttemptAll, Complete, Relate, Request
+from radarstream.defenses.responses import ask
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer, FloatArray
+from radarstream.schemas.prompt import YES, Task
 
 Asked = Literal["relations", "model"]
 

@@ -5,14 +5,20 @@ from typing import ClassVar, Final
 import numpy as np
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.outcome import MaxTexts, flagged_where, judged, passages, unseparated
-from defenses.attribution.protocol import Attributing
-from defenses.keywords import phrases
-from defenses.protocol import Complete, CompleteAll, Signal
-from defenses.responses import ask
-from schemas.attribution import Misgeneration
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.outcome import (
+    MaxTexts,
+    flagged_where,
+    judged,
+    passages,
+    unseparated,
+)
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.keywords import phrases
+from radarstream.defenses.protocol import Complete, CompleteAll, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "keyword_match"
 

@@ -4,7 +4,7 @@ from typing import ClassVar, Final
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.outcome import (
+from radarstream.defenses.attribution.outcome import (
     MaxTexts,
     judged,
     log_probs_from,
@@ -12,11 +12,11 @@ from defenses.attribution.outcome import (
     split_by,
     unseparated,
 )
-from defenses.attribution.protocol import Attributing
-from defenses.kernels.log_odds import total
-from defenses.protocol import Signal
-from schemas.attribution import Misgeneration
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.kernels.log_odds import total
+from radarstream.defenses.protocol import Signal
+from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "leave_one_out"
 

@@ -7,18 +7,18 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.outcome import (
+from radarstream.defenses.attribution.outcome import (
     MaxTexts,
     flagged_beyond,
     judged,
     passages,
     unseparated,
 )
-from defenses.attribution.protocol import Attributing
-from defenses.protocol import Norms, Request, Signal
-from defenses.responses import ask
-from schemas.attribution import Misgeneration
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.protocol import Norms, Request, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "norm"
 

@@ -7,13 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from defenses.attribution.scope import checked
-from defenses.kernels.responsibility import split_in_two
-from defenses.protocol import Complete, LogProbs, Request
-from defenses.responses import ask
-from schemas.attribution import Attribution, Finding, Misgeneration, RankedText, TextScore
-from schemas.evidence import FloatArray
-from schemas.prompt import Task
+from radarstream.defenses.attribution.scope import checked
+from radarstream.defenses.kernels.responsibility import split_in_two
+from radarstream.defenses.protocol import Complete, LogProbs, Request
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import (
+    Attribution,
+    Finding,
+    Misgeneration,
+    RankedText,
+    TextScore,
+)
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Task
 
 BoolArray = NDArray[np.bool_]
 Texts = tuple[RankedText, ...]

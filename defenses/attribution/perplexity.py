@@ -8,15 +8,21 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.outcome import MaxTexts, flagged_beyond, judged, passages, unseparated
-from defenses.attribution.protocol import Attributing
-from defenses.kernels.log_odds import LEAST
-from defenses.protocol import Complete, LogProbs, LogProbsAll, Request, Signal
-from defenses.responses import ask
-from schemas.attribution import Misgeneration
-from schemas.evidence import FloatArray
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.outcome import (
+    MaxTexts,
+    flagged_beyond,
+    judged,
+    passages,
+    unseparated,
+)
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.kernels.log_odds import LEAST
+from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll, Request, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "perplexity"
 NOTHING_BEFORE: Final = Complete(Task.BARE_TEXT, "", (), final=False)

@@ -6,14 +6,20 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.outcome import MaxTexts, flagged_where, judged, passages, unseparated
-from defenses.attribution.protocol import Attributing
-from defenses.kernels.responsibility import LEAST_SPREAD
-from defenses.kernels.two_means import two_means
-from defenses.protocol import Embed, Signal
-from defenses.responses import ask
-from schemas.attribution import Misgeneration
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.outcome import (
+    MaxTexts,
+    flagged_where,
+    judged,
+    passages,
+    unseparated,
+)
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.kernels.responsibility import LEAST_SPREAD
+from radarstream.defenses.kernels.two_means import two_means
+from radarstream.defenses.protocol import Embed, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "pfdnn"
 

@@ -12,11 +12,18 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from defenses.kernels.separation import chance_of_separation
-from schemas.attribution import Finding, TextScore
-from schemas.reports import MODEL_ERRED, PIPELINE, Decision, OriginEvent, OriginText, Word
-from schemas.sites import site_of
-from schemas.snapshot import STRICT
+from radarstream.defenses.kernels.separation import chance_of_separation
+from radarstream.schemas.attribution import Finding, TextScore
+from radarstream.schemas.reports import (
+    MODEL_ERRED,
+    PIPELINE,
+    Decision,
+    OriginEvent,
+    OriginText,
+    Word,
+)
+from radarstream.schemas.sites import site_of
+from radarstream.schemas.snapshot import STRICT
 
 
 @dataclass(frozen=True, slots=True)

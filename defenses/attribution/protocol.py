@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from typing import Any, Protocol
 
-from defenses.protocol import Request, Signal
-from schemas.attribution import Attribution, Misgeneration
+from radarstream.defenses.protocol import Request, Signal
+from radarstream.schemas.attribution import Attribution, Misgeneration
 
 # The response's type follows from the request's, as for defences.
 Attributing = Generator[Request, Any, Attribution]

@@ -6,13 +6,13 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.outcome import MaxTexts, flagged_where, judged, unseparated
-from defenses.attribution.protocol import Attributing
-from defenses.protocol import Complete, Signal
-from defenses.responses import ask
-from schemas.attribution import Misgeneration
-from schemas.prompt import YES, Task
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.outcome import MaxTexts, flagged_where, judged, unseparated
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.protocol import Complete, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.prompt import YES, Task
+from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "rag_forensics"
 

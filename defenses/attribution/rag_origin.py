@@ -7,17 +7,23 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.protocol import Attributing
-from defenses.attribution.scope import Scope, ScopeOptions, checked
-from defenses.kernels.log_odds import LEAST
-from defenses.kernels.responsibility import Split, split_in_two, standard_scores
-from defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
-from defenses.responses import ask
-from schemas.attribution import Attribution, Finding, Misgeneration, RankedText, TextScore
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.attribution.scope import Scope, ScopeOptions, checked
+from radarstream.defenses.kernels.log_odds import LEAST
+from radarstream.defenses.kernels.responsibility import Split, split_in_two, standard_scores
+from radarstream.defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import (
+    Attribution,
+    Finding,
+    Misgeneration,
+    RankedText,
+    TextScore,
+)
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
 
 Score = Literal["similarity", "semantic", "generation"]
 

@@ -5,16 +5,16 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from defenses.attribution.context_cite import ContextCite
-from defenses.attribution.keyword_match import KeywordMatch
-from defenses.attribution.leave_one_out import LeaveOneOut
-from defenses.attribution.norm import Norm
-from defenses.attribution.perplexity import Perplexity
-from defenses.attribution.pfdnn import Pfdnn
-from defenses.attribution.protocol import Attributor
-from defenses.attribution.rag_forensics import RagForensics
-from defenses.attribution.rag_origin import RagOrigin
-from schemas.errors import ConfigurationError
+from radarstream.defenses.attribution.context_cite import ContextCite
+from radarstream.defenses.attribution.keyword_match import KeywordMatch
+from radarstream.defenses.attribution.leave_one_out import LeaveOneOut
+from radarstream.defenses.attribution.norm import Norm
+from radarstream.defenses.attribution.perplexity import Perplexity
+from radarstream.defenses.attribution.pfdnn import Pfdnn
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.attribution.rag_forensics import RagForensics
+from radarstream.defenses.attribution.rag_origin import RagOrigin
+from radarstream.schemas.errors import ConfigurationError
 
 ATTRIBUTORS: dict[str, type[Attributor]] = {
     "rag_origin": RagOrigin,

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from defenses.attribution.judge import Asked, Judge
-from defenses.attribution.refusals import Refusal, refusal_in
-from defenses.protocol import AttemptAll, Complete, Request
-from defenses.responses import ask
-from schemas.attribution import Misgeneration, RankedText
-from schemas.errors import EvidenceError, ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task
-from schemas.snapshot import STRICT
+from radarstream.defenses.attribution.judge import Asked, Judge
+from radarstream.defenses.attribution.refusals import Refusal, refusal_in
+from radarstream.defenses.protocol import AttemptAll, Complete, Request
+from radarstream.defenses.responses import ask
+from radarstream.schemas.attribution import Misgeneration, RankedText
+from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
 
 Rule = Literal["public_code", "algorithm_1", "prose"]
 Replies = Sequence[AtomicAnswer | ModelError]

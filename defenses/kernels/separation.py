@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from defenses.kernels.responsibility import SAME, finite, standard_scores
+from radarstream.defenses.kernels.responsibility import SAME, finite, standard_scores
 
 FloatArray = NDArray[np.float64]
 

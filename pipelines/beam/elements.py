@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from schemas.events import DeadLetter
-from schemas.evidence import AtomicAnswer, Evidence
-from schemas.records import RawRecord
-from schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from connectors.state_table.memory import (
+from radarstream.connectors.state_table.memory import (
     MemoryRow,
     advance,
     commit_fold,
@@ -21,22 +21,22 @@ from connectors.state_table.memory import (
     load,
     remembered,
 )
-from connectors.state_table.order import order_decision
-from connectors.state_table.outbox import append
-from defenses.registry import DEFENSES
-from pipelines.beam.elements import Ready
-from pipelines.beam.model_stages import unavailable
-from pipelines.beam.witnesses import Witness, Write
-from pipelines.guard import Guard
-from schemas.codec import dead_letter, encode_state, outbox_record
-from schemas.codec.wire import wire_time
-from schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
-from schemas.memory import Memory
-from schemas.records import LogPosition, OutboxRecord, RawRecord
-from schemas.shown import only_shown
-from schemas.snapshot import Document, SearchSnapshot
-from schemas.verdict import DocumentVerdict, Reason
+from radarstream.connectors.state_table.order import order_decision
+from radarstream.connectors.state_table.outbox import append
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.beam.elements import Ready
+from radarstream.pipelines.beam.model_stages import unavailable
+from radarstream.pipelines.beam.witnesses import Witness, Write
+from radarstream.pipelines.guard import Guard
+from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
+from radarstream.schemas.codec.wire import wire_time
+from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
+from radarstream.schemas.memory import Memory
+from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
+from radarstream.schemas.shown import only_shown
+from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.verdict import DocumentVerdict, Reason
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter

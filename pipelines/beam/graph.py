@@ -18,17 +18,17 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from connectors.state_table.outbox import append
-from pipelines.beam.elements import Observed, Parked, Ready
-from pipelines.beam.folding import Outcome, fold_queries, lane_of
-from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
-from pipelines.beam.witnesses import witnesses_of
-from pipelines.build import shared_engine, shared_guard
-from pipelines.settings import Settings
-from schemas.codec import dead_letter, decode_record, outbox_record
-from schemas.errors import InputError
-from schemas.events import DeadLetter
-from schemas.records import OutboxRecord, RawRecord
+from radarstream.connectors.state_table.outbox import append
+from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
+from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.records import OutboxRecord, RawRecord
 
 READY = "ready"
 DEAD = "dead"

@@ -17,10 +17,10 @@ from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.utils import shared
 
-from pipelines.beam.folding import Outcome
-from pipelines.beam.graph import DefendSnapshots
-from pipelines.settings import Settings
-from schemas.records import RawRecord
+from radarstream.pipelines.beam.folding import Outcome
+from radarstream.pipelines.beam.graph import DefendSnapshots
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.records import RawRecord
 
 NO_LOG = ""  # every record says its place in its log itself
 
@@ -88,7 +88,7 @@ class MicroBatch:
 
 
 def forget_spent_handles() -> None:
-    """Empty Beam's register of shared objects; ours are kept by `pipelines.build`.
+    """Empty Beam's register of shared objects; ours are kept by `radarstream.pipelines.build`.
 
     RunInference enters two more at the start of every run and removes none: a kilobyte a run, for
     as long as the job runs. The register is not public.

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 from apache_beam.ml.inference.base import ModelHandler
 
-from defenses.protocol import EVIDENCE
-from pipelines.beam.elements import Answered, Observed, Parked, Ready
-from pipelines.beam.withholding import leave_out_blocked, withhold
-from pipelines.build import build_source_reader, shared_engine, shared_guard
-from pipelines.guard import Guard
-from pipelines.settings import Settings
-from pipelines.signals.isolation import isolating
-from schemas.codec import dead_letter
-from schemas.errors import InputError, ModelError, ReasonClass
-from schemas.events import DeadLetter
-from schemas.records import RawRecord
+from radarstream.defenses.protocol import EVIDENCE
+from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready
+from radarstream.pipelines.beam.withholding import leave_out_blocked, withhold
+from radarstream.pipelines.build import build_source_reader, shared_engine, shared_guard
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.schemas.codec import dead_letter
+from radarstream.schemas.errors import InputError, ModelError, ReasonClass
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.records import RawRecord
 
 InT = TypeVar("InT")
 OutT = TypeVar("OutT")

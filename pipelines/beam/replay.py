@@ -6,9 +6,9 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-from pipelines.beam.graph import DefendSnapshots
-from pipelines.settings import Settings
-from schemas.records import RawRecord
+from radarstream.pipelines.beam.graph import DefendSnapshots
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.records import RawRecord
 
 
 def run_replay(

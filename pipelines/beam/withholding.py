@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from connectors.state_table.quarantine import withheld_keys
-from connectors.state_table.source_reader import SourceReader
-from pipelines.beam.elements import Observed, Parked
-from schemas.reports import text_key
-from schemas.snapshot import Document
+from radarstream.connectors.state_table.quarantine import withheld_keys
+from radarstream.connectors.state_table.source_reader import SourceReader
+from radarstream.pipelines.beam.elements import Observed, Parked
+from radarstream.schemas.reports import text_key
+from radarstream.schemas.snapshot import Document
 
 
 def withhold(engine: Engine, batch: Sequence[Observed | Parked]) -> list[Observed | Parked]:

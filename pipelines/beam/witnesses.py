@@ -5,16 +5,16 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from connectors.state_table.cases import Case, keep_case
-from connectors.state_table.reports import StoredReport, insert
-from pipelines.build import shared_corpus
-from pipelines.settings import Settings
-from pipelines.signals.source_credit import credit_sources
-from schemas.codec import clean
-from schemas.events import AnswerEvent
-from schemas.reports import PIPELINE, AnswerReport, misgeneration_id
-from schemas.snapshot import SearchSnapshot
-from schemas.verdict import MemoryDecision
+from radarstream.connectors.state_table.cases import Case, keep_case
+from radarstream.connectors.state_table.reports import StoredReport, insert
+from radarstream.pipelines.build import shared_corpus
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.source_credit import credit_sources
+from radarstream.schemas.codec import clean
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.reports import PIPELINE, AnswerReport, misgeneration_id
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import MemoryDecision
 
 Write = Callable[[Connection], None]
 # An answer and the snapshot it was made of -> what to write; must not fail for what a page says.

@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
-from connectors.kafka.topic_reader import TopicReader
-from connectors.webhook import Webhook, WebhookOptions
-from pipelines.cli.options import Config
-from pipelines.cli.terminal import stderr, stdout
-from pipelines.job.alerting import Alerting, sample
-from pipelines.job.following import ANSWERS
-from pipelines.job.logs import configure_logging
-from pipelines.job.stopping import Stop, SystemClock
-from pipelines.settings import load_settings
-from schemas.errors import ConfigurationError
+from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.webhook import Webhook, WebhookOptions
+from radarstream.pipelines.cli.options import Config
+from radarstream.pipelines.cli.terminal import stderr, stdout
+from radarstream.pipelines.job.alerting import Alerting, sample
+from radarstream.pipelines.job.following import ANSWERS
+from radarstream.pipelines.job.logs import configure_logging
+from radarstream.pipelines.job.stopping import Stop, SystemClock
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import ConfigurationError
 
 
 def alert(

@@ -13,34 +13,34 @@ from typing import Annotated
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.cli.alert import alert
-from pipelines.cli.attribute import attribute
-from pipelines.cli.backfill import backfill
-from pipelines.cli.corpus import app as corpus
-from pipelines.cli.deadletter import app as deadletter
-from pipelines.cli.doctor import doctor
-from pipelines.cli.evaluate import evaluate
-from pipelines.cli.evaluate_attribution import evaluate_attribution
-from pipelines.cli.evaluate_sources import evaluate_sources
-from pipelines.cli.help import SETTINGS as HELP
-from pipelines.cli.help import Commands
-from pipelines.cli.ingest import ingest
-from pipelines.cli.quarantine import app as quarantine
-from pipelines.cli.replay import replay
-from pipelines.cli.report import report
-from pipelines.cli.report_attributions import report_attributions
-from pipelines.cli.report_wrong import report_wrong
-from pipelines.cli.reports import app as reports
-from pipelines.cli.run import run
-from pipelines.cli.simulate import simulate
-from pipelines.cli.sources import app as sources
-from pipelines.cli.state import app as state
-from pipelines.cli.submit import submit
-from pipelines.cli.tail import tail
-from pipelines.cli.terminal import printable, stderr, stdout
-from pipelines.cli.topics import app as topics
-from pipelines.cli.watch import watch
-from schemas.errors import RadarstreamError
+from radarstream.pipelines.cli.alert import alert
+from radarstream.pipelines.cli.attribute import attribute
+from radarstream.pipelines.cli.backfill import backfill
+from radarstream.pipelines.cli.corpus import app as corpus
+from radarstream.pipelines.cli.deadletter import app as deadletter
+from radarstream.pipelines.cli.doctor import doctor
+from radarstream.pipelines.cli.evaluate import evaluate
+from radarstream.pipelines.cli.evaluate_attribution import evaluate_attribution
+from radarstream.pipelines.cli.evaluate_sources import evaluate_sources
+from radarstream.pipelines.cli.help import SETTINGS as HELP
+from radarstream.pipelines.cli.help import Commands
+from radarstream.pipelines.cli.ingest import ingest
+from radarstream.pipelines.cli.quarantine import app as quarantine
+from radarstream.pipelines.cli.replay import replay
+from radarstream.pipelines.cli.report import report
+from radarstream.pipelines.cli.report_attributions import report_attributions
+from radarstream.pipelines.cli.report_wrong import report_wrong
+from radarstream.pipelines.cli.reports import app as reports
+from radarstream.pipelines.cli.run import run
+from radarstream.pipelines.cli.simulate import simulate
+from radarstream.pipelines.cli.sources import app as sources
+from radarstream.pipelines.cli.state import app as state
+from radarstream.pipelines.cli.submit import submit
+from radarstream.pipelines.cli.tail import tail
+from radarstream.pipelines.cli.terminal import printable, stderr, stdout
+from radarstream.pipelines.cli.topics import app as topics
+from radarstream.pipelines.cli.watch import watch
+from radarstream.schemas.errors import RadarstreamError
 
 ERROR_CHARACTERS = 2_000
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from pipelines.build import shared_engine
-from pipelines.cli.options import AsJson, Config, Yes
-from pipelines.cli.terminal import (
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.cli.options import AsJson, Config, Yes
+from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
     make_directory,
@@ -21,13 +21,13 @@ from pipelines.cli.terminal import (
     stderr,
     stdout,
 )
-from pipelines.settings import Settings, load_settings
-from schemas.codec import outbox_record
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from connectors.serpapi.request import SearchRequest
-    from pipelines.job.backfilling import Backfill, Write
+    from radarstream.connectors.serpapi.request import SearchRequest
+    from radarstream.pipelines.job.backfilling import Backfill, Write
 
 SHOWN = 10  # failures on the terminal
 
@@ -55,7 +55,7 @@ def backfill(
     With --out an interrupted backfill goes on where it ended: what the file holds is not searched
     again. Date filters let later pages through: scores on such snapshots are optimistic.
     """
-    from pipelines.job.backfilling import periods, planned  # takes a while
+    from radarstream.pipelines.job.backfilling import periods, planned  # takes a while
 
     settings = load_settings(config)
     spans = periods(first, last, every, datetime.now(UTC).date())
@@ -83,7 +83,7 @@ def backfill(
 
 def chosen(file: Path, ids: frozenset[str]) -> "list[SearchRequest]":
     """Return the requests of the active queries, or of those with these ids."""
-    from pipelines.job.watchlist import read_watchlist
+    from radarstream.pipelines.job.watchlist import read_watchlist
 
     entries = read_watchlist(file)
     known = {entry.query.id for entry in entries}
@@ -95,7 +95,7 @@ def chosen(file: Path, ids: frozenset[str]) -> "list[SearchRequest]":
 @contextmanager
 def destination(settings: Settings, out: Path | None) -> "Iterator[tuple[frozenset[str], Write]]":
     """Yield what is already there and what writes a snapshot."""
-    from pipelines.job.backfilling import opened_history
+    from radarstream.pipelines.job.backfilling import opened_history
 
     if out is not None:
         if out.suffix != ".jsonl":
@@ -104,8 +104,8 @@ def destination(settings: Settings, out: Path | None) -> "Iterator[tuple[frozens
         with opened_history(out) as history:
             yield history
         return
-    from connectors.kafka.sink import KafkaSink
-    from connectors.kafka.topics import ensure_topics
+    from radarstream.connectors.kafka.sink import KafkaSink
+    from radarstream.connectors.kafka.topics import ensure_topics
 
     ensure_topics(settings.kafka)
     with KafkaSink(settings.kafka) as sink:
@@ -122,7 +122,7 @@ def confirm(work: "Backfill", present: int, yes: bool) -> None:
 
 def check_key(settings: Settings) -> None:
     """Refuse, before anybody is asked, what could not search."""
-    from connectors.serpapi.client import SerpApiClient
+    from radarstream.connectors.serpapi.client import SerpApiClient
 
     try:
         SerpApiClient(settings.search).close()
@@ -134,7 +134,7 @@ def check_key(settings: Settings) -> None:
 
 def already_in(out: Path | None) -> frozenset[str]:
     """Ids of the snapshots that a file holds; it is not created."""
-    from pipelines.job.backfilling import opened_history
+    from radarstream.pipelines.job.backfilling import opened_history
 
     if out is None or not out.is_file():
         return frozenset()
@@ -163,10 +163,10 @@ def carried_out(
     settings: Settings, work: "Backfill", write: "Write"
 ) -> tuple[list[dict[str, str]], int]:
     """Search and write; return what failed, or was not reached, and the credits spent."""
-    from pipelines.job.backfilling import run_backfill
-    from pipelines.job.logs import configure_logging
-    from pipelines.job.stopping import Stop, SystemClock
-    from pipelines.job.watching import opened_search
+    from radarstream.pipelines.job.backfilling import run_backfill
+    from radarstream.pipelines.job.logs import configure_logging
+    from radarstream.pipelines.job.stopping import Stop, SystemClock
+    from radarstream.pipelines.job.watching import opened_search
 
     configure_logging(settings.telemetry)
     stop = Stop()

@@ -12,24 +12,24 @@ from rich.progress import Progress
 from rich.table import Table
 from sqlalchemy import Engine
 
-from connectors.corpus.jsonl import BadLine, Line, read_corpus
-from connectors.state_table.corpus_listing import (
+from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
+from radarstream.connectors.state_table.corpus_listing import (
     StoredText,
     ids_beginning,
     newest,
     statistics,
 )
-from connectors.state_table.corpus_vectors import pending_ids
-from pipelines.build import build_embedder, existing_engine, shared_corpus
-from pipelines.cli.moments import moment
-from pipelines.cli.options import AsJson, Config, Yes
-from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
-from pipelines.evaluation.wording import counted_noun
-from pipelines.settings import load_settings
-from schemas.attribution import RankedText
-from schemas.codec.wire import wire_time
-from schemas.errors import ConfigurationError, RadarstreamError
-from schemas.snapshot import Document
+from radarstream.connectors.state_table.corpus_vectors import pending_ids
+from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
+from radarstream.pipelines.cli.moments import moment
+from radarstream.pipelines.cli.options import AsJson, Config, Yes
+from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.codec.wire import wire_time
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.schemas.snapshot import Document
 
 LINES_AT_ONCE: Final = 500
 BAD_LINES_TOLD: Final = 20

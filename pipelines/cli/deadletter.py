@@ -12,14 +12,22 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from connectors.files.lines import read_lines
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink, Message
-from connectors.kafka.topic_reader import Start, TopicReader
-from pipelines.cli.moments import moment
-from pipelines.cli.options import AsJson, Config, Yes
-from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
-from pipelines.job.dead_letters import (
+from radarstream.connectors.files.lines import read_lines
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink, Message
+from radarstream.connectors.kafka.topic_reader import Start, TopicReader
+from radarstream.pipelines.cli.moments import moment
+from radarstream.pipelines.cli.options import AsJson, Config, Yes
+from radarstream.pipelines.cli.terminal import (
+    agree,
+    cell,
+    print_json,
+    print_path,
+    printable,
+    stderr,
+    stdout,
+)
+from radarstream.pipelines.job.dead_letters import (
     Disposition,
     Letter,
     LetterSelection,
@@ -32,12 +40,12 @@ from pipelines.job.dead_letters import (
     replay_key,
     replay_of,
 )
-from pipelines.settings import load_settings
-from schemas.codec.decoding import OWN_EVENT_BYTES
-from schemas.codec.wire import WIRE_SCHEMAS
-from schemas.errors import ConfigurationError, InputError, ReasonClass
-from schemas.events import DeadLetter
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec.decoding import OWN_EVENT_BYTES
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.snapshot import SearchSnapshot
 
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 DEAD_LETTERS = WIRE_SCHEMAS[DeadLetter].topic

@@ -12,13 +12,13 @@ from rich.table import Table
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from pipelines.cli.doctor_check import Check
-from pipelines.cli.doctor_database import database
-from pipelines.cli.doctor_job import broker_answers, job_checks
-from pipelines.cli.doctor_models import models
-from pipelines.cli.options import AsJson, ChosenProfile, Config
-from pipelines.cli.terminal import cell, print_json, stdout
-from pipelines.settings import (
+from radarstream.pipelines.cli.doctor_check import Check
+from radarstream.pipelines.cli.doctor_database import database
+from radarstream.pipelines.cli.doctor_job import broker_answers, job_checks
+from radarstream.pipelines.cli.doctor_models import models
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config
+from radarstream.pipelines.cli.terminal import cell, print_json, stdout
+from radarstream.pipelines.settings import (
     CrossEncoder,
     LlamaCpp,
     SameModel,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.errors import RadarstreamError
+from radarstream.schemas.errors import RadarstreamError
 
 KNOCK_S = 1.0
 

@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-from connectors.state_table.engine import parsed_url
-from connectors.state_table.inspection import Inspected, absent_file, inspected
-from connectors.state_table.migration import HEAD
-from pipelines.cli.doctor_check import Check, answers, command
-from schemas.errors import RadarstreamError
+from radarstream.connectors.state_table.engine import parsed_url
+from radarstream.connectors.state_table.inspection import Inspected, absent_file, inspected
+from radarstream.connectors.state_table.migration import HEAD
+from radarstream.pipelines.cli.doctor_check import Check, answers, command
+from radarstream.schemas.errors import RadarstreamError
 
 POSTGRESQL_PORT: Final = 5432
 GRANT: Final = "let an administrator grant this user INSERT, UPDATE and DELETE on the tables"

@@ -5,15 +5,15 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from connectors.kafka.offsets import partition_offsets
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.source import SNAPSHOTS
-from connectors.kafka.topics import describe_topics
-from connectors.state_table.inspection import knows_group
-from pipelines.cli.doctor_check import Check, answers, command
-from pipelines.settings import Settings
-from pipelines.settings.job import host_and_port
-from schemas.errors import BrokerError, ConfigurationError, RadarstreamError
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.source import SNAPSHOTS
+from radarstream.connectors.kafka.topics import describe_topics
+from radarstream.connectors.state_table.inspection import knows_group
+from radarstream.pipelines.cli.doctor_check import Check, answers, command
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings.job import host_and_port
+from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
 
 PATIENCE_S = 3.0
 

@@ -9,23 +9,23 @@ import math
 from collections.abc import Iterator
 from functools import cache
 
-from connectors.models.gguf_tokens import GgufTokens
-from connectors.models.gguf_weights import is_assembled
-from connectors.models.openai_http.tokens import OpenAiTokens
-from pipelines.build import (
+from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.connectors.models.gguf_weights import is_assembled
+from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
+from radarstream.pipelines.build import (
     build_embedder,
     build_generator,
     build_relations,
     build_tokens,
     probe_service,
 )
-from pipelines.cli.doctor_check import Check, attempt
-from pipelines.settings import LlamaCpp, NoTokens, OpenAiGenerator, Settings
-from pipelines.signals.ports import Embedder
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ModelError
-from schemas.prompt import AnswerPair, Prompt, Task
-from schemas.tokens import ContinuationQuery
+from radarstream.pipelines.cli.doctor_check import Check, attempt
+from radarstream.pipelines.settings import LlamaCpp, NoTokens, OpenAiGenerator, Settings
+from radarstream.pipelines.signals.ports import Embedder
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import AnswerPair, Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery
 
 QUESTION, PASSAGE = "What is the capital of Peru?", "Lima is the capital of Peru."
 SEE = "see the section `{}` of the settings"

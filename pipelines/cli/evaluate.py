@@ -8,16 +8,20 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from connectors.files.directory_lock import hold_directory
-from pipelines.build import build_models, shared_engine
-from pipelines.cli.evaluation_progress import resumable, shown, told_before
-from pipelines.cli.evaluation_tables import print_experiment
-from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
-from pipelines.cli.terminal import make_directory, printable, stderr
-from pipelines.evaluation.attacks.conditions import one_surface, parse_condition, product
-from pipelines.evaluation.attacks.places import check_depth, surface_of
-from pipelines.evaluation.datasets import Dataset, load_dataset
-from pipelines.evaluation.experiment.contenders import (
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.pipelines.build import build_models, shared_engine
+from radarstream.pipelines.cli.evaluation_progress import resumable, shown, told_before
+from radarstream.pipelines.cli.evaluation_tables import print_experiment
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.terminal import make_directory, printable, stderr
+from radarstream.pipelines.evaluation.attacks.conditions import (
+    one_surface,
+    parse_condition,
+    product,
+)
+from radarstream.pipelines.evaluation.attacks.places import check_depth, surface_of
+from radarstream.pipelines.evaluation.datasets import Dataset, load_dataset
+from radarstream.pipelines.evaluation.experiment.contenders import (
     parse_contenders,
     servable,
     spread_over_time,
@@ -25,17 +29,21 @@ from pipelines.evaluation.experiment.contenders import (
     with_relations,
     without_repetition,
 )
-from pipelines.evaluation.experiment.experiment import (
+from radarstream.pipelines.evaluation.experiment.experiment import (
     Experiment,
     Request,
     start_over,
 )
-from pipelines.evaluation.experiment.records import Condition, Contender
-from pipelines.evaluation.experiment.scorers import NOISE, perturbation_of, scorer_settings
-from pipelines.evaluation.experiment_report import build_view, write_experiment_report
-from pipelines.settings import load_settings
-from pipelines.signals.ports import Generator, Models
-from schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
+from radarstream.pipelines.evaluation.experiment.scorers import (
+    NOISE,
+    perturbation_of,
+    scorer_settings,
+)
+from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 STATE = "state.sqlite"
 

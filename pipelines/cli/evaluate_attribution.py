@@ -8,37 +8,37 @@ from typing import Annotated
 
 import typer
 
-from connectors.files.directory_lock import hold_directory
-from pipelines.build import build_models, shared_engine
-from pipelines.cli.evaluate import STATE, ContenderFailedError
-from pipelines.cli.evaluation_progress import resumable, shown
-from pipelines.cli.evaluation_tables import print_table
-from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
-from pipelines.cli.terminal import (
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.pipelines.build import build_models, shared_engine
+from radarstream.pipelines.cli.evaluate import STATE, ContenderFailedError
+from radarstream.pipelines.cli.evaluation_progress import resumable, shown
+from radarstream.pipelines.cli.evaluation_tables import print_table
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.terminal import (
     make_directory,
     print_json,
     print_path,
     printable,
     stderr,
 )
-from pipelines.evaluation.attribution.records import (
+from radarstream.pipelines.evaluation.attribution.records import (
     RESULTS,
     TABLES,
     parse_attributors,
     servable,
     start_over,
 )
-from pipelines.evaluation.attribution.results import Results, results_of
-from pipelines.evaluation.attribution.scenarios import parse_scenarios
-from pipelines.evaluation.attribution.staging import Questions
-from pipelines.evaluation.attribution.study import Request, Study
-from pipelines.evaluation.attribution.tables import as_markdown, tables_of
-from pipelines.evaluation.attribution_report.page import STUDY, write_study_page
-from pipelines.evaluation.attribution_report.study_view import study_view
-from pipelines.evaluation.datasets import load_dataset
-from pipelines.evaluation.experiment.row_files import write_json
-from pipelines.evaluation.wording import counted_noun
-from pipelines.settings import load_settings
+from radarstream.pipelines.evaluation.attribution.results import Results, results_of
+from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
+from radarstream.pipelines.evaluation.attribution.staging import Questions
+from radarstream.pipelines.evaluation.attribution.study import Request, Study
+from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
+from radarstream.pipelines.evaluation.attribution_report.page import STUDY, write_study_page
+from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
+from radarstream.pipelines.evaluation.datasets import load_dataset
+from radarstream.pipelines.evaluation.experiment.row_files import write_json
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.settings import load_settings
 
 SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
 

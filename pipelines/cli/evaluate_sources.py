@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from pipelines.build import build_models, shared_engine
-from pipelines.cli.evaluation_tables import drawn, parts
-from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
-from pipelines.cli.terminal import (
+from radarstream.pipelines.build import build_models, shared_engine
+from radarstream.pipelines.cli.evaluation_tables import drawn, parts
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.terminal import (
     make_directory,
     print_json,
     print_path,
@@ -19,13 +19,13 @@ from pipelines.cli.terminal import (
     stderr,
     stdout,
 )
-from pipelines.evaluation.experiment.row_files import write_json
-from pipelines.evaluation.provenance import code_revision
-from pipelines.evaluation.sources.study import study
-from pipelines.evaluation.sources.tables import as_markdown, tables_of
-from pipelines.evaluation.sources.worlds import WORLDS, Campaign
-from pipelines.settings import load_settings
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.evaluation.experiment.row_files import write_json
+from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.sources.study import study
+from radarstream.pipelines.evaluation.sources.tables import as_markdown, tables_of
+from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import ConfigurationError
 
 COLUMN_CHARACTERS = 8
 RESULTS, TABLES, STATE = "results.json", "tables.md", "state.sqlite"

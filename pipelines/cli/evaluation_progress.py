@@ -16,11 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.cli.terminal import printable, stderr
-from pipelines.evaluation.experiment.experiment import Experiment
-from pipelines.evaluation.experiment.progress import Progress
-from pipelines.evaluation.wording import counted_noun
-from schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.pipelines.cli.terminal import printable, stderr
+from radarstream.pipelines.evaluation.experiment.experiment import Experiment
+from radarstream.pipelines.evaluation.experiment.progress import Progress
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 BAR_SECONDS = 0.5
 LINE_SECONDS = 30.0

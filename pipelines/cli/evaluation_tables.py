@@ -8,12 +8,12 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from pipelines.cli.terminal import cell, print_json, print_path, printable, stdout
-from pipelines.evaluation.experiment.experiment import Experiment
-from pipelines.evaluation.experiment.scoreboard import Scoreboard
-from pipelines.evaluation.experiment.table import Table, TableCell, TableRow
-from pipelines.evaluation.experiment.tables import tables_of
-from pipelines.evaluation.experiment_report.headline import Headline
+from radarstream.pipelines.cli.terminal import cell, print_json, print_path, printable, stdout
+from radarstream.pipelines.evaluation.experiment.experiment import Experiment
+from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.experiment.table import Table, TableCell, TableRow
+from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.experiment_report.headline import Headline
 
 SHOWN = ("rates_contains", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 COST_COLUMNS = {

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from connectors.state_table.forgetting import Forgotten
-from pipelines.cli.terminal import stdout
+from radarstream.connectors.state_table.forgetting import Forgotten
+from radarstream.pipelines.cli.terminal import stdout
 
 QUESTION_UNKNOWN = "the question is not on record; give it with --question"
 NOT_REWRITTEN = (

@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.cli.replay import tell_skipped
-from pipelines.cli.terminal import stdout
-from pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
-from pipelines.evaluation.replay_input import ReplayInput
-from pipelines.settings import load_settings
-from schemas.codec import WIRE_SCHEMAS, decode_record, outbox_record
-from schemas.errors import InputError
-from schemas.records import Envelope, OutboxRecord, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.cli.options import Config
+from radarstream.pipelines.cli.replay import tell_skipped
+from radarstream.pipelines.cli.terminal import stdout
+from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
+from radarstream.pipelines.evaluation.replay_input import ReplayInput
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec import WIRE_SCHEMAS, decode_record, outbox_record
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 
 RECORDS_PER_PUBLISH = 200
 SOURCE = "urn:radarstream:ingest"
@@ -38,8 +38,8 @@ def ingest(
     Publishing a file again is harmless; a snapshot older than what its query has answered since
     becomes a dead letter.
     """
-    from connectors.kafka.sink import KafkaSink
-    from connectors.kafka.topics import ensure_topics
+    from radarstream.connectors.kafka.sink import KafkaSink
+    from radarstream.connectors.kafka.topics import ensure_topics
 
     settings = load_settings(config)
     source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 AGO = re.compile(r"([0-9]{1,6})([smhd])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

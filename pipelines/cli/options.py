@@ -5,7 +5,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from pipelines.settings import Profile
+from radarstream.pipelines.settings import Profile
 
 PROFILES = f"Models to run on, one of: {', '.join(get_args(Profile))}."
 

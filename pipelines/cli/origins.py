@@ -3,9 +3,9 @@
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from pipelines.cli.terminal import cell, stdout
-from pipelines.evaluation.wording import counted_noun
-from schemas.reports import OriginEvent
+from radarstream.pipelines.cli.terminal import cell, stdout
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.schemas.reports import OriginEvent
 
 
 def print_origin(event: OriginEvent) -> None:

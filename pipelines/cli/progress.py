@@ -17,7 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from pipelines.cli.terminal import stderr
+from radarstream.pipelines.cli.terminal import stderr
 
 BAR_SECONDS = 0.25
 LINE_SECONDS = 10.0

@@ -8,19 +8,19 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from sqlalchemy import Engine
 
-from connectors.state_table import quarantine
-from connectors.state_table.query_lookup import HELD
-from pipelines.build import existing_engine
-from pipelines.cli.options import AsJson, Config, Yes
-from pipelines.cli.queries import QueryName, named_query
-from pipelines.cli.reports import SHORT_ID, moment
-from pipelines.cli.terminal import agree, cell, print_json, printable, stdout
-from pipelines.evaluation.wording import counted_noun
-from pipelines.job import settling
-from pipelines.job.reporting import milliseconds
-from pipelines.job.settling import policy_of
-from pipelines.settings import load_settings
-from schemas.errors import RadarstreamError
+from radarstream.connectors.state_table import quarantine
+from radarstream.connectors.state_table.query_lookup import HELD
+from radarstream.pipelines.build import existing_engine
+from radarstream.pipelines.cli.options import AsJson, Config, Yes
+from radarstream.pipelines.cli.queries import QueryName, named_query
+from radarstream.pipelines.cli.reports import SHORT_ID, moment
+from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stdout
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.job import settling
+from radarstream.pipelines.job.reporting import milliseconds
+from radarstream.pipelines.job.settling import policy_of
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import RadarstreamError
 
 app = typer.Typer(
     help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True

@@ -6,16 +6,16 @@ from typing import Annotated, NamedTuple
 import typer
 from sqlalchemy import Engine, Table
 
-from connectors.state_table.query_lookup import (
+from radarstream.connectors.state_table.query_lookup import (
     queries_named,
     question_in,
     question_on_record,
     spellings,
 )
-from connectors.state_table.watchlist import find
-from pipelines.cli.terminal import printable
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Query
+from radarstream.connectors.state_table.watchlist import find
+from radarstream.pipelines.cli.terminal import printable
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Query
 
 TOLD = 10  # ids in a message
 

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from connectors.files.directory_lock import hold_directory
-from connectors.files.jsonl_sink import FILES, JsonlSink
-from connectors.state_table.memory import clear_run, log_epochs
-from connectors.state_table.outbox import publish_outbox
-from pipelines.build import shared_engine, shared_guard
-from pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
-from pipelines.cli.progress import progress_of
-from pipelines.cli.results import print_results
-from pipelines.cli.run_files import (
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
+from radarstream.connectors.state_table.memory import clear_run, log_epochs
+from radarstream.connectors.state_table.outbox import publish_outbox
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.progress import progress_of
+from radarstream.pipelines.cli.results import print_results
+from radarstream.pipelines.cli.run_files import (
     ANSWERS,
     DEAD_LETTERS,
     REPORT,
@@ -30,13 +30,19 @@ from pipelines.cli.run_files import (
     write_report,
     write_run,
 )
-from pipelines.cli.terminal import make_directory, print_json, print_path, printable, stderr
-from pipelines.evaluation.attacks.schedule import Planting, Schedule
-from pipelines.evaluation.replay_input import ReplayInput, Survey, survey
-from pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
-from pipelines.settings import Profile, Settings, load_settings
-from pipelines.signals.metering import CallCounts
-from schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.pipelines.cli.terminal import (
+    make_directory,
+    print_json,
+    print_path,
+    printable,
+    stderr,
+)
+from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
+from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
+from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
+from radarstream.pipelines.settings import Profile, Settings, load_settings
+from radarstream.pipelines.signals.metering import CallCounts
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 STATE = "state.sqlite"
 INTERRUPTED = 130  # what shells report for Ctrl-C
@@ -152,7 +158,9 @@ def run_through(
     settings: Settings, source: ReplayInput, found: Survey, out: Path, run: RunRecord
 ) -> RunRecord:
     """Run the pipeline, publish its events and record what it cost."""
-    from pipelines.beam.replay import run_replay  # takes seconds: the other commands go without
+    from radarstream.pipelines.beam.replay import (
+        run_replay,  # takes seconds: the other commands go without
+    )
 
     guard, engine = shared_guard(settings), shared_engine(settings)
     generator = guard.models.generator

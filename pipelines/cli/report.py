@@ -5,27 +5,27 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.evaluation_tables import print_headline
-from pipelines.cli.run_files import read_results, write_report
-from pipelines.cli.terminal import print_path
-from pipelines.evaluation.attribution.records import (
+from radarstream.pipelines.cli.evaluation_tables import print_headline
+from radarstream.pipelines.cli.run_files import read_results, write_report
+from radarstream.pipelines.cli.terminal import print_path
+from radarstream.pipelines.evaluation.attribution.records import (
     StudyRecord,
     read_events,
 )
-from pipelines.evaluation.attribution.records import read_record as read_study
-from pipelines.evaluation.attribution.records import read_rows as read_study_rows
-from pipelines.evaluation.attribution.results import results_of
-from pipelines.evaluation.attribution_report.page import write_study_page
-from pipelines.evaluation.attribution_report.study_view import study_view
-from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
-from pipelines.evaluation.experiment.row_files import (
+from radarstream.pipelines.evaluation.attribution.records import read_record as read_study
+from radarstream.pipelines.evaluation.attribution.records import read_rows as read_study_rows
+from radarstream.pipelines.evaluation.attribution.results import results_of
+from radarstream.pipelines.evaluation.attribution_report.page import write_study_page
+from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
+from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
+from radarstream.pipelines.evaluation.experiment.row_files import (
     read_evidence,
     read_judgements,
     read_record,
     read_rows,
 )
-from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 
 
 def report(

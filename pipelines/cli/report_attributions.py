@@ -8,30 +8,39 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from connectors.state_table.origin_listing import lives_of
-from connectors.state_table.origins import list_origins
-from connectors.state_table.quarantine import list_quarantine
-from connectors.state_table.reports import find_reports, report_of
-from connectors.state_table.source_listing import count_sources, history, latest_ms, summaries
-from connectors.state_table.tables import ORIGINS, REPORTS
-from pipelines.build import existing_engine
-from pipelines.cli.options import Config
-from pipelines.cli.queries import named_query
-from pipelines.cli.terminal import make_directory, print_path
-from pipelines.evaluation.attribution_report.event_view import Standing
-from pipelines.evaluation.attribution_report.page import SOURCES, write_stream_pages
-from pipelines.evaluation.attribution_report.sources_view import Known, SourcesView, sources_view
-from pipelines.evaluation.attribution_report.stream_view import (
+from radarstream.connectors.state_table.origin_listing import lives_of
+from radarstream.connectors.state_table.origins import list_origins
+from radarstream.connectors.state_table.quarantine import list_quarantine
+from radarstream.connectors.state_table.reports import find_reports, report_of
+from radarstream.connectors.state_table.source_listing import (
+    count_sources,
+    history,
+    latest_ms,
+    summaries,
+)
+from radarstream.connectors.state_table.tables import ORIGINS, REPORTS
+from radarstream.pipelines.build import existing_engine
+from radarstream.pipelines.cli.options import Config
+from radarstream.pipelines.cli.queries import named_query
+from radarstream.pipelines.cli.terminal import make_directory, print_path
+from radarstream.pipelines.evaluation.attribution_report.event_view import Standing
+from radarstream.pipelines.evaluation.attribution_report.page import SOURCES, write_stream_pages
+from radarstream.pipelines.evaluation.attribution_report.sources_view import (
+    Known,
+    SourcesView,
+    sources_view,
+)
+from radarstream.pipelines.evaluation.attribution_report.stream_view import (
     HeldText,
     Incident,
     anchor_of,
     incidents_of,
     stream_view,
 )
-from pipelines.settings import Settings, load_settings
-from schemas.errors import RadarstreamError
-from schemas.sites import key_of, names_of
-from schemas.snapshot import Document
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.sites import key_of, names_of
+from radarstream.schemas.snapshot import Document
 
 PAST = 200  # rows of a source's past, newest first
 PER_ANSWER = 20  # reports and texts looked up for each wrong answer that is shown

@@ -6,19 +6,19 @@ from typing import Annotated
 
 import typer
 
-from connectors.kafka.sink import KafkaSink
-from connectors.state_table.query_lookup import ANSWERED
-from pipelines.build import existing_engine
-from pipelines.cli.options import AsJson, Config
-from pipelines.cli.queries import QueryName, named_query
-from pipelines.cli.terminal import print_json, printable, stdout
-from pipelines.job.reporting import take_in
-from pipelines.job.settling import policy_of
-from pipelines.settings import Settings, load_settings
-from schemas.codec import decode_report, encode, outbox_record
-from schemas.errors import ConfigurationError, InputError
-from schemas.names import flaw_of
-from schemas.reports import PIPELINE, AnswerReport
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.state_table.query_lookup import ANSWERED
+from radarstream.pipelines.build import existing_engine
+from radarstream.pipelines.cli.options import AsJson, Config
+from radarstream.pipelines.cli.queries import QueryName, named_query
+from radarstream.pipelines.cli.terminal import print_json, printable, stdout
+from radarstream.pipelines.job.reporting import take_in
+from radarstream.pipelines.job.settling import policy_of
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import decode_report, encode, outbox_record
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.names import flaw_of
+from radarstream.schemas.reports import PIPELINE, AnswerReport
 
 
 def report_wrong(

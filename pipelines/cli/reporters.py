@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from connectors.state_table import report_standing
-from connectors.state_table.report_standing import Standing
-from defenses.attribution.protection import Rules
-from pipelines.cli.terminal import printable
-from pipelines.job.reporting import trust_to_decide
-from schemas.reports import PIPELINE
+from radarstream.connectors.state_table import report_standing
+from radarstream.connectors.state_table.report_standing import Standing
+from radarstream.defenses.attribution.protection import Rules
+from radarstream.pipelines.cli.terminal import printable
+from radarstream.pipelines.job.reporting import trust_to_decide
+from radarstream.schemas.reports import PIPELINE
 
 NAMED = 20  # reporters shown by name
 NAMED_IN_JSON = 1_000

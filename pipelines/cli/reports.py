@@ -12,23 +12,23 @@ from rich.cells import cell_len
 from rich.table import Table
 from sqlalchemy import Engine
 
-from connectors.state_table import origins, quarantine, reports
-from connectors.state_table.report_listing import reported_answers
-from connectors.state_table.reports import StoredReport
-from defenses.attribution.protection import decide
-from pipelines.build import existing_engine
-from pipelines.cli.options import AsJson, Config, Yes
-from pipelines.cli.origins import print_origin
-from pipelines.cli.reporters import Reporters, reporters_of
-from pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
-from pipelines.evaluation.wording import counted_noun
-from pipelines.job.reporting import milliseconds
-from pipelines.job.settling import Policy, give_word, policy_of
-from pipelines.settings import load_settings
-from schemas.codec import encode
-from schemas.codec.wire import wire_time
-from schemas.errors import RadarstreamError
-from schemas.reports import REMOVING, OriginEvent, ReportState, Word
+from radarstream.connectors.state_table import origins, quarantine, reports
+from radarstream.connectors.state_table.report_listing import reported_answers
+from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.defenses.attribution.protection import decide
+from radarstream.pipelines.build import existing_engine
+from radarstream.pipelines.cli.options import AsJson, Config, Yes
+from radarstream.pipelines.cli.origins import print_origin
+from radarstream.pipelines.cli.reporters import Reporters, reporters_of
+from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.job.reporting import milliseconds
+from radarstream.pipelines.job.settling import Policy, give_word, policy_of
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.codec.wire import wire_time
+from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.reports import REMOVING, OriginEvent, ReportState, Word
 
 SHORT_ID = 8
 WIDE = 120  # columns of a terminal from which on a table needs no narrow columns

@@ -3,9 +3,9 @@
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.cli.run_files import Results
-from pipelines.cli.terminal import cell, stdout
-from pipelines.evaluation.metrics import (
+from radarstream.pipelines.cli.run_files import Results
+from radarstream.pipelines.cli.terminal import cell, stdout
+from radarstream.pipelines.evaluation.metrics import (
     DEFINITION,
     MEANING,
     GroupScores,
@@ -14,11 +14,11 @@ from pipelines.evaluation.metrics import (
     Scores,
     responses_of,
 )
-from pipelines.evaluation.report.outcome import Outcome, judge
-from pipelines.evaluation.wording import counted_noun
-from schemas.events import AnswerEvent
-from schemas.snapshot import Labels
-from schemas.verdict import MemoryDecision
+from radarstream.pipelines.evaluation.report.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.verdict import MemoryDecision
 
 MEMORY_STYLES = {
     MemoryDecision.RETAINED: "green",

@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from connectors.kafka.clients import check_security
-from pipelines.build import check_settings
-from pipelines.cli.options import ChosenProfile, Config, StartOver
-from pipelines.settings import JobSettings, Settings, load_settings
-from pipelines.settings.problems import reason
+from radarstream.connectors.kafka.clients import check_security
+from radarstream.pipelines.build import check_settings
+from radarstream.pipelines.cli.options import ChosenProfile, Config, StartOver
+from radarstream.pipelines.settings import JobSettings, Settings, load_settings
+from radarstream.pipelines.settings.problems import reason
 
 
 def run(
@@ -48,7 +48,9 @@ def run(
     settings = job_settings(load_settings(config, profile=profile), partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
-    from pipelines.job.running import run_job  # takes seconds: the other commands go without
+    from radarstream.pipelines.job.running import (
+        run_job,  # takes seconds: the other commands go without
+    )
 
     run_job(settings, drain=drain, start_over=start_over)
 

@@ -10,16 +10,16 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from connectors.files.jsonl_sink import FILES
-from pipelines.evaluation.experiment.row_files import write_json
-from pipelines.evaluation.metrics import GroupScores, Rate, Scores, score_groups
-from pipelines.evaluation.report import render_report
-from pipelines.evaluation.run_record import RunRecord
-from schemas.codec import decode_answer, decode_record
-from schemas.errors import ConfigurationError, InputError
-from schemas.events import AnswerEvent
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.files.jsonl_sink import FILES
+from radarstream.pipelines.evaluation.experiment.row_files import write_json
+from radarstream.pipelines.evaluation.metrics import GroupScores, Rate, Scores, score_groups
+from radarstream.pipelines.evaluation.report import render_report
+from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.schemas.codec import decode_answer, decode_record
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"

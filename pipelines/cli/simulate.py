@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.terminal import make_directory, print_path
-from pipelines.evaluation.simulation.history import SimulationOptions, write_history
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.cli.terminal import make_directory, print_path
+from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
+from radarstream.schemas.errors import ConfigurationError
 
 SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 

@@ -12,8 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from sqlalchemy import Connection, Engine
 
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.source_listing import (
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.source_listing import (
     SourceRecord,
     SourceSummary,
     count_sources,
@@ -22,24 +22,24 @@ from connectors.state_table.source_listing import (
     summaries,
     summary_of,
 )
-from connectors.state_table.sources import judge
-from defenses.kernels.honesty import credible_interval, distrust
-from pipelines.build import existing_engine
-from pipelines.cli.options import AsJson, Config
-from pipelines.cli.terminal import cell, print_json, printable, stdout
-from pipelines.settings import Settings, SourceSettings, load_settings
-from schemas.codec import clean
-from schemas.codec.wire import wire_time
-from schemas.errors import ConfigurationError, RadarstreamError
-from schemas.sites import (
+from radarstream.connectors.state_table.sources import judge
+from radarstream.defenses.kernels.honesty import credible_interval, distrust
+from radarstream.pipelines.build import existing_engine
+from radarstream.pipelines.cli.options import AsJson, Config
+from radarstream.pipelines.cli.terminal import cell, print_json, printable, stdout
+from radarstream.pipelines.settings import Settings, SourceSettings, load_settings
+from radarstream.schemas.codec import clean
+from radarstream.schemas.codec.wire import wire_time
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.schemas.sites import (
     KEY_CHARACTERS,
     host_of,
     is_platform,
     is_registry_suffix,
     key_of,
 )
-from schemas.snapshot import Document
-from schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
 
 NOTE_CHARACTERS = 300
 IPV6 = 6

@@ -12,29 +12,37 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from connectors.state_table.compaction import Compacted, compact
-from connectors.state_table.engine import open_engine
-from connectors.state_table.forgetting import KEYED_TOPICS, forget
-from connectors.state_table.memory import MemoryRow, count, load, load_first, row_bytes
-from connectors.state_table.migration import HEAD, pending_sql
-from connectors.state_table.outbox import depth
-from connectors.state_table.query_lookup import ANYWHERE, queries_named
-from connectors.state_table.transfer import export_lines, import_file
-from pipelines.build import existing_engine, shared_engine
-from pipelines.cli.forgotten import (
+from radarstream.connectors.state_table.compaction import Compacted, compact
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.forgetting import KEYED_TOPICS, forget
+from radarstream.connectors.state_table.memory import MemoryRow, count, load, load_first, row_bytes
+from radarstream.connectors.state_table.migration import HEAD, pending_sql
+from radarstream.connectors.state_table.outbox import depth
+from radarstream.connectors.state_table.query_lookup import ANYWHERE, queries_named
+from radarstream.connectors.state_table.transfer import export_lines, import_file
+from radarstream.pipelines.build import existing_engine, shared_engine
+from radarstream.pipelines.cli.forgotten import (
     NOT_REWRITTEN,
     QUESTION_UNKNOWN,
     anything,
     print_forgotten,
     remainder,
 )
-from pipelines.cli.options import AsJson, Config, Yes
-from pipelines.cli.queries import Named, QueryName, named_query, unrecorded
-from pipelines.cli.terminal import agree, cell, print_json, print_path, printable, stderr, stdout
-from pipelines.settings import Settings, load_settings
-from schemas.codec.state import decode_state
-from schemas.codec.wire import wire_time
-from schemas.errors import BrokerError, ConfigurationError, InputError, RadarstreamError
+from radarstream.pipelines.cli.options import AsJson, Config, Yes
+from radarstream.pipelines.cli.queries import Named, QueryName, named_query, unrecorded
+from radarstream.pipelines.cli.terminal import (
+    agree,
+    cell,
+    print_json,
+    print_path,
+    printable,
+    stderr,
+    stdout,
+)
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec.state import decode_state
+from radarstream.schemas.codec.wire import wire_time
+from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError, RadarstreamError
 
 app = typer.Typer(
     help="Look into the state database, move it, forget a query.", no_args_is_help=True
@@ -276,7 +284,7 @@ def publish_tombstones(settings: Settings, query: str) -> BrokerError | None:
     After the database: an event that was unsent cannot come behind its tombstone. Returns what
     went wrong, so that what was deleted can still be said.
     """
-    from connectors.kafka.sink import KafkaSink
+    from radarstream.connectors.kafka.sink import KafkaSink
 
     try:
         with KafkaSink(settings.kafka) as sink:

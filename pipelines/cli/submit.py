@@ -8,13 +8,13 @@ from pydantic import ValidationError
 from rich.table import Table
 from sqlalchemy import make_url
 
-from pipelines.beam.cluster.submission import Submission
-from pipelines.build import build_methods
-from pipelines.cli.options import AsJson, ChosenProfile, Config, StartOver
-from pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
-from pipelines.settings import Settings, load_settings
-from pipelines.settings.problems import reason
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.beam.cluster.submission import Submission
+from radarstream.pipelines.build import build_methods
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, StartOver
+from radarstream.pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings.problems import reason
+from radarstream.schemas.errors import ConfigurationError
 
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
@@ -104,15 +104,15 @@ def submit(
             "the runner in this process has no working event time, so nothing would come out: "
             "give --until-end, or use `radarstream run`"
         )
-    from pipelines.beam.cluster import options as cluster  # takes seconds
+    from radarstream.pipelines.beam.cluster import options as cluster  # takes seconds
 
     cluster.check_version(submission)
     hints = cluster.model_hints(accelerator, model_memory)
     if print_options:
         show(cluster.arguments(submission, streaming=not until_end), hints, as_json=as_json)
         return
-    from pipelines.beam.cluster.job import build_pipeline
-    from pipelines.beam.cluster.kafka_job import kafka_outside
+    from radarstream.pipelines.beam.cluster.job import build_pipeline
+    from radarstream.pipelines.beam.cluster.kafka_job import kafka_outside
 
     outside = kafka_outside(settings, until_end=until_end, start_over=start_over)
     options = cluster.pipeline_options(submission, streaming=not until_end)
@@ -158,7 +158,7 @@ def check_reach(settings: Settings, submission: Submission, *, detach: bool) -> 
 
 def handed_over(pipeline: Any, *, detach: bool) -> str:
     """Submit, wait unless told not to, and return the job's state."""
-    from pipelines.beam.cluster.job import submit, wait
+    from radarstream.pipelines.beam.cluster.job import submit, wait
 
     result = submit(pipeline)
     if detach:

@@ -12,18 +12,18 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
-from pipelines.cli.moments import moment
-from pipelines.cli.options import Config
-from pipelines.cli.terminal import cell, printable, stderr, stdout
-from pipelines.job.following import ANSWERS, ATTRIBUTIONS, Event, Following, Selection
-from pipelines.settings import load_settings
-from schemas.codec import encode, envelope, structured
-from schemas.errors import BrokerError, ConfigurationError, InputError
-from schemas.events import AnswerEvent, AttributionEvent
-from schemas.reports import OriginEvent
-from schemas.shown import escaped_json
-from schemas.verdict import MemoryDecision
+from radarstream.connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
+from radarstream.pipelines.cli.moments import moment
+from radarstream.pipelines.cli.options import Config
+from radarstream.pipelines.cli.terminal import cell, printable, stderr, stdout
+from radarstream.pipelines.job.following import ANSWERS, ATTRIBUTIONS, Event, Following, Selection
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec import encode, envelope, structured
+from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError
+from radarstream.schemas.events import AnswerEvent, AttributionEvent
+from radarstream.schemas.reports import OriginEvent
+from radarstream.schemas.shown import escaped_json
+from radarstream.schemas.verdict import MemoryDecision
 
 POLL_S = 1.0
 WARNINGS = 3  # unreadable records that are told one by one

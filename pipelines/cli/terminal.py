@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from schemas.errors import ConfigurationError
-from schemas.shown import escaped_json, one_line
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.shown import escaped_json, one_line
 
 PIPED_COLUMNS = 1_000  # a pipe or a file has no edge at which ids and topics would be cut
 

@@ -8,12 +8,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.cli.options import AsJson, Config
-from pipelines.cli.terminal import cell, print_json, stdout
-from pipelines.settings import load_settings
+from radarstream.pipelines.cli.options import AsJson, Config
+from radarstream.pipelines.cli.terminal import cell, print_json, stdout
+from radarstream.pipelines.settings import load_settings
 
 if TYPE_CHECKING:
-    from connectors.kafka.topics import Topic
+    from radarstream.connectors.kafka.topics import Topic
 
 app = typer.Typer(help="Create or describe the Kafka topics.", no_args_is_help=True)
 
@@ -21,7 +21,7 @@ app = typer.Typer(help="Create or describe the Kafka topics.", no_args_is_help=T
 @app.command()
 def create(config: Config = None, as_json: AsJson = False) -> None:
     """Create the topics that are missing; existing ones are compared with the settings."""
-    from connectors.kafka.topics import ensure_topics
+    from radarstream.connectors.kafka.topics import ensure_topics
 
     print_topics(ensure_topics(load_settings(config).kafka), as_json)
 
@@ -29,7 +29,7 @@ def create(config: Config = None, as_json: AsJson = False) -> None:
 @app.command()
 def describe(config: Config = None, as_json: AsJson = False) -> None:
     """Describe the topics as they are; exit code 1 when one is missing."""
-    from connectors.kafka.topics import describe_topics
+    from radarstream.connectors.kafka.topics import describe_topics
 
     print_topics(describe_topics(load_settings(config).kafka), as_json)
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from pipelines.cli.options import Config
-from pipelines.cli.terminal import cell, print_json, stdout
-from pipelines.settings import Settings, load_settings
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.cli.options import Config
+from radarstream.pipelines.cli.terminal import cell, print_json, stdout
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.errors import ConfigurationError
 
 DAY_S = 86_400.0
 MONTH_DAYS = 31
@@ -39,7 +39,7 @@ def watch(
     fetch in hand and exits 0; SIGHUP reads the file again. --once exits with 1 when a fetch failed.
     """
     if schema:
-        from pipelines.job.watchlist import watchlist_schema
+        from radarstream.pipelines.job.watchlist import watchlist_schema
 
         print_json(watchlist_schema())
         return
@@ -47,7 +47,9 @@ def watch(
     if dry_run:
         show(plan(settings, watchlist), as_json)
         return
-    from pipelines.job.watching import watch_list  # takes a while: the other commands go without
+    from radarstream.pipelines.job.watching import (
+        watch_list,  # takes a while: the other commands go without
+    )
 
     if watch_list(settings, watchlist, once=once):
         raise typer.Exit(1)
@@ -63,8 +65,8 @@ def watch_settings(settings: Settings, fetch_pages: bool) -> Settings:
 
 def plan(settings: Settings, file: Path | None) -> dict[str, Any]:
     """Return what each query asks for and costs, and whether the account's limits allow it."""
-    from pipelines.job.watched import cadence_seconds
-    from pipelines.job.watchlist import read_watchlist
+    from radarstream.pipelines.job.watched import cadence_seconds
+    from radarstream.pipelines.job.watchlist import read_watchlist
 
     if file is None:
         raise ConfigurationError("--dry-run needs --watchlist FILE")

@@ -1,6 +1,7 @@
 """Fit the coefficients of the answer-agreement scorer and measure them on questions held back.
 
-Run `python -m pipelines.evaluation.calibrate_agreement [--write] [--check] [--json FILE]`. The data
+Run `python -m radarstream.pipelines.evaluation.calibrate_agreement [--write] [--check]
+[--json FILE]`. The data
 are public: the PoisonedRAG questions on Natural Questions and the RealTimeQA questions as the
 RobustRAG family ships them, found through RADARSTREAM_DATA. Pairs of answers to one question are
 labelled by where they come from (equivalent, wrong, list and member, abstention), questions are
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.models.answer_agreement.scorer import (
+from radarstream.connectors.models.answer_agreement.scorer import (
     CLASSES,
     COEFFICIENTS,
     FEATURES,
@@ -32,8 +33,8 @@ from connectors.models.answer_agreement.scorer import (
     read_coefficients,
     softmax,
 )
-from connectors.models.sentence_embedder import SentenceEmbedder
-from pipelines.evaluation.answer_variants import (
+from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
+from radarstream.pipelines.evaluation.answer_variants import (
     COORDINATES,
     SYNONYMS,
     coarser,
@@ -41,9 +42,9 @@ from pipelines.evaluation.answer_variants import (
     near_miss,
     vocabulary,
 )
-from schemas.errors import ConfigurationError
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair
 
 SEED = 20_260_101
 INVERSE_PENALTY = 30.0  # of the L2 term; by log loss between halves of the fitted thirds

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
-from pipelines.evaluation.experiment.records import EvidenceRow, Row
-from schemas.answer_text import normalised
-from schemas.verdict import Reason
+from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, Row
+from radarstream.schemas.answer_text import normalised
+from radarstream.schemas.verdict import Reason
 
 ATTRIBUTED = 0.6  # least share of a statement's words
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002])\s+|\n+")

@@ -7,10 +7,10 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
-from pipelines.evaluation.datasets import Dataset, is_long_form
-from pipelines.evaluation.metrics import Rate
-from schemas.answer_text import answer_set
-from schemas.snapshot import Labels, SearchSnapshot
+from radarstream.pipelines.evaluation.datasets import Dataset, is_long_form
+from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.schemas.answer_text import answer_set
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
 
 @dataclass(frozen=True, slots=True)

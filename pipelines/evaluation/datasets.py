@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from connectors.files.reader import DEFAULT_LIMITS, read_records
-from connectors.files.robust_rag import LONG_FORM, UNDATED
-from pipelines.evaluation.wording import counted_noun
-from schemas.codec import decode_record, encode
-from schemas.errors import ConfigurationError, InputError
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Labels, SearchSnapshot
+from radarstream.connectors.files.reader import DEFAULT_LIMITS, read_records
+from radarstream.connectors.files.robust_rag import LONG_FORM, UNDATED
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.schemas.codec import decode_record, encode
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
 History = tuple[SearchSnapshot, ...]
 REPEATED = "repeated"

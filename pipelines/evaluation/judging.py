@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TypeVar
 
-from pipelines.evaluation.experiment.records import Row
-from pipelines.evaluation.metrics import Rate, Response, is_refusal
-from pipelines.signals.isolation import isolating
-from pipelines.signals.judging import (
+from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.metrics import Rate, Response, is_refusal
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.judging import (
     AnswerCase,
     AnswerLabel,
     LongFormCase,
@@ -24,8 +24,8 @@ from pipelines.signals.judging import (
     judge_answers,
     judge_long_forms,
 )
-from pipelines.signals.ports import Generator
-from schemas.errors import ModelError
+from radarstream.pipelines.signals.ports import Generator
+from radarstream.schemas.errors import ModelError
 
 BATCH = 64  # cases a call, so that a run that is stopped has what the cache was given
 NO_SCORES = "the judge did not give its three scores"

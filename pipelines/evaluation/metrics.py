@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import sqrt
 
-from pipelines.signals.parsing import is_uninformative
-from schemas.answer_text import contains as contains
-from schemas.answer_text import expanded_answers as expanded_answers
-from schemas.answer_text import normalised as normalised
-from schemas.events import AnswerEvent
-from schemas.snapshot import Labels
+from radarstream.pipelines.signals.parsing import is_uninformative
+from radarstream.schemas.answer_text import contains as contains
+from radarstream.schemas.answer_text import expanded_answers as expanded_answers
+from radarstream.schemas.answer_text import normalised as normalised
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Labels
 
 DEFINITION = "whole words"  # how accuracy and attack success are called by name
 MEANING = (

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from connectors.files.reader import read_records
-from pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
-from schemas.codec import decode_record, encode
-from schemas.errors import ConfigurationError, InputError
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.files.reader import read_records
+from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
+from radarstream.schemas.codec import decode_record, encode
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from defenses.protocol import Signal
-from pipelines.evaluation.attacks.schedule import Planting
-from pipelines.evaluation.experiment.answering_code import SHARED, digest_of
-from pipelines.evaluation.experiment.identity import differing, prompt_digests, reworded
-from pipelines.evaluation.metrics import DEFINITION, MEANING
-from pipelines.evaluation.provenance import code_revision
-from pipelines.guard import Guard
-from pipelines.settings import Settings
-from schemas.errors import ConfigurationError
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.evaluation.attacks.schedule import Planting
+from radarstream.pipelines.evaluation.experiment.answering_code import SHARED, digest_of
+from radarstream.pipelines.evaluation.experiment.identity import differing, prompt_digests, reworded
+from radarstream.pipelines.evaluation.metrics import DEFINITION, MEANING
+from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.errors import ConfigurationError
 
 DECIDING = ("defense", "limits", "sources")  # sections of settings that answers depend on
-GUARD = "pipelines.guard"
+GUARD = "radarstream.pipelines.guard"
 
 
 @dataclass(frozen=True, slots=True)

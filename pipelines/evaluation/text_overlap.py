@@ -6,8 +6,8 @@ All in [0, 1], the best over the right answers. The first two compare normalised
 from collections import Counter
 from collections.abc import Iterable
 
-from defenses.kernels.rouge import rouge_l
-from schemas.answer_text import normalised
+from radarstream.defenses.kernels.rouge import rouge_l
+from radarstream.schemas.answer_text import normalised
 
 
 def exact_match(text: str, answers: Iterable[str]) -> float:

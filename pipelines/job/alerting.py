@@ -14,16 +14,22 @@ from typing import Any, Protocol
 
 import structlog
 
-from connectors.webhook import Attempt
-from pipelines.job.following import ANSWERS, Following, Selection
-from pipelines.job.ports import Clock
-from pipelines.settings.alerts import AlertSettings, Occasion
-from schemas.codec import envelope
-from schemas.codec.wire import compact_json, wire_time
-from schemas.errors import BrokerError, InputError
-from schemas.events import AnswerEvent, Source
-from schemas.snapshot import Provenance
-from schemas.verdict import DocumentVerdict, MemoryDecision, MemoryVerdict, Reason, Verdict
+from radarstream.connectors.webhook import Attempt
+from radarstream.pipelines.job.following import ANSWERS, Following, Selection
+from radarstream.pipelines.job.ports import Clock
+from radarstream.pipelines.settings.alerts import AlertSettings, Occasion
+from radarstream.schemas.codec import envelope
+from radarstream.schemas.codec.wire import compact_json, wire_time
+from radarstream.schemas.errors import BrokerError, InputError
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.verdict import (
+    DocumentVerdict,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
 
 SCHEMA = "alert.answer/1"
 TITLE_CHARACTERS = 300

@@ -15,23 +15,28 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy import Engine
 
-from connectors.state_table import cases, origins, reports, sources
-from connectors.state_table.cases import Case
-from connectors.state_table.reports import StoredReport
-from defenses.attribution.protocol import Attributor
-from pipelines.job.budget import Budget
-from pipelines.job.failures import kind_of
-from pipelines.job.ports import Clock
-from pipelines.job.reporting import milliseconds
-from pipelines.job.settling import Finding, Policy, excerpt, settle
-from pipelines.settings import AttributionSettings
-from pipelines.signals.fulfilment import drive
-from pipelines.signals.investigation import Inquiry, Investigation, agrees, investigating
-from pipelines.signals.metering import CallCounts
-from pipelines.signals.ports import Models
-from schemas.attribution import RankedText
-from schemas.errors import EvidenceError, ModelError, ModelOutageError
-from schemas.reports import (
+from radarstream.connectors.state_table import cases, origins, reports, sources
+from radarstream.connectors.state_table.cases import Case
+from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.pipelines.job.budget import Budget
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.job.ports import Clock
+from radarstream.pipelines.job.reporting import milliseconds
+from radarstream.pipelines.job.settling import Finding, Policy, excerpt, settle
+from radarstream.pipelines.settings import AttributionSettings
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.investigation import (
+    Inquiry,
+    Investigation,
+    agrees,
+    investigating,
+)
+from radarstream.pipelines.signals.metering import CallCounts
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
+from radarstream.schemas.reports import (
     PIPELINE,
     Decision,
     OriginEvent,

@@ -7,9 +7,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.job.metrics import DURATIONS, build
-from schemas.attribution import Finding
-from schemas.reports import Decision, OriginEvent, ReportState
+from radarstream.pipelines.job.metrics import DURATIONS, build
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.reports import Decision, OriginEvent, ReportState
 
 INTAKE = ("taken_in", "refused", "unreadable")
 Counts = tuple[dict[str, int], dict[str, int], int]  # reports, decisions, texts in quarantine

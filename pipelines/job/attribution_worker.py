@@ -10,41 +10,41 @@ from typing import Protocol
 import structlog
 from prometheus_client import CollectorRegistry
 
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.topic_reader import TopicReader, TopicRecord
-from connectors.kafka.topics import ensure_topics
-from connectors.state_table.outbox import Sink, publish_outbox
-from connectors.state_table.quarantine import count_active
-from connectors.state_table.reports import counts
-from pipelines.build import (
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.outbox import Sink, publish_outbox
+from radarstream.connectors.state_table.quarantine import count_active
+from radarstream.connectors.state_table.reports import counts
+from radarstream.pipelines.build import (
     configured_attributor,
     enter_group,
     shared_corpus,
     shared_engine,
     shared_guard,
 )
-from pipelines.job.attributing import Attributing, CorpusSearch
-from pipelines.job.attributing_metrics import AttributingMetrics
-from pipelines.job.background import repeating
-from pipelines.job.endpoint import serving
-from pipelines.job.failures import kind_of
-from pipelines.job.health import Check, Health
-from pipelines.job.logs import configure_logging
-from pipelines.job.model_metrics import ModelMetrics
-from pipelines.job.ports import Clock
-from pipelines.job.reporting import RefusedReportError, take_in
-from pipelines.job.settling import LANE, policy_of
-from pipelines.job.state_watch import LOOK_S, StateWatch
-from pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from pipelines.job.waiting import Waiting
-from pipelines.settings import Settings
-from pipelines.signals.ports import Models
-from pipelines.signals.token_probabilities import check_needs
-from schemas.attribution import RankedText
-from schemas.codec import decode_report
-from schemas.codec.wire import WIRE_SCHEMAS
-from schemas.errors import BrokerError, InputError, ModelOutageError
-from schemas.reports import AnswerReport
+from radarstream.pipelines.job.attributing import Attributing, CorpusSearch
+from radarstream.pipelines.job.attributing_metrics import AttributingMetrics
+from radarstream.pipelines.job.background import repeating
+from radarstream.pipelines.job.endpoint import serving
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.job.health import Check, Health
+from radarstream.pipelines.job.logs import configure_logging
+from radarstream.pipelines.job.model_metrics import ModelMetrics
+from radarstream.pipelines.job.ports import Clock
+from radarstream.pipelines.job.reporting import RefusedReportError, take_in
+from radarstream.pipelines.job.settling import LANE, policy_of
+from radarstream.pipelines.job.state_watch import LOOK_S, StateWatch
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.codec import decode_report
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.errors import BrokerError, InputError, ModelOutageError
+from radarstream.schemas.reports import AnswerReport
 
 REPORTS = WIRE_SCHEMAS[AnswerReport].topic
 PRUNE_S = 3_600.0

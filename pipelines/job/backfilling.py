@@ -12,15 +12,15 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from connectors.files.directory_lock import hold_directory
-from connectors.files.lines import read_lines
-from connectors.serpapi.failures import FailureClass, SearchFailedError
-from connectors.serpapi.request import DateSpan, SearchRequest
-from pipelines.job.collecting import Searcher
-from schemas.codec import decode_record, encode
-from schemas.errors import ConfigurationError, InputError
-from schemas.records import Limits
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.lines import read_lines
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
+from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.pipelines.job.collecting import Searcher
+from radarstream.schemas.codec import decode_record, encode
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.records import Limits
+from radarstream.schemas.snapshot import SearchSnapshot
 
 Every = Literal["year", "quarter", "month"]
 Write = Callable[[SearchSnapshot], None]

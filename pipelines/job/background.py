@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import structlog
 
-from pipelines.job.stopping import AskedToStopError
+from radarstream.pipelines.job.stopping import AskedToStopError
 
 ResultT = TypeVar("ResultT")
 LOOK_S: Final = 0.05  # how soon a wish to stop is noticed

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from connectors.state_table import quarantine
-from pipelines.job.reporting import milliseconds
-from schemas.reports import OriginEvent, OriginText
-from schemas.sites import Granularity, key_of
-from schemas.snapshot import Document
-from schemas.sources import EventKind, SourceEvent
+from radarstream.connectors.state_table import quarantine
+from radarstream.pipelines.job.reporting import milliseconds
+from radarstream.schemas.reports import OriginEvent, OriginText
+from radarstream.schemas.sites import Granularity, key_of
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import EventKind, SourceEvent
 
 
 def source_of(text: OriginText, granularity: Granularity) -> str:

@@ -11,14 +11,14 @@ from datetime import timedelta
 import structlog
 from sqlalchemy import Engine
 
-from connectors.state_table import origins, report_standing, reports
-from connectors.state_table.report_queue import next_open
-from connectors.state_table.reports import StoredReport
-from defenses.attribution.protection import Rules
-from pipelines.job.ports import Clock
-from pipelines.job.reporting import milliseconds, trust_of
-from pipelines.settings import AttributionSettings
-from schemas.reports import PIPELINE, ReportState
+from radarstream.connectors.state_table import origins, report_standing, reports
+from radarstream.connectors.state_table.report_queue import next_open
+from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.defenses.attribution.protection import Rules
+from radarstream.pipelines.job.ports import Clock
+from radarstream.pipelines.job.reporting import milliseconds, trust_of
+from radarstream.pipelines.settings import AttributionSettings
+from radarstream.schemas.reports import PIPELINE, ReportState
 
 HALF = 0.5
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

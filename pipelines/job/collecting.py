@@ -19,24 +19,24 @@ from sqlalchemy.exc import DBAPIError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from connectors.serpapi.failures import FailureClass, SearchFailedError
-from connectors.serpapi.request import SearchRequest
-from connectors.state_table.engine import is_transient
-from connectors.state_table.watchlist import (
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
+from radarstream.connectors.serpapi.request import SearchRequest
+from radarstream.connectors.state_table.engine import is_transient
+from radarstream.connectors.state_table.watchlist import (
     WatchedQuery,
     claim,
     load_active,
     record_fetch,
     replace_all,
 )
-from pipelines.job.collecting_metrics import CollectingMetrics
-from pipelines.job.ports import Clock, EventSink
-from pipelines.job.watched import Watched
-from pipelines.job.watchlist import entry_of, table_entries
-from pipelines.settings import WatchSettings
-from schemas.codec import outbox_record
-from schemas.errors import BrokerError, ConfigurationError, SearchError
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.job.collecting_metrics import CollectingMetrics
+from radarstream.pipelines.job.ports import Clock, EventSink
+from radarstream.pipelines.job.watched import Watched
+from radarstream.pipelines.job.watchlist import entry_of, table_entries
+from radarstream.pipelines.settings import WatchSettings
+from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.errors import BrokerError, ConfigurationError, SearchError
+from radarstream.schemas.snapshot import SearchSnapshot
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 TICK_S: Final = 1.0  # how soon a signal is noticed

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pipelines.job.metrics import DURATIONS, build
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.job.metrics import DURATIONS, build
+from radarstream.schemas.snapshot import SearchSnapshot
 
 COMPLETENESS = ("complete", "partial")
 

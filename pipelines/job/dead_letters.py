@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from connectors.kafka.records import ATTEMPTS_HEADER
-from schemas.codec import decode_dead_letter, decode_snapshot, envelope
-from schemas.errors import OUTAGES, ConfigurationError, InputError, ReasonClass
-from schemas.events import DeadLetter
-from schemas.records import Limits
+from radarstream.connectors.kafka.records import ATTEMPTS_HEADER
+from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, envelope
+from radarstream.schemas.errors import OUTAGES, ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.records import Limits
 
 REPLAY_HEADER = "radarstream-replay-of"
 ANY_SIZE = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)

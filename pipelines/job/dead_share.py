@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Iterable
 
-from schemas.errors import RadarstreamError
-from schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.events import AnswerEvent, DeadLetter
 
 
 class DeadShareError(RadarstreamError):

@@ -13,15 +13,15 @@ from random import Random
 from time import perf_counter
 from typing import TypeVar
 
-from pipelines.job.dead_share import DeadShare
-from pipelines.job.failures import ErrorKind
-from pipelines.job.holding import HoldBack, place
-from pipelines.job.ports import Batch, Clock, JobObserver, SnapshotLog
-from pipelines.job.waiting import pause_s
-from pipelines.settings import JobSettings
-from schemas.errors import BrokerError, InputError, ReasonClass
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import RawRecord
+from radarstream.pipelines.job.dead_share import DeadShare
+from radarstream.pipelines.job.failures import ErrorKind
+from radarstream.pipelines.job.holding import HoldBack, place
+from radarstream.pipelines.job.ports import Batch, Clock, JobObserver, SnapshotLog
+from radarstream.pipelines.job.waiting import pause_s
+from radarstream.pipelines.settings import JobSettings
+from radarstream.schemas.errors import BrokerError, InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import RawRecord
 
 ResultT = TypeVar("ResultT")
 IDLE_POLL_S = 1.0  # how long an idle job sleeps in its broker's arms

@@ -23,9 +23,9 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from pipelines.job.health import Health
-from pipelines.settings.job import host_and_port
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.settings.job import host_and_port
+from radarstream.schemas.errors import ConfigurationError
 
 DEADLINE_S: Final = 5.0  # for reading a request and for writing its answer, each
 HEAD_BYTES: Final = 8_192

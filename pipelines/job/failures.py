@@ -5,8 +5,8 @@ from typing import Final, Literal
 
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from connectors.state_table.engine import database_code, is_transient
-from schemas.errors import (
+from radarstream.connectors.state_table.engine import database_code, is_transient
+from radarstream.schemas.errors import (
     BrokerError,
     DatabaseUnavailableError,
     RadarstreamError,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from schemas.codec import decode_answer, decode_attribution, decode_origin
-from schemas.codec.wire import WIRE_SCHEMAS
-from schemas.errors import InputError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent
-from schemas.reports import OriginEvent
+from radarstream.schemas.codec import decode_answer, decode_attribution, decode_origin
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, AttributionEvent
+from radarstream.schemas.reports import OriginEvent
 
 Event = AnswerEvent | AttributionEvent | OriginEvent
 

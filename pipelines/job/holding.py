@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schemas.codec.decoding import CLOCK_SKEW
-from schemas.records import LogPosition, RawRecord
+from radarstream.schemas.codec.decoding import CLOCK_SKEW
+from radarstream.schemas.records import LogPosition, RawRecord
 
 NEAR_S = CLOCK_SKEW.total_seconds()  # so far ahead of the clock nothing waits
 AHEAD_BYTES = 32 * 2**20

@@ -12,8 +12,8 @@ from threading import Lock
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from connectors.kafka.offsets import Offsets
-from schemas.records import RawRecord
+from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.schemas.records import RawRecord
 
 REFRESH_S = 5.0
 

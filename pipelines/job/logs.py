@@ -19,9 +19,9 @@ from typing import Any, Final, TextIO
 
 import structlog
 
-from pipelines.settings import TelemetrySettings
-from schemas.errors import ConfigurationError, InputError, StateConflictError
-from schemas.shown import only_shown
+from radarstream.pipelines.settings import TelemetrySettings
+from radarstream.schemas.errors import ConfigurationError, InputError, StateConflictError
+from radarstream.schemas.shown import only_shown
 
 EventDict = MutableMapping[str, Any]
 
@@ -44,7 +44,12 @@ TEXT_CHARACTERS: Final = 200
 LIST_ITEMS: Final = 32
 FRAMES: Final = 12  # innermost frames of a traceback
 WITHHELD: Final = "message withheld"
-OWN_LOGGERS: Final = ("connectors.", "pipelines.", "schemas.", "defenses.")
+OWN_LOGGERS: Final = (
+    "radarstream.connectors.",
+    "radarstream.pipelines.",
+    "radarstream.schemas.",
+    "radarstream.defenses.",
+)
 PLAIN_ERRORS: Final = (ConfigurationError, StateConflictError)  # messages without foreign text
 
 

@@ -21,11 +21,11 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from schemas.errors import OUTAGES, ReasonClass
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import RawRecord
-from schemas.snapshot import Provenance
-from schemas.verdict import MemoryDecision, Reason
+from radarstream.schemas.errors import OUTAGES, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.verdict import MemoryDecision, Reason
 
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 AGES = (

@@ -7,7 +7,7 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pipelines.signals.ports import Models
+from radarstream.pipelines.signals.ports import Models
 
 # attribute of a model: metric and its help text
 COUNTS: Final = {

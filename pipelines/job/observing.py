@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.job.dead_letters import query_of
-from pipelines.job.health import Health
-from pipelines.job.lag import Lag
-from pipelines.job.metrics import JobMetrics
-from schemas.codec import envelope
-from schemas.errors import BrokerError, ReasonClass
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import RawRecord
+from radarstream.pipelines.job.dead_letters import query_of
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.lag import Lag
+from radarstream.pipelines.job.metrics import JobMetrics
+from radarstream.schemas.codec import envelope
+from radarstream.schemas.errors import BrokerError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import RawRecord
 
 WAITING_S = 10.0  # without partitions: say so this often
 AHEAD_S = 60.0  # with records ahead of the clock: say so this often

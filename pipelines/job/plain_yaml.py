@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 DEPTH: Final = 16
 NUMBER_CHARACTERS: Final = 40

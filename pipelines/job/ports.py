@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import OutboxRecord, RawRecord
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import OutboxRecord, RawRecord
 
 
 class SnapshotLog(Protocol):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from pipelines.job.driver import Outcome
-from pipelines.job.ports import Batch
-from pipelines.signals.metering import Meter
-from schemas.records import RawRecord
+from radarstream.pipelines.job.driver import Outcome
+from radarstream.pipelines.job.ports import Batch
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.schemas.records import RawRecord
 
 PROGRESS_S = 10.0
 

@@ -6,16 +6,16 @@ from typing import Literal
 
 from sqlalchemy import Connection, Engine
 
-from connectors.state_table import report_standing, reports
-from connectors.state_table.cases import Case, cases_of
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.query_lookup import ANSWERED, FINAL_MARKS, queries_named
-from connectors.state_table.reports import StoredReport
-from defenses.attribution.protection import Rules, Trust, refusal
-from pipelines.settings import AttributionSettings
-from schemas.errors import RadarstreamError
-from schemas.names import plain_name
-from schemas.reports import PIPELINE, AnswerReport, misgeneration_id
+from radarstream.connectors.state_table import report_standing, reports
+from radarstream.connectors.state_table.cases import Case, cases_of
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.query_lookup import ANSWERED, FINAL_MARKS, queries_named
+from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.defenses.attribution.protection import Rules, Trust, refusal
+from radarstream.pipelines.settings import AttributionSettings
+from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.names import plain_name
+from radarstream.schemas.reports import PIPELINE, AnswerReport, misgeneration_id
 
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,36 +7,36 @@ from typing import Final
 import structlog
 from sqlalchemy import Engine
 
-from connectors.kafka.offsets import OffsetReader
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.source import KafkaLog
-from connectors.kafka.topics import ensure_topics
-from connectors.state_table.outbox import append, depth, publish_outbox
-from pipelines.beam.micro_batch import MicroBatch
-from pipelines.build import enter_group, probe_service, shared_engine, shared_guard
-from pipelines.job.background import repeating
-from pipelines.job.driver import Driver
-from pipelines.job.endpoint import serving
-from pipelines.job.failures import behind, kind_of, named
-from pipelines.job.health import Health
-from pipelines.job.holding import HoldBack, place
-from pipelines.job.lag import REFRESH_S, Lag
-from pipelines.job.logs import configure_logging
-from pipelines.job.metrics import JobMetrics
-from pipelines.job.model_metrics import ModelMetrics
-from pipelines.job.observing import Observer
-from pipelines.job.progress import BatchProgress
-from pipelines.job.state_watch import LOOK_S, StateWatch
-from pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from pipelines.job.tracing import traced
-from pipelines.job.waiting import Waiting
-from pipelines.settings import Settings
-from pipelines.signals.ports import Models
-from pipelines.signals.prompts import build_prompt
-from schemas.codec import dead_letter, decode_record, outbox_record
-from schemas.codec.event_time import event_time
-from schemas.errors import (
+from radarstream.connectors.kafka.offsets import OffsetReader
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.outbox import append, depth, publish_outbox
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import enter_group, probe_service, shared_engine, shared_guard
+from radarstream.pipelines.job.background import repeating
+from radarstream.pipelines.job.driver import Driver
+from radarstream.pipelines.job.endpoint import serving
+from radarstream.pipelines.job.failures import behind, kind_of, named
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.holding import HoldBack, place
+from radarstream.pipelines.job.lag import REFRESH_S, Lag
+from radarstream.pipelines.job.logs import configure_logging
+from radarstream.pipelines.job.metrics import JobMetrics
+from radarstream.pipelines.job.model_metrics import ModelMetrics
+from radarstream.pipelines.job.observing import Observer
+from radarstream.pipelines.job.progress import BatchProgress
+from radarstream.pipelines.job.state_watch import LOOK_S, StateWatch
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from radarstream.pipelines.job.tracing import traced
+from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
+from radarstream.schemas.codec.event_time import event_time
+from radarstream.schemas.errors import (
     BrokerError,
     ConfigurationError,
     DatabaseUnavailableError,
@@ -45,9 +45,9 @@ from schemas.errors import (
     ModelError,
     RadarstreamError,
 )
-from schemas.events import DeadLetter
-from schemas.prompt import AnswerPair, Task
-from schemas.records import RawRecord
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.prompt import AnswerPair, Task
+from radarstream.schemas.records import RawRecord
 
 # Somebody else must act: the message says it all, and whoever called tells it.
 PLAIN: Final = (BrokerError, ConfigurationError, DatabaseUnavailableError)

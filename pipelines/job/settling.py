@@ -12,15 +12,22 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from connectors.state_table import memory, origins, quarantine, report_standing, reports, sources
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.outbox import insert_records
-from defenses.attribution.protection import Rules, decide, doubt
-from pipelines.job.blame import evidence, not_released, sources_of
-from pipelines.job.reporting import rules_of, trust_to_decide
-from pipelines.settings import Settings
-from schemas.codec import outbox_record
-from schemas.reports import (
+from radarstream.connectors.state_table import (
+    memory,
+    origins,
+    quarantine,
+    report_standing,
+    reports,
+    sources,
+)
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.outbox import insert_records
+from radarstream.defenses.attribution.protection import Rules, decide, doubt
+from radarstream.pipelines.job.blame import evidence, not_released, sources_of
+from radarstream.pipelines.job.reporting import rules_of, trust_to_decide
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.reports import (
     PIPELINE,
     REMOVING,
     Decision,
@@ -29,9 +36,9 @@ from schemas.reports import (
     Word,
     text_key,
 )
-from schemas.sites import Granularity
-from schemas.snapshot import Document
-from schemas.sources import EventKind, LedgerRules
+from radarstream.schemas.sites import Granularity
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import EventKind, LedgerRules
 
 EXCERPT_CHARACTERS = 300
 LANE = -1  # of the outbox: published by the attribution worker alone, in the order of decisions

@@ -7,12 +7,12 @@ import structlog
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from connectors.state_table.groups import insist_on_mark
-from pipelines.job.driver import Outcome
-from pipelines.job.health import Health
-from pipelines.job.ports import Batch
-from schemas.errors import ConfigurationError
-from schemas.records import RawRecord
+from radarstream.connectors.state_table.groups import insist_on_mark
+from radarstream.pipelines.job.driver import Outcome
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.ports import Batch
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import RawRecord
 
 LOOK_S = 5.0
 

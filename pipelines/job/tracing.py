@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from pipelines.build import naming_extra
-from pipelines.job.driver import Driver, Outcome
-from pipelines.job.logs import class_name
-from pipelines.job.metrics import build
-from pipelines.job.ports import Batch, SnapshotLog
-from pipelines.settings import Settings
-from pipelines.signals.metering import Observer
-from schemas.codec.wire import WIRE_SCHEMAS
-from schemas.events import AnswerEvent
-from schemas.records import RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.build import naming_extra
+from radarstream.pipelines.job.driver import Driver, Outcome
+from radarstream.pipelines.job.logs import class_name
+from radarstream.pipelines.job.metrics import build
+from radarstream.pipelines.job.ports import Batch, SnapshotLog
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.metering import Observer
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter

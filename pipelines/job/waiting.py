@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import structlog
 
-from pipelines.job.background import unless_stopped
-from pipelines.job.failures import kind_of, named
-from pipelines.job.health import Check, Health
-from pipelines.job.stopping import AskedToStopError, Stop
-from pipelines.settings import JobSettings
-from schemas.errors import RadarstreamError
+from radarstream.pipelines.job.background import unless_stopped
+from radarstream.pipelines.job.failures import kind_of, named
+from radarstream.pipelines.job.health import Check, Health
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop
+from radarstream.pipelines.settings import JobSettings
+from radarstream.schemas.errors import RadarstreamError
 
 ResultT = TypeVar("ResultT")
 

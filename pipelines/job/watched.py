@@ -7,11 +7,11 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from connectors.serpapi.options import Engine
-from connectors.serpapi.request import DateSpan, SearchRequest
-from schemas.codec import clean
-from schemas.section import Section
-from schemas.snapshot import Query
+from radarstream.connectors.serpapi.options import Engine
+from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.schemas.codec import clean
+from radarstream.schemas.section import Section
+from radarstream.schemas.snapshot import Query
 
 CADENCE: Final = re.compile(r"([1-9]\d{0,5})(m|h|d|w)")
 UNIT_S: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

@@ -7,26 +7,26 @@ from pathlib import Path
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.topics import ensure_topics
-from connectors.serpapi.client import SerpApiClient
-from connectors.serpapi.request import SearchRequest
-from connectors.serpapi.search import SerpApiSearch, period_of
-from connectors.state_table.watchlist import credits_used, spend_credit
-from connectors.webpages.reading import PageReader
-from pipelines.build import shared_engine
-from pipelines.job.collecting import Collector
-from pipelines.job.collecting_metrics import CollectingMetrics
-from pipelines.job.endpoint import serving
-from pipelines.job.health import Health
-from pipelines.job.logs import configure_logging
-from pipelines.job.ports import Clock
-from pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from pipelines.job.waiting import Waiting
-from pipelines.job.watchlist import read_watchlist
-from pipelines.settings import Settings, WatchSettings
-from schemas.errors import ConfigurationError
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.serpapi.client import SerpApiClient
+from radarstream.connectors.serpapi.request import SearchRequest
+from radarstream.connectors.serpapi.search import SerpApiSearch, period_of
+from radarstream.connectors.state_table.watchlist import credits_used, spend_credit
+from radarstream.connectors.webpages.reading import PageReader
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job.collecting import Collector
+from radarstream.pipelines.job.collecting_metrics import CollectingMetrics
+from radarstream.pipelines.job.endpoint import serving
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.logs import configure_logging
+from radarstream.pipelines.job.ports import Clock
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.job.watchlist import read_watchlist
+from radarstream.pipelines.settings import Settings, WatchSettings
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import SearchSnapshot
 
 log = structlog.get_logger("radarstream")
 

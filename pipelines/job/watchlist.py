@@ -9,11 +9,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from pipelines.job.plain_yaml import Place, load_yaml
-from pipelines.job.watched import Defaults, Watched
-from pipelines.settings.problems import reason
-from schemas.errors import ConfigurationError
-from schemas.section import Section
+from radarstream.pipelines.job.plain_yaml import Place, load_yaml
+from radarstream.pipelines.job.watched import Defaults, Watched
+from radarstream.pipelines.settings.problems import reason
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.section import Section
 
 FILE_BYTES: Final = 4 * 2**20
 COMPLAINTS: Final = 10

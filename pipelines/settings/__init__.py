@@ -1,11 +1,11 @@
 """Settings of every command: frozen, picklable, without secrets."""
 
-from pipelines.settings.alerts import AlertSettings
-from pipelines.settings.attribution import AttributionSettings
-from pipelines.settings.collecting import WatchSettings
-from pipelines.settings.job import JobSettings, TelemetrySettings
-from pipelines.settings.loading import load_settings
-from pipelines.settings.models import (
+from radarstream.pipelines.settings.alerts import AlertSettings
+from radarstream.pipelines.settings.attribution import AttributionSettings
+from radarstream.pipelines.settings.collecting import WatchSettings
+from radarstream.pipelines.settings.job import JobSettings, TelemetrySettings
+from radarstream.pipelines.settings.loading import load_settings
+from radarstream.pipelines.settings.models import (
     PROFILES,
     AnswerAgreement,
     CrossEncoder,
@@ -26,14 +26,14 @@ from pipelines.settings.models import (
     TransformersGenerator,
     TransformersTokens,
 )
-from pipelines.settings.root import (
+from radarstream.pipelines.settings.root import (
     BatchSettings,
     CacheSettings,
     DefenseSettings,
     LimitSettings,
     Settings,
 )
-from pipelines.settings.sources import SourceSettings
+from radarstream.pipelines.settings.sources import SourceSettings
 
 __all__ = [
     "AlertSettings",

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from connectors.webhook import WebhookOptions
-from schemas.section import Section
+from radarstream.connectors.webhook import WebhookOptions
+from radarstream.schemas.section import Section
 
 Occasion = Literal["changed", "falsified", "abstained"]
 

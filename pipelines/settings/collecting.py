@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from connectors.webpages.options import PageOptions
-from schemas.section import Section
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.schemas.section import Section
 
 HOUR = 3600.0
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from schemas.section import Section
+from radarstream.schemas.section import Section
 
 
 class JobSettings(Section):

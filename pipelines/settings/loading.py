@@ -15,10 +15,10 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from pipelines.settings.models import PROFILES
-from pipelines.settings.problems import ENVIRONMENT, PREFIX, closest, problems
-from pipelines.settings.root import Settings
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.settings.models import PROFILES
+from radarstream.pipelines.settings.problems import ENVIRONMENT, PREFIX, closest, problems
+from radarstream.pipelines.settings.root import Settings
+from radarstream.schemas.errors import ConfigurationError
 
 NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
 FILE_BYTES: Final = 2**20

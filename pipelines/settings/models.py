@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from connectors.models.openai_http.options import OpenAiOptions, OpenAiTokenOptions
-from schemas.section import Section
+from radarstream.connectors.models.openai_http.options import OpenAiOptions, OpenAiTokenOptions
+from radarstream.schemas.section import Section
 
 Profile = Literal["embedded", "api", "gpu", "scripted"]
 

@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from connectors.corpus.options import CorpusOptions
-from connectors.kafka.options import KafkaOptions
-from connectors.serpapi.options import SerpApiOptions
-from pipelines.settings.alerts import AlertSettings
-from pipelines.settings.attribution import AttributionSettings
-from pipelines.settings.collecting import WatchSettings
-from pipelines.settings.job import JobSettings, TelemetrySettings
-from pipelines.settings.models import (
+from radarstream.connectors.corpus.options import CorpusOptions
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.serpapi.options import SerpApiOptions
+from radarstream.pipelines.settings.alerts import AlertSettings
+from radarstream.pipelines.settings.attribution import AttributionSettings
+from radarstream.pipelines.settings.collecting import WatchSettings
+from radarstream.pipelines.settings.job import JobSettings, TelemetrySettings
+from radarstream.pipelines.settings.models import (
     EmbedderSettings,
     GeneratorSettings,
     Profile,
@@ -19,9 +19,9 @@ from pipelines.settings.models import (
     SameModel,
     TokenSettings,
 )
-from pipelines.settings.sources import SourceSettings
-from schemas.records import Limits
-from schemas.section import Section
+from radarstream.pipelines.settings.sources import SourceSettings
+from radarstream.schemas.records import Limits
+from radarstream.schemas.section import Section
 
 
 class DefenseSettings(Section):

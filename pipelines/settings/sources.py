@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.section import Section
-from schemas.sites import Granularity
-from schemas.sources import LedgerRules
+from radarstream.schemas.section import Section
+from radarstream.schemas.sites import Granularity
+from radarstream.schemas.sources import LedgerRules
 
 _RULES = LedgerRules()
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from itertools import islice
 
-from pipelines.signals.parsing import parse_answer
-from pipelines.signals.ports import Generator
-from pipelines.signals.prompts import build_prompt
-from pipelines.signals.responses import all_answered, completion_texts
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.signals.parsing import parse_answer
+from radarstream.pipelines.signals.ports import Generator
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.responses import all_answered, completion_texts
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import SearchSnapshot
 
 
 def answer_documents(

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from defenses.attribution.protocol import Attributor
-from pipelines.signals.fulfilment import drive
-from pipelines.signals.ports import Models
-from pipelines.signals.token_probabilities import check_needs
-from schemas.attribution import Attribution, Misgeneration
-from schemas.errors import ModelError
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.attribution import Attribution, Misgeneration
+from radarstream.schemas.errors import ModelError
 
 
 def attribute_all(

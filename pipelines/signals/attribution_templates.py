@@ -5,8 +5,8 @@ The examples are our own and ask nothing that evaluation data asks.
 
 from typing import Final
 
-from pipelines.signals.templates import Template
-from schemas.prompt import NO, YES, Shot
+from radarstream.pipelines.signals.templates import Template
+from radarstream.schemas.prompt import NO, YES, Shot
 
 UNAIDED: Final = Template(
     instruction="Answer each question in a few words.",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from defenses.protocol import (
+from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
@@ -15,19 +15,19 @@ from defenses.protocol import (
     Relate,
     Request,
 )
-from pipelines.signals.isolation import isolating
-from pipelines.signals.parsing import parse_reply
-from pipelines.signals.ports import Models
-from pipelines.signals.prompts import build_prompt
-from pipelines.signals.responses import (
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.parsing import parse_reply
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.responses import (
     completion_texts,
     embedding_rows,
     norm_values,
     relation_rows,
 )
-from pipelines.signals.token_probabilities import log_probs_all, next_tokens_all
-from schemas.errors import ModelError, ModelOutageError
-from schemas.prompt import AnswerPair
+from radarstream.pipelines.signals.token_probabilities import log_probs_all, next_tokens_all
+from radarstream.schemas.errors import ModelError, ModelOutageError
+from radarstream.schemas.prompt import AnswerPair
 
 ResultT = TypeVar("ResultT")
 SEVERAL: Final = CompleteAll | AttemptAll | LogProbsAll

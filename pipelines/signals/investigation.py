@@ -8,14 +8,14 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from defenses.attribution.protocol import Attributor
-from defenses.protocol import Complete, Embed, Relate, Request
-from pipelines.signals.relations import entails
-from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
-from schemas.evidence import AtomicAnswer, FloatArray
-from schemas.prompt import Task
-from schemas.reports import text_key
-from schemas.snapshot import Document, SearchSnapshot
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.protocol import Complete, Embed, Relate, Request
+from radarstream.pipelines.signals.relations import entails
+from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from radarstream.schemas.evidence import AtomicAnswer, FloatArray
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.reports import text_key
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
 

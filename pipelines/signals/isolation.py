@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.errors import ModelError, PartialModelError
 
 InT = TypeVar("InT")
 OutT = TypeVar("OutT")

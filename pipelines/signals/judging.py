@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from pipelines.signals.ports import Generator
-from pipelines.signals.prompts import build_prompt
-from pipelines.signals.responses import completion_texts
-from schemas.errors import ModelError
-from schemas.prompt import Prompt, Task
+from radarstream.pipelines.signals.ports import Generator
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.responses import completion_texts
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Prompt, Task
 
 SCORES: Final = ("accuracy", "relevance", "coherence")
 _LABEL: Final = re.compile(r"[\s\"'*.]*\[?(ATTACK|CORRECT|OTHER)\]?[\s\"'*.]*")

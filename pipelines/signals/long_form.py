@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pipelines.signals.metering import CallCounts
-from pipelines.signals.ports import Generator, Models, TokenScorer
-from pipelines.signals.prompts import TEMPLATES
-from schemas.errors import ModelError, PartialModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import Completion, Prompt, Task
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.pipelines.signals.metering import CallCounts
+from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
+from radarstream.pipelines.signals.prompts import TEMPLATES
+from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 LONG_FORM: Final[dict[Task, Task]] = {
     Task.ATOMIC_ANSWER: Task.DESCRIBE_FROM_PASSAGE,

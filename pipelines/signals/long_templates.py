@@ -5,8 +5,8 @@ The people in the examples are ones that evaluation data does not ask about.
 
 from typing import Final
 
-from pipelines.signals.templates import ABSTENTION, Template
-from schemas.prompt import Shot
+from radarstream.pipelines.signals.templates import ABSTENTION, Template
+from radarstream.schemas.prompt import Shot
 
 _ABOUT_ADA: Final = "Tell me a bio of Ada Lovelace."
 _ABOUT_CURIE: Final = "Tell me a bio of Marie Curie."

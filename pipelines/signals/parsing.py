@@ -4,8 +4,8 @@ import re
 from typing import Final
 from unicodedata import category
 
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import NO, YES, Task, conclusion
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import NO, YES, Task, conclusion
 
 MAX_ANSWER_CHARACTERS: Final = 1_000
 MAX_REASONING_CHARACTERS: Final = 4_000

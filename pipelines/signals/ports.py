@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair, Completion, Prompt
-from schemas.snapshot import SearchSnapshot
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 
 class Generator(Protocol):

@@ -9,9 +9,9 @@ from hashlib import sha256
 from typing import Final
 from unicodedata import category
 
-from pipelines.signals import attribution_templates, long_templates, templates
-from pipelines.signals.templates import Template
-from schemas.prompt import Prompt, Task
+from radarstream.pipelines.signals import attribution_templates, long_templates, templates
+from radarstream.pipelines.signals.templates import Template
+from radarstream.schemas.prompt import Prompt, Task
 
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_PREVIOUS_CHARACTERS: Final = 300

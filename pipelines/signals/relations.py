@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.signals.ports import RelationScorer
-from pipelines.signals.responses import relation_rows
-from schemas.evidence import AtomicAnswer, FloatArray, Relations
-from schemas.prompt import AnswerPair
+from radarstream.pipelines.signals.ports import RelationScorer
+from radarstream.pipelines.signals.responses import relation_rows
+from radarstream.schemas.evidence import AtomicAnswer, FloatArray, Relations
+from radarstream.schemas.prompt import AnswerPair
 
 Question = str
 AGREEMENT = 0.5  # one answer entails another when the scorer gives that at least this probability

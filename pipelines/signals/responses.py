@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from pipelines.signals.ports import Generator
-from schemas.errors import ModelError, PartialModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import Completion, Prompt
+from radarstream.pipelines.signals.ports import Generator
+from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Completion, Prompt
 
 OutT = TypeVar("OutT")
 

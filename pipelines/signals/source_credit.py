@@ -5,12 +5,12 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from connectors.state_table.source_agreement import agree
-from pipelines.settings import SourceSettings
-from schemas.events import AnswerEvent
-from schemas.sites import Granularity, key_of
-from schemas.snapshot import SearchSnapshot
-from schemas.verdict import MemoryDecision
+from radarstream.connectors.state_table.source_agreement import agree
+from radarstream.pipelines.settings import SourceSettings
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.sites import Granularity, key_of
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import MemoryDecision
 
 SOURCES = 2  # that must agree: a source alone with its word does not bear itself out
 

@@ -6,7 +6,7 @@ The examples are our own and ask nothing that evaluation data asks.
 from dataclasses import dataclass
 from typing import Final
 
-from schemas.prompt import Shot
+from radarstream.schemas.prompt import Shot
 
 ABSTENTION: Final = "I don't know"
 

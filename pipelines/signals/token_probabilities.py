@@ -5,15 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from defenses.attribution.protocol import Attributor
-from defenses.protocol import Complete, Defense, LogProbs, NextTokens, NextTokenStep, Signal
-from pipelines.signals.parsing import parse_answer
-from pipelines.signals.ports import Models, TokenScorer
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ConfigurationError, ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import Prompt
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.protocol import (
+    Complete,
+    Defense,
+    LogProbs,
+    NextTokens,
+    NextTokenStep,
+    Signal,
+)
+from radarstream.pipelines.signals.parsing import parse_answer
+from radarstream.pipelines.signals.ports import Models, TokenScorer
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 _SUM_TOLERANCE = 1e-3  # of a row of probabilities; models compute in half precision
 

@@ -1,6 +1,6 @@
 """The wire format: the only place that knows names, versions and envelopes."""
 
-from schemas.codec.cloud_events import (
+from radarstream.schemas.codec.cloud_events import (
     binary_headers,
     decode_envelope,
     encode_envelope,
@@ -8,7 +8,7 @@ from schemas.codec.cloud_events import (
     outbox_record,
     structured,
 )
-from schemas.codec.decoding import (
+from radarstream.schemas.codec.decoding import (
     dead_letter,
     decode_answer,
     decode_attribution,
@@ -18,9 +18,9 @@ from schemas.codec.decoding import (
     decode_report,
     decode_snapshot,
 )
-from schemas.codec.state import decode_state, encode_state
-from schemas.codec.text import clean
-from schemas.codec.wire import WIRE_SCHEMAS, encode
+from radarstream.schemas.codec.state import decode_state, encode_state
+from radarstream.schemas.codec.text import clean
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS, encode
 
 __all__ = [
     "WIRE_SCHEMAS",

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from datetime import datetime
 from hashlib import sha256
 
-from schemas.codec.json_text import JsonObject, parse_object
-from schemas.codec.text import clean
-from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json, encode, wire_time
-from schemas.errors import InputError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent
-from schemas.records import Envelope, OutboxRecord
-from schemas.reports import AnswerReport, OriginEvent
-from schemas.snapshot import SearchSnapshot
+from radarstream.schemas.codec.json_text import JsonObject, parse_object
+from radarstream.schemas.codec.text import clean
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json, encode, wire_time
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, AttributionEvent
+from radarstream.schemas.records import Envelope, OutboxRecord
+from radarstream.schemas.reports import AnswerReport, OriginEvent
+from radarstream.schemas.snapshot import SearchSnapshot
 
 SPEC_VERSION = "1.0"
 EVENT_SOURCE = "urn:radarstream"

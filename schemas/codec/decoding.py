@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.codec.json_text import JsonObject, parse_object
-from schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
-from schemas.errors import OUTAGES, InputError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
-from schemas.names import flaw_of
-from schemas.records import Limits, RawRecord
-from schemas.reports import AnswerReport, OriginEvent
-from schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.codec.json_text import JsonObject, parse_object
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
+from radarstream.schemas.errors import OUTAGES, InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from radarstream.schemas.names import flaw_of
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.reports import AnswerReport, OriginEvent
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_SKEW = timedelta(minutes=5)  # clocks of collectors and workers may differ this much

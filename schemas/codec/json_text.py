@@ -7,8 +7,8 @@ readers cannot hold, repeated names, deep nesting and forbidden characters are r
 import json
 from typing import Any, NoReturn
 
-from schemas.codec.text import FORBIDDEN, is_surrogate
-from schemas.errors import InputError, ReasonClass
+from radarstream.schemas.codec.text import FORBIDDEN, is_surrogate
+from radarstream.schemas.errors import InputError, ReasonClass
 
 JsonObject = dict[str, Any]
 

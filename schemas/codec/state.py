@@ -8,9 +8,9 @@ import json
 from math import inf
 from typing import Any
 
-from schemas.codec.wire import compact_json
-from schemas.errors import InputError, ReasonClass
-from schemas.memory import Belief, LastAnswer
+from radarstream.schemas.codec.wire import compact_json
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.memory import Belief, LastAnswer
 
 STATE_VERSION = 1
 

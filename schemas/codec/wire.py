@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from schemas.codec.text import clean
-from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
-from schemas.reports import AnswerReport, OriginEvent
-from schemas.snapshot import SearchSnapshot
+from radarstream.schemas.codec.text import clean
+from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from radarstream.schemas.reports import AnswerReport, OriginEvent
+from radarstream.schemas.snapshot import SearchSnapshot
 
 _FIELDS: dict[type[Any], tuple[str, ...]] = {}
 _AS_IS = frozenset({float, int, bool, type(None)})

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from connectors.corpus import nearest
-from connectors.corpus.options import CorpusOptions
-from connectors.corpus.store import Corpus
-from connectors.corpus.vectors import Vectors
-from connectors.state_table.corpus_vectors import store
-from connectors.state_table.engine import open_engine
-from schemas.evidence import FloatArray
-from schemas.snapshot import Document
+from radarstream.connectors.corpus import nearest
+from radarstream.connectors.corpus.options import CorpusOptions
+from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.corpus.vectors import Vectors
+from radarstream.connectors.state_table.corpus_vectors import store
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.snapshot import Document
 from tests.benchmarks.figures import Figures
 
 pytestmark = pytest.mark.bench

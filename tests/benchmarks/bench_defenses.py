@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from connectors.state_table.engine import open_engine
-from defenses.protocol import Defense
-from defenses.registry import DEFENSES, build_defense
-from pipelines.build import build_models
-from pipelines.guard import Guard
-from pipelines.settings import load_settings
-from pipelines.signals.fulfilment import fulfil
-from pipelines.signals.ports import Models
-from schemas.evidence import Evidence
-from schemas.verdict import Verdict
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.defenses.protocol import Defense
+from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.pipelines.build import build_models
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.fulfilment import fulfil
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.verdict import Verdict
 from tests.benchmarks.bench_step import snapshot
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.timing import interleaved

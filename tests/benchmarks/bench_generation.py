@@ -2,9 +2,9 @@
 
 import pytest
 
-from connectors.models.llama_cpp import LlamaCpp
-from pipelines.signals.prompts import build_prompt
-from schemas.prompt import Prompt, Task
+from radarstream.connectors.models.llama_cpp import LlamaCpp
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.prompt import Prompt, Task
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.timing import interleaved
 

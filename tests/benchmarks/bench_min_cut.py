@@ -11,10 +11,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from defenses.cut_graph import Graph, informative_answers
-from defenses.kernels.min_cut import MinCut, energy, min_cut, scaling_bits
-from defenses.radar import Radar
-from schemas.memory import Belief
+from radarstream.defenses.cut_graph import Graph, informative_answers
+from radarstream.defenses.kernels.min_cut import MinCut, energy, min_cut, scaling_bits
+from radarstream.defenses.radar import Radar
+from radarstream.schemas.memory import Belief
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.timing import interleaved
 from tests.builders import make_evidence

@@ -5,9 +5,9 @@ from itertools import permutations
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from connectors.models.answer_agreement import AnswerAgreement, scorer
-from connectors.models.sentence_embedder import SentenceEmbedder
-from schemas.prompt import AnswerPair
+from radarstream.connectors.models.answer_agreement import AnswerAgreement, scorer
+from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
+from radarstream.schemas.prompt import AnswerPair
 from tests.benchmarks.figures import Figures
 
 QUESTION = "Who or what is the archive known for?"

@@ -8,8 +8,8 @@ deviations above the others in every score.
 import numpy as np
 import pytest
 
-from defenses.kernels.responsibility import split_in_two, standard_scores
-from defenses.kernels.separation import chance_of_separation
+from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
+from radarstream.defenses.kernels.separation import chance_of_separation
 from tests.benchmarks.figures import Figures
 
 pytestmark = pytest.mark.bench

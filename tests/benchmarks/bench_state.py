@@ -9,15 +9,19 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 from sqlalchemy import Engine
 
-from connectors.models.response_cache import CachedEmbedder, CachedGenerator, ResponseCache
-from connectors.state_table.engine import Durability, open_engine
-from connectors.state_table.memory import MemoryRow, commit_fold, load, row_bytes
-from connectors.state_table.outbox import pending
-from schemas.codec.state import encode_state
-from schemas.evidence import FloatArray
-from schemas.memory import Belief
-from schemas.prompt import Completion, Prompt, Task
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.models.response_cache import (
+    CachedEmbedder,
+    CachedGenerator,
+    ResponseCache,
+)
+from radarstream.connectors.state_table.engine import Durability, open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load, row_bytes
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.schemas.codec.state import encode_state
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.benchmarks.figures import Figures
 
 pytestmark = pytest.mark.bench

@@ -13,23 +13,27 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import load, row_bytes
-from connectors.state_table.outbox import pending
-from defenses.radar import Radar
-from pipelines.beam.elements import Observed, Ready
-from pipelines.beam.folding import fold_queries, outgoing
-from pipelines.build import build_guard
-from pipelines.guard import Guard
-from pipelines.settings import load_settings
-from pipelines.signals.ports import Models
-from schemas.codec import encode_state
-from schemas.events import AnswerEvent
-from schemas.memory import Belief, Memory
-from schemas.records import OutboxRecord, RawRecord
-from schemas.snapshot import Document, Provenance, Query, SearchSnapshot
-from schemas.verdict import MemoryDecision
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import load, row_bytes
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.beam.elements import Observed, Ready
+from radarstream.pipelines.beam.folding import fold_queries, outgoing
+from radarstream.pipelines.build import build_guard
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.codec import encode_state
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.memory import Belief, Memory
+from radarstream.schemas.records import OutboxRecord, RawRecord
+from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
+from radarstream.schemas.verdict import MemoryDecision
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.timing import interleaved
 

@@ -15,8 +15,8 @@ import numpy as np
 import psutil
 import pytest
 
-from connectors.kafka.options import KafkaOptions
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.benchmarks.figures import Figures
 from tests.brokers import Broker, running_broker
 from tests.builders import OBSERVED_AT, make_snapshot

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.provenance import code_revision
 from tests.chaos import run, two_workers
 from tests.postgresql import server_binaries
 

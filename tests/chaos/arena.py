@@ -13,11 +13,11 @@ from threading import Event, Lock, Thread
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from schemas.codec import outbox_record
-from schemas.errors import BrokerError
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.errors import BrokerError
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import Job

@@ -11,11 +11,11 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from connectors.kafka.source import KafkaLog
-from connectors.models.scripted import ScriptedGenerator
-from connectors.state_table import memory, outbox
-from pipelines.beam import folding
-from pipelines.cli.app import main
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.state_table import memory, outbox
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.cli.app import main
 
 # Name of the place: where the function is looked up, its name, whether death comes after it.
 POINTS: dict[str, tuple[Any, str, bool]] = {

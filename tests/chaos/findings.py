@@ -9,11 +9,11 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from connectors.kafka.options import KafkaOptions
-from connectors.state_table.engine import open_engine
-from connectors.state_table.tables import MEMORY
-from schemas.codec import decode_answer
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.tables import MEMORY
+from radarstream.schemas.codec import decode_answer
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.end_to_end.running_job import events
 
 TOPICS = ("answers.defended", "events.attribution", "snapshots.deadletter")

@@ -9,9 +9,9 @@ from random import Random
 from threading import Event
 from typing import Any
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.topics import ensure_topics
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import running_broker
 from tests.chaos.arena import Arena, Producer, percentile, story, until
 from tests.chaos.dying_worker import POINTS

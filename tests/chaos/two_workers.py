@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from connectors.kafka.topics import ensure_topics
+from radarstream.connectors.kafka.topics import ensure_topics
 from tests.brokers import running_broker
 from tests.chaos.arena import Arena, Producer, percentile, story, until
 from tests.chaos.findings import Findings, findings

@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import event
 
-from connectors.corpus.store import Corpus
-from connectors.models.scripted import ScriptedEmbedder
-from connectors.state_table.engine import open_engine
-from schemas.snapshot import Document
+from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.models.scripted import ScriptedEmbedder
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.schemas.snapshot import Document
 
 BATCH = 40
 

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any
 
-from connectors.models.scripted import extract, most_frequent
+from radarstream.connectors.models.scripted import extract, most_frequent
 
 DOCUMENT = re.compile(r'<document number="\d+">(.*?)</document>')
 QUESTION = re.compile(r"Question: (.*)")

@@ -2,12 +2,12 @@
 
 import sys
 
-from connectors.models.openai_http.generator import OpenAiGenerator
-from connectors.models.openai_http.options import OpenAiOptions
-from connectors.models.response_cache import CachedGenerator, ResponseCache
-from connectors.state_table.engine import open_engine
-from pipelines.signals.prompts import build_prompt
-from schemas.prompt import Task
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.prompt import Task
 
 url, database, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 options = OpenAiOptions(base_url=url, model="small", api_key_variable="", concurrency=4)

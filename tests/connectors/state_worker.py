@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import MemoryRow, commit_fold, load
-from connectors.state_table.outbox import publish_outbox
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.outbox import publish_outbox
+from radarstream.schemas.records import Envelope, OutboxRecord
 
 STEPS = 6
 

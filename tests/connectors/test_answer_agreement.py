@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.models.answer_agreement import AnswerAgreement
-from connectors.models.answer_agreement.scorer import COEFFICIENTS, compare_pair
-from schemas.errors import ConfigurationError, ModelError
-from schemas.prompt import AnswerPair
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
+from radarstream.connectors.models.answer_agreement.scorer import COEFFICIENTS, compare_pair
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.prompt import AnswerPair
 
 LEAK = 0.02  # at k=50 RADAR's cut fails at this mean entailment across camps
 SCORER = AnswerAgreement()

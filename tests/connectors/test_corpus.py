@@ -16,21 +16,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 
-from connectors.corpus import nearest
-from connectors.corpus.options import CorpusOptions
-from connectors.corpus.store import Corpus
-from connectors.models.scripted import ScriptedEmbedder
-from connectors.state_table import corpus as writing
-from connectors.state_table import corpus_vectors, quarantine
-from connectors.state_table.corpus_listing import newest, read, statistics
-from connectors.state_table.engine import open_engine
-from connectors.state_table.forgetting import forget
-from connectors.state_table.tables import CORPUS_QUERIES, CORPUS_TEXTS, CORPUS_VECTORS
-from connectors.state_table.transfer import export_lines, import_file
-from schemas.errors import ConfigurationError, InputError, ModelError, ModelOutageError
-from schemas.evidence import FloatArray
-from schemas.reports import text_key
-from schemas.snapshot import Document, Query, SearchSnapshot
+from radarstream.connectors.corpus import nearest
+from radarstream.connectors.corpus.options import CorpusOptions
+from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.models.scripted import ScriptedEmbedder
+from radarstream.connectors.state_table import corpus as writing
+from radarstream.connectors.state_table import corpus_vectors, quarantine
+from radarstream.connectors.state_table.corpus_listing import newest, read, statistics
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.forgetting import forget
+from radarstream.connectors.state_table.tables import CORPUS_QUERIES, CORPUS_TEXTS, CORPUS_VECTORS
+from radarstream.connectors.state_table.transfer import export_lines, import_file
+from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ModelOutageError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.reports import text_key
+from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from tests.connectors.corpus_worker import BATCH, documents
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.models.cross_encoder_nli import CrossEncoderNli, label_columns, proposition
-from schemas.errors import ConfigurationError, ModelError
-from schemas.prompt import AnswerPair
+from radarstream.connectors.models.cross_encoder_nli import (
+    CrossEncoderNli,
+    label_columns,
+    proposition,
+)
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.prompt import AnswerPair
 
 pytest.importorskip("transformers")
 tiny_nli = pytest.importorskip("tests.connectors.tiny_nli")

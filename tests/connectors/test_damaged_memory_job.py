@@ -6,10 +6,10 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from pipelines import build
-from pipelines.cli.app import app
-from schemas.codec import decode_answer, decode_dead_letter
-from schemas.errors import ReasonClass
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.app import app
+from radarstream.schemas.codec import decode_answer, decode_dead_letter
+from radarstream.schemas.errors import ReasonClass
 from tests.brokers import Broker
 from tests.end_to_end.running_job import events, produce, running_job, snapshots
 

@@ -15,16 +15,16 @@ import pytest
 from sqlalchemy import func, inspect, select, text
 from typer.testing import CliRunner
 
-from connectors.kafka.clients import open_admin
-from connectors.state_table.engine import open_engine
-from connectors.state_table.migration import HEAD
-from connectors.state_table.tables import METADATA
-from pipelines import build
-from pipelines.cli import doctor as module
-from pipelines.cli.app import app
-from pipelines.cli.doctor import needed
-from pipelines.cli.doctor_models import models
-from pipelines.settings import load_settings
+from radarstream.connectors.kafka.clients import open_admin
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.migration import HEAD
+from radarstream.connectors.state_table.tables import METADATA
+from radarstream.pipelines import build
+from radarstream.pipelines.cli import doctor as module
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.cli.doctor import needed
+from radarstream.pipelines.cli.doctor_models import models
+from radarstream.pipelines.settings import load_settings
 from tests.brokers import Broker, free_port
 
 Checks = dict[str, dict[str, Any]]

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files import json_items
-from connectors.files.json_items import PARTS, JsonItems
-from connectors.files.lines import EXCERPT_BYTES, GZIP_FREE_BYTES, GZIP_GROWTH
-from connectors.files.page_text import capped
-from connectors.files.reader import read_records
-from schemas.codec import decode_record, encode, envelope, structured
-from schemas.errors import ConfigurationError, InputError, ReasonClass
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Provenance, Query, SearchSnapshot
+from radarstream.connectors.files import json_items
+from radarstream.connectors.files.json_items import PARTS, JsonItems
+from radarstream.connectors.files.lines import EXCERPT_BYTES, GZIP_FREE_BYTES, GZIP_GROWTH
+from radarstream.connectors.files.page_text import capped
+from radarstream.connectors.files.reader import read_records
+from radarstream.schemas.codec import decode_record, encode, envelope, structured
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
 from tests.wire_samples import SNAPSHOT
 
 DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[3] / "shared" / "data"))

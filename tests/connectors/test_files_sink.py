@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files import jsonl_sink
-from connectors.files.jsonl_sink import JsonlSink
-from schemas.codec import decode_answer, decode_attribution, decode_dead_letter, outbox_record
-from schemas.errors import ConfigurationError
+from radarstream.connectors.files import jsonl_sink
+from radarstream.connectors.files.jsonl_sink import JsonlSink
+from radarstream.schemas.codec import (
+    decode_answer,
+    decode_attribution,
+    decode_dead_letter,
+    outbox_record,
+)
+from radarstream.schemas.errors import ConfigurationError
 from tests.wire_samples import ANSWER, ATTRIBUTION, DEAD_LETTER, SNAPSHOT
 
 RECORDS = [outbox_record(value) for value in (ANSWER, ATTRIBUTION, DEAD_LETTER)]

@@ -17,30 +17,30 @@ import pytest
 from sqlalchemy import Engine, event, text
 from typer.testing import CliRunner
 
-from connectors.models.response_cache import ResponseCache
-from connectors.state_table.compaction import compact
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import load
-from connectors.state_table.origins import list_origins
-from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import list_quarantine, withheld_keys
-from connectors.state_table.sources import judge
-from connectors.state_table.subject import question_subject
-from connectors.state_table.watchlist import replace_all
-from pipelines import build
-from pipelines.beam.micro_batch import MicroBatch
-from pipelines.build import shared_engine, shared_guard
-from pipelines.cli.app import app
-from pipelines.job.attributing import Attributing
-from pipelines.job.attribution_worker import corpus_search
-from pipelines.job.reporting import take_in
-from pipelines.job.settling import give_word, policy_of
-from pipelines.settings import Settings, load_settings
-from schemas.codec import encode
-from schemas.events import AnswerEvent
-from schemas.records import LogPosition, RawRecord
-from schemas.reports import AnswerReport, Decision
-from schemas.sources import SourceVerdict
+from radarstream.connectors.models.response_cache import ResponseCache
+from radarstream.connectors.state_table.compaction import compact
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import load
+from radarstream.connectors.state_table.origins import list_origins
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.quarantine import list_quarantine, withheld_keys
+from radarstream.connectors.state_table.sources import judge
+from radarstream.connectors.state_table.subject import question_subject
+from radarstream.connectors.state_table.watchlist import replace_all
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.job.attributing import Attributing
+from radarstream.pipelines.job.attribution_worker import corpus_search
+from radarstream.pipelines.job.reporting import take_in
+from radarstream.pipelines.job.settling import give_word, policy_of
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.reports import AnswerReport, Decision
+from radarstream.schemas.sources import SourceVerdict
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.pipelines.attributing_rig import NOW, FixedClock, Naming, Watching, run_out
 
@@ -225,7 +225,7 @@ def test_rows_that_an_older_transaction_may_still_read_are_told(
     state_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rewrite would copy them."""
-    monkeypatch.setattr("connectors.state_table.compaction.LOOKS", 2)
+    monkeypatch.setattr("radarstream.connectors.state_table.compaction.LOOKS", 2)
     engine = open_engine(state_url)
     with psycopg.connect(state_url) as reader:
         reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

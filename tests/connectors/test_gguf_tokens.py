@@ -16,18 +16,18 @@ pytest.importorskip("transformers")
 import torch
 from gguf import GGUFWriter
 
-from connectors.models import gguf_conversion
-from connectors.models.gguf_conversion import converted, is_converted, weight_name
-from connectors.models.gguf_tokens import GgufTokens
-from connectors.models.gguf_weights import cache_directories
-from connectors.models.llama_cpp import LlamaCpp
-from connectors.models.rendering import completion_text
-from connectors.models.transformers_generator import prompt_tokens
-from connectors.models.transformers_tokens import continuation_tokens
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ModelError
-from schemas.prompt import Task
-from schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.connectors.models import gguf_conversion
+from radarstream.connectors.models.gguf_conversion import converted, is_converted, weight_name
+from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.connectors.models.gguf_weights import cache_directories
+from radarstream.connectors.models.llama_cpp import LlamaCpp
+from radarstream.connectors.models.rendering import completion_text
+from radarstream.connectors.models.transformers_generator import prompt_tokens
+from radarstream.connectors.models.transformers_tokens import continuation_tokens
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 from tests import tiny_gguf
 
 PROMPTS = tuple(

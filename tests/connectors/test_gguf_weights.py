@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from connectors.models import gguf_weights
-from connectors.models.bundled import GEMMA
-from connectors.models.gguf_weights import cache_directories, embedded_gguf
-from schemas.errors import ConfigurationError
+from radarstream.connectors.models import gguf_weights
+from radarstream.connectors.models.bundled import GEMMA
+from radarstream.connectors.models.gguf_weights import cache_directories, embedded_gguf
+from radarstream.schemas.errors import ConfigurationError
 
 PARTS = (b"first ", b"second ", b"last")
 WHOLE = b"".join(PARTS)

@@ -10,17 +10,17 @@ from cramjam import snappy
 from kafka import TopicPartition
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from connectors.kafka.batches import HEADERS, POLL_BYTES
-from connectors.kafka.clients import open_consumer, open_producer, patient_poll
-from connectors.kafka.decompression import CODECS, decompressed
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.partition_reader import KafkaPartition
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.source import SNAPSHOTS, KafkaLog
-from connectors.kafka.topic_reader import LATEST_MS, TopicReader
-from connectors.kafka.topics import ensure_topics
-from schemas.errors import InputError, ReasonClass
-from schemas.records import RawRecord
+from radarstream.connectors.kafka.batches import HEADERS, POLL_BYTES
+from radarstream.connectors.kafka.clients import open_consumer, open_producer, patient_poll
+from radarstream.connectors.kafka.decompression import CODECS, decompressed
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.partition_reader import KafkaPartition
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import SNAPSHOTS, KafkaLog
+from radarstream.connectors.kafka.topic_reader import LATEST_MS, TopicReader
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, event, read
 from tests.hostile_batches import BOMB_BYTES, send_batch, send_bomb, zeros, zstd_zeros
 

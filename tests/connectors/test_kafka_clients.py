@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from connectors.kafka.clients import (
+from radarstream.connectors.kafka.clients import (
     broker_errors,
     connection_arguments,
     consumer_arguments,
@@ -15,8 +15,8 @@ from connectors.kafka.clients import (
     open_producer,
     producer_arguments,
 )
-from connectors.kafka.options import KafkaOptions
-from schemas.errors import BrokerError, ConfigurationError
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.schemas.errors import BrokerError, ConfigurationError
 from tests.brokers import free_port
 
 CANARY = "canary-2f6d"  # a password that must never be seen

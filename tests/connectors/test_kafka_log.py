@@ -10,15 +10,15 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import open_producer
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.source import KafkaLog
-from connectors.kafka.topic_reader import TopicReader
-from connectors.kafka.topics import ensure_topics
-from schemas.codec import outbox_record
-from schemas.errors import BrokerError, ConfigurationError, ReasonClass
-from schemas.records import LogPosition
+from radarstream.connectors.kafka.clients import open_producer
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.errors import BrokerError, ConfigurationError, ReasonClass
+from radarstream.schemas.records import LogPosition
 from tests.brokers import Broker, by_key, event, free_port, read
 from tests.wire_samples import ANSWER, SNAPSHOT
 

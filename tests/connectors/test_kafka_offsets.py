@@ -2,11 +2,11 @@
 
 import pytest
 
-from connectors.kafka.offsets import OffsetReader, Offsets, partition_offsets
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.source import KafkaLog
-from connectors.kafka.topics import ensure_topics
-from schemas.errors import BrokerError
+from radarstream.connectors.kafka.offsets import OffsetReader, Offsets, partition_offsets
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.schemas.errors import BrokerError
 from tests.brokers import Broker, event, free_port, read
 
 

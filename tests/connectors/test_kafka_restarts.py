@@ -9,21 +9,21 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from connectors.kafka import source
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.source import KafkaLog
-from connectors.kafka.topics import ensure_topics
-from schemas.errors import BrokerError, ConfigurationError
-from schemas.records import RawRecord
+from radarstream.connectors.kafka import source
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.schemas.errors import BrokerError, ConfigurationError
+from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, by_key, event, read
 
 EVENTS = 600
 RESTARTS = 3
 MEMBER = """
 import sys
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.source import KafkaLog
 log = KafkaLog(KafkaOptions.model_validate_json(sys.argv[1]), membership="group")
 while True:
     log.poll(max_records=9, max_bytes=2**20, timeout_s=0.2)

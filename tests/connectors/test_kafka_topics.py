@@ -5,13 +5,13 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.source import SNAPSHOTS, KafkaLog
-from connectors.kafka.topic_reader import TopicReader
-from connectors.kafka.topics import TOPICS, describe_topics, ensure_topics
-from pipelines.cli.topics import app
-from schemas.errors import BrokerError
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import SNAPSHOTS, KafkaLog
+from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topics import TOPICS, describe_topics, ensure_topics
+from radarstream.pipelines.cli.topics import app
+from radarstream.schemas.errors import BrokerError
 from tests.brokers import Broker, event, read
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from connectors.models import llama_cpp
-from connectors.models.llama_cpp import LlamaCpp
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ModelError
-from schemas.prompt import Completion, Prompt, Task
+from radarstream.connectors.models import llama_cpp
+from radarstream.connectors.models.llama_cpp import LlamaCpp
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Completion, Prompt, Task
 
 Usage = dict[str, Any] | None
 COUNTED: Usage = {"prompt_tokens": 259, "completion_tokens": 4, "total_tokens": 263}

@@ -13,11 +13,16 @@ from typing import Any
 
 import pytest
 
-from connectors.models.openai_http.generator import OpenAiGenerator
-from connectors.models.openai_http.options import OpenAiOptions
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ConfigurationError, ModelError, ModelOutageError, PartialModelError
-from schemas.prompt import Completion, Prompt, Task
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    ModelError,
+    ModelOutageError,
+    PartialModelError,
+)
+from radarstream.schemas.prompt import Completion, Prompt, Task
 from tests.connectors.fault_server import (
     Fault,
     FaultServer,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from connectors.models.openai_http.budget import OTHER_SHARE, budgets
-from schemas.prompt import Prompt, Task
+from radarstream.connectors.models.openai_http.budget import OTHER_SHARE, budgets
+from radarstream.schemas.prompt import Prompt, Task
 
 
 @pytest.mark.parametrize("task", Task)

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from connectors.models.openai_http.generator import OpenAiGenerator
-from connectors.models.openai_http.options import OpenAiOptions
-from connectors.models.response_cache import CachedGenerator, ResponseCache
-from connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
-from defenses.radar import Radar
-from pipelines.guard import Guard
-from pipelines.signals.isolation import isolating
-from pipelines.signals.ports import Models
-from schemas.errors import ModelError, PartialModelError
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ModelError, PartialModelError
 from tests.builders import make_snapshot
 from tests.connectors.fault_server import FaultServer, chat_reply, serving, status
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from connectors.models.gguf_weights import embedded_gguf
-from connectors.models.openai_http.generator import OpenAiGenerator
-from connectors.models.openai_http.options import OpenAiOptions
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ConfigurationError, ModelOutageError, PartialModelError
-from schemas.prompt import Prompt, Task
+from radarstream.connectors.models.gguf_weights import embedded_gguf
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ConfigurationError, ModelOutageError, PartialModelError
+from radarstream.schemas.prompt import Prompt, Task
 
 pytestmark = pytest.mark.models
 TOWNS = ("Bern", "Oslo", "Lima")

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.models.openai_http.options import OpenAiTokenOptions
-from connectors.models.openai_http.prompt_logs import read_echo
-from connectors.models.openai_http.tokens import OpenAiTokens
-from connectors.models.rendering import completion_text
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ConfigurationError, ModelError, ModelOutageError
-from schemas.prompt import Task
-from schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
+from radarstream.connectors.models.openai_http.prompt_logs import read_echo
+from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
+from radarstream.connectors.models.rendering import completion_text
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOutageError
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 from tests.connectors.scoring_server import BEGIN, Mend, ScoringServer, logarithm, scoring
 
 PROMPTS = tuple(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from connectors.models.answer_agreement import AnswerAgreement
-from connectors.models.answer_agreement.marks import spell_marks
-from connectors.models.answer_agreement.opposites import opposed
-from connectors.models.answer_agreement.scorer import compare_pair
-from schemas.prompt import AnswerPair
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
+from radarstream.connectors.models.answer_agreement.marks import spell_marks
+from radarstream.connectors.models.answer_agreement.opposites import opposed
+from radarstream.connectors.models.answer_agreement.scorer import compare_pair
+from radarstream.schemas.prompt import AnswerPair
 
 SCORER = AnswerAgreement()
 LEAK = 0.02
@@ -420,7 +420,7 @@ def test_a_question_about_a_fall_makes_a_rise_the_opposite() -> None:
 def test_different_rules_are_different_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations in the cache go by `model_id`, which covers every file of the rules."""
     before = AnswerAgreement().model_id
-    from schemas import answer_text
+    from radarstream.schemas import answer_text
 
     monkeypatch.setattr(answer_text, "__file__", __file__)
     assert AnswerAgreement().model_id != before

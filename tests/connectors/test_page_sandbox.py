@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors.webpages import sandbox
-from connectors.webpages.errors import PageError
-from connectors.webpages.options import PageOptions
-from connectors.webpages.sandbox import Sandbox
+from radarstream.connectors.webpages import sandbox
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.sandbox import Sandbox
 
 ARTICLE = (
     b"<html><body><article><p>" + b"Bern won the cup final on Sunday. " * 9 + b"</p></article>"

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from connectors.files import robust_rag
-from connectors.files.reader import read_records
-from connectors.files.robust_rag import LONG_FORM, UNDATED, literal
-from schemas.codec import decode_record
-from schemas.errors import InputError, ReasonClass
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Provenance, Query, SearchSnapshot
+from radarstream.connectors.files import robust_rag
+from radarstream.connectors.files.reader import read_records
+from radarstream.connectors.files.robust_rag import LONG_FORM, UNDATED, literal
+from radarstream.schemas.codec import decode_record
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
 
 DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

@@ -4,14 +4,14 @@ from hashlib import sha256
 
 import pytest
 
-from connectors.models.rendering import (
+from radarstream.connectors.models.rendering import (
     RENDERING_VERSION,
     chat_messages,
     completion_text,
     rendering_name,
 )
-from pipelines.signals.prompts import TEMPLATES, build_prompt
-from schemas.prompt import Prompt, Shot, Task
+from radarstream.pipelines.signals.prompts import TEMPLATES, build_prompt
+from radarstream.schemas.prompt import Prompt, Shot, Task
 
 PASSAGES = {
     Task.ATOMIC_ANSWER: 1,

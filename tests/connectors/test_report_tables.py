@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, delete, event, func, select
 
-from connectors.state_table import origins, report_standing, reports
-from connectors.state_table.cases import Case, cases_of, keep_case, prune_cases
-from connectors.state_table.engine import open_engine
-from connectors.state_table.forgetting import REPORTED, forget
-from connectors.state_table.memory import MemoryRow, clear_run, commit_fold, load
-from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import list_quarantine, withheld_keys
-from connectors.state_table.query_lookup import ANSWERED, queries_named
-from connectors.state_table.report_listing import reported_answers
-from connectors.state_table.report_queue import next_open
-from connectors.state_table.tables import OUTBOX, REPORTS
-from connectors.state_table.transfer import export_lines, import_file
-from defenses.attribution.protection import Rules
-from pipelines.job.settling import LANE, Policy, give_word, settle
-from schemas.errors import InputError, StateConflictError
-from schemas.reports import PIPELINE, Decision, ReportState, Word
+from radarstream.connectors.state_table import origins, report_standing, reports
+from radarstream.connectors.state_table.cases import Case, cases_of, keep_case, prune_cases
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.forgetting import REPORTED, forget
+from radarstream.connectors.state_table.memory import MemoryRow, clear_run, commit_fold, load
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.quarantine import list_quarantine, withheld_keys
+from radarstream.connectors.state_table.query_lookup import ANSWERED, queries_named
+from radarstream.connectors.state_table.report_listing import reported_answers
+from radarstream.connectors.state_table.report_queue import next_open
+from radarstream.connectors.state_table.tables import OUTBOX, REPORTS
+from radarstream.connectors.state_table.transfer import export_lines, import_file
+from radarstream.defenses.attribution.protection import Rules
+from radarstream.pipelines.job.settling import LANE, Policy, give_word, settle
+from radarstream.schemas.errors import InputError, StateConflictError
+from radarstream.schemas.reports import PIPELINE, Decision, ReportState, Word
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import NOW, keep, report, run_out, trusted, worker_on
 

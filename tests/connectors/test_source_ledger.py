@@ -10,27 +10,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, select
 
-from connectors.state_table import origins
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.forgetting import forget
-from connectors.state_table.source_agreement import KEPT_DAYS, agree
-from connectors.state_table.source_listing import (
+from radarstream.connectors.state_table import origins
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.forgetting import forget
+from radarstream.connectors.state_table.source_agreement import KEPT_DAYS, agree
+from radarstream.connectors.state_table.source_listing import (
     count_sources,
     history,
     summaries,
     summary_of,
 )
-from connectors.state_table.sources import (
+from radarstream.connectors.state_table.sources import (
     judge,
     prune_events,
     record,
     retract,
     standings,
 )
-from connectors.state_table.tables import SOURCE_EVENTS, SOURCE_LEDGER
-from connectors.state_table.transfer import export_lines, import_file
-from schemas.errors import InputError, StateConflictError
-from schemas.sources import (
+from radarstream.connectors.state_table.tables import SOURCE_EVENTS, SOURCE_LEDGER
+from radarstream.connectors.state_table.transfer import export_lines, import_file
+from radarstream.schemas.errors import InputError, StateConflictError
+from radarstream.schemas.sources import (
     CLAIM_CHARACTERS,
     DAY_MS,
     Counts,

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from connectors.state_table.engine import database_code, is_transient, open_engine
-from connectors.state_table.memory import MemoryRow, commit_fold, load
-from connectors.state_table.outbox import append, depth
-from schemas.errors import DatabaseUnavailableError
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.state_table.engine import database_code, is_transient, open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.outbox import append, depth
+from radarstream.schemas.errors import DatabaseUnavailableError
+from radarstream.schemas.records import Envelope, OutboxRecord
 
 ROW = MemoryRow("q-1", "radar", 1, 1_700_000_000_000, "log", 0, 0, b"{}")
 

@@ -8,23 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event, text
 
-from connectors.models.response_cache import (
+from radarstream.connectors.models.response_cache import (
     CachedEmbedder,
     CachedGenerator,
     CachedRelations,
     ResponseCache,
 )
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from connectors.state_table.compaction import compact
-from connectors.state_table.engine import open_engine
-from connectors.state_table.forgetting import Forgotten, forget
-from connectors.state_table.memory import MemoryRow, commit_fold, load
-from connectors.state_table.outbox import append, pending
-from connectors.state_table.subject import SUBJECT_CHARACTERS, question_subject
-from connectors.state_table.watchlist import find, replace_all
-from pipelines.signals.prompts import MAX_QUESTION_CHARACTERS, build_prompt, plain
-from schemas.prompt import AnswerPair, Task
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.state_table.compaction import compact
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.forgetting import Forgotten, forget
+from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.outbox import append, pending
+from radarstream.connectors.state_table.subject import SUBJECT_CHARACTERS, question_subject
+from radarstream.connectors.state_table.watchlist import find, replace_all
+from radarstream.pipelines.signals.prompts import MAX_QUESTION_CHARACTERS, build_prompt, plain
+from radarstream.schemas.prompt import AnswerPair, Task
+from radarstream.schemas.records import Envelope, OutboxRecord
 
 MINE, OTHER = "Who is the  Mayor of Canaryville?", "Who leads France?"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.groups import enter, insist_on_mark
-from connectors.state_table.memory import MemoryRow, clear_run, commit_fold, count
-from connectors.state_table.transfer import export_lines, import_file
-from schemas.codec import encode_state
-from schemas.errors import ConfigurationError
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.groups import enter, insist_on_mark
+from radarstream.connectors.state_table.memory import MemoryRow, clear_run, commit_fold, count
+from radarstream.connectors.state_table.transfer import export_lines, import_file
+from radarstream.schemas.codec import encode_state
+from radarstream.schemas.errors import ConfigurationError
 
 ROW = MemoryRow("q-1", "radar", 1, 1_700_000_000_000, "cluster", 0, 4, b"\x80N.")
 

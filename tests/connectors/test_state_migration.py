@@ -15,21 +15,21 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, inspect, make_url, select, text
 
-import connectors.state_table.migration
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import MemoryRow, load
-from connectors.state_table.migration import (
+import radarstream.connectors.state_table.migration
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, load
+from radarstream.connectors.state_table.migration import (
     HEAD,
     REVISIONS,
     bring_to_head,
     pending_sql,
     stored_version,
 )
-from connectors.state_table.outbox import append, pending
-from connectors.state_table.tables import METADATA, RESPONSE_CACHE
-from schemas.codec.cloud_events import encode_envelope
-from schemas.errors import ConfigurationError
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.state_table.outbox import append, pending
+from radarstream.connectors.state_table.tables import METADATA, RESPONSE_CACHE
+from radarstream.schemas.codec.cloud_events import encode_envelope
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import Envelope, OutboxRecord
 
 ROOT = Path(__file__).parents[2]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -177,7 +177,8 @@ def test_a_migration_that_fails_changes_nothing(state_url: str) -> None:
 def test_processes_that_open_an_old_database_at_once_migrate_it_once(state_url: str) -> None:
     create_unversioned(state_url, FIRST_RELEASE)
     program = (
-        "from connectors.state_table.engine import open_engine as o; o(__import__('sys').argv[1])"
+        "import sys; from radarstream.connectors.state_table.engine import open_engine;"
+        "open_engine(sys.argv[1])"
     )
     command = [sys.executable, "-c", program, state_url]
     starts = [subprocess.Popen(command, cwd=ROOT, env=ENV) for _ in range(3)]
@@ -190,7 +191,7 @@ def test_processes_that_open_an_old_database_at_once_migrate_it_once(state_url: 
 def test_a_start_at_head_does_without_alembic(state_url: str) -> None:
     open_engine(state_url).dispose()
     program = (
-        "import sys; from connectors.state_table.engine import open_engine; "
+        "import sys; from radarstream.connectors.state_table.engine import open_engine; "
         "open_engine(sys.argv[1]); sys.exit('alembic' in sys.modules)"
     )
     assert (
@@ -202,14 +203,14 @@ def test_a_start_at_head_does_without_alembic(state_url: str) -> None:
 def test_a_start_at_head_waits_for_no_migration(postgresql_socket: str) -> None:
     url = f"postgresql://postgres@/postgres?host={postgresql_socket}"
     with untouched(url) as engine, engine.begin() as holder:
-        lock = connectors.state_table.migration._CREATION_LOCK
+        lock = radarstream.connectors.state_table.migration._CREATION_LOCK
         open_engine(url).dispose()
         holder.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
         open_engine(url, busy_timeout_s=0.2).dispose()
 
 
 def test_the_list_of_revisions_is_that_of_the_files() -> None:
-    home = Path(connectors.state_table.migration.__file__).with_name("migrations")
+    home = Path(radarstream.connectors.state_table.migration.__file__).with_name("migrations")
     scripts = ScriptDirectory(home)
     assert scripts.get_current_head() == HEAD
     assert tuple(s.revision for s in scripts.walk_revisions())[::-1] == REVISIONS

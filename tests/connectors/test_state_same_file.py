@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import count
-from schemas.errors import ConfigurationError
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import count
+from radarstream.schemas.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("replaced", [False, True])

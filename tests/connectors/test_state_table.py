@@ -19,8 +19,8 @@ import pytest
 from sqlalchemy import Connection, Engine, event, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from connectors.state_table.engine import Durability, open_engine, retry_contended
-from connectors.state_table.memory import (
+from radarstream.connectors.state_table.engine import Durability, open_engine, retry_contended
+from radarstream.connectors.state_table.memory import (
     MemoryRow,
     advance,
     clear_run,
@@ -29,14 +29,24 @@ from connectors.state_table.memory import (
     row_bytes,
     unlearn,
 )
-from connectors.state_table.outbox import append, depth, mark_sent, pending, publish_outbox
-from connectors.state_table.source_agreement import agree
-from connectors.state_table.sources import standings
-from connectors.state_table.tables import RESPONSE_CACHE
-from schemas.codec.state import encode_state
-from schemas.errors import ConfigurationError, DatabaseUnavailableError, StateConflictError
-from schemas.memory import Belief
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.state_table.outbox import (
+    append,
+    depth,
+    mark_sent,
+    pending,
+    publish_outbox,
+)
+from radarstream.connectors.state_table.source_agreement import agree
+from radarstream.connectors.state_table.sources import standings
+from radarstream.connectors.state_table.tables import RESPONSE_CACHE
+from radarstream.schemas.codec.state import encode_state
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    DatabaseUnavailableError,
+    StateConflictError,
+)
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.records import Envelope, OutboxRecord
 
 WRITERS = 8
 ROOT = Path(__file__).parents[2]
@@ -322,7 +332,8 @@ def test_of_many_writers_of_a_step_exactly_one_wins(engine: Engine) -> None:
 
 def test_many_processes_may_open_a_new_database_at_once(state_url: str) -> None:
     program = (
-        "from connectors.state_table.engine import open_engine as o; o(__import__('sys').argv[1])"
+        "import sys; from radarstream.connectors.state_table.engine import open_engine;"
+        "open_engine(sys.argv[1])"
     )
     command = [sys.executable, "-c", program, state_url]
     starts = [subprocess.Popen(command, cwd=ROOT, env=ENV) for _ in range(3)]
@@ -471,8 +482,8 @@ def test_a_wrong_password_is_not_repeated(postgresql_socket: str) -> None:
 
 READ_ONLY = """
 import os, sys
-from connectors.state_table.engine import open_engine
-from schemas.errors import ConfigurationError
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.schemas.errors import ConfigurationError
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)  # root may write anywhere
 try:

@@ -12,14 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, insert, select
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import MemoryRow, commit_fold, load
-from connectors.state_table.tables import MEMORY, METADATA, SOURCE_LEDGER
-from connectors.state_table.transfer import TABLES, export_lines, import_file
-from connectors.state_table.watchlist import claim, record_fetch, replace_all, spend_credit
-from schemas.codec.state import encode_state
-from schemas.errors import InputError, ReasonClass, StateConflictError
-from schemas.memory import Belief
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.tables import MEMORY, METADATA, SOURCE_LEDGER
+from radarstream.connectors.state_table.transfer import TABLES, export_lines, import_file
+from radarstream.connectors.state_table.watchlist import (
+    claim,
+    record_fetch,
+    replace_all,
+    spend_credit,
+)
+from radarstream.schemas.codec.state import encode_state
+from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
+from radarstream.schemas.memory import Belief
 
 BELIEF = encode_state(Belief('Zoë "法国"\n', 0.1 + 0.2, 1e-17))
 ROW = MemoryRow("q-1 北京", "radar", 7, 1_700_000_000_123, "cluster", 3, 2**40, BELIEF, 2**41)

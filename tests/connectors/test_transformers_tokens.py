@@ -18,19 +18,22 @@ from transformers import (
     set_seed,
 )
 
-from connectors.models import transformers_tokens
-from connectors.models.transformers_generator import TransformersGenerator, prompt_tokens
-from connectors.models.transformers_tokens import (
+from radarstream.connectors.models import transformers_tokens
+from radarstream.connectors.models.transformers_generator import (
+    TransformersGenerator,
+    prompt_tokens,
+)
+from radarstream.connectors.models.transformers_tokens import (
     TransformersTokens,
     by_length,
     continuation_tokens,
     refusing_tokens,
     stop_tokens,
 )
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ModelError
-from schemas.prompt import Prompt, Task
-from schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 from tests import tiny_causal_lm
 
 TOWNS = ["Bern", "Oslo", "Lima", "Kyiv", "Rabat"]

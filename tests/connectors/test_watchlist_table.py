@@ -11,7 +11,7 @@ from threading import Barrier
 import pytest
 from sqlalchemy import Engine
 
-from connectors.state_table.watchlist import (
+from radarstream.connectors.state_table.watchlist import (
     WatchedQuery,
     claim,
     credits_used,
@@ -133,8 +133,8 @@ def test_credits_stop_at_the_budget(engine: Engine) -> None:
 
 SPENDER = """
 import sys
-from connectors.state_table.engine import open_engine
-from connectors.state_table.watchlist import spend_credit
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.watchlist import spend_credit
 engine = open_engine(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

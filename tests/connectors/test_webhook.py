@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from connectors.webhook import (
+from radarstream.connectors.webhook import (
     LONGEST_RETRY_AFTER_S,
     Webhook,
     WebhookOptions,
     retry_after,
     signature,
 )
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 from tests.webhook_receiver import Reply, receiving
 
 SECRET = "canary-secret"

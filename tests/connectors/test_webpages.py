@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.webpages.addresses import Address, is_public, parsed
-from connectors.webpages.errors import PageError
-from connectors.webpages.extraction import page_text, web_encoding
-from connectors.webpages.fetching import CheckedTransport, fetch, page_client
-from connectors.webpages.options import PageOptions
-from connectors.webpages.reading import PageReader
-from pipelines.job import watching
-from pipelines.job.health import Health
-from pipelines.settings import WatchSettings
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.webpages.addresses import Address, is_public, parsed
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.extraction import page_text, web_encoding
+from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.reading import PageReader
+from radarstream.pipelines.job import watching
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.settings import WatchSettings
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
 
 ARTICLE = (

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-from connectors.models.cross_encoder_nli import CANARY, CLASSES, proposition
+from radarstream.connectors.models.cross_encoder_nli import CANARY, CLASSES, proposition
 
 ANSWERS = ("Oslo", "Bergen", "Paris", "Lyon", "12", "13", "red", "blue")
 QUESTION = "Which one is it?"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-import defenses
-from defenses.protocol import (
+import radarstream.defenses
+from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
@@ -22,12 +22,12 @@ from defenses.protocol import (
     Relate,
     Request,
 )
-from defenses.responses import ask
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer
+from radarstream.defenses.responses import ask
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer
 from tests.driving import Script
 
-PACKAGE = Path(defenses.__file__).parent
+PACKAGE = Path(radarstream.defenses.__file__).parent
 Place = tuple[str, int]  # a file of the package and a line
 
 

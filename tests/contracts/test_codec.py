@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.codec import (
+from radarstream.schemas.codec import (
     WIRE_SCHEMAS,
     binary_headers,
     dead_letter,
@@ -25,11 +25,11 @@ from schemas.codec import (
     outbox_record,
     structured,
 )
-from schemas.errors import InputError, ReasonClass
-from schemas.events import DeadLetter
-from schemas.memory import Belief
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import Document, Labels, Retrieval, SearchSnapshot
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Document, Labels, Retrieval, SearchSnapshot
 from tests.wire_samples import ANSWER, ATTRIBUTION, DEAD_LETTER, DECODERS, SAMPLES, SNAPSHOT
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "wire"

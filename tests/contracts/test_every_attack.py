@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.models.scripted import ScriptedEmbedder
-from pipelines.evaluation.attacks.corpus import corpus_of, inject, searched
-from pipelines.evaluation.attacks.protocol import UnattackableError, aim_of
-from pipelines.evaluation.attacks.registry import ATTACKS, attack_named
-from pipelines.evaluation.metrics import contains, is_correct
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Document, Labels, Query, SearchSnapshot
+from radarstream.connectors.models.scripted import ScriptedEmbedder
+from radarstream.pipelines.evaluation.attacks.corpus import corpus_of, inject, searched
+from radarstream.pipelines.evaluation.attacks.protocol import UnattackableError, aim_of
+from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
+from radarstream.pipelines.evaluation.metrics import contains, is_correct
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
 
 LABELS = Labels(
     answers=("Ada North",),

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from defenses.attribution.protocol import Attributor
-from defenses.attribution.registry import ATTRIBUTORS, build_attributor
-from defenses.protocol import (
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
+from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
@@ -24,10 +24,10 @@ from defenses.protocol import (
     Request,
     Signal,
 )
-from schemas.attribution import Attribution, Finding, Misgeneration
-from schemas.errors import ConfigurationError, EvidenceError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import NO, YES, Task
+from radarstream.schemas.attribution import Attribution, Finding, Misgeneration
+from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import NO, YES, Task
 from tests.builders import make_misgeneration
 from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run

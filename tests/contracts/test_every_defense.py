@@ -10,18 +10,18 @@ import re
 import numpy as np
 import pytest
 
-from defenses.protocol import (
+from radarstream.defenses.protocol import (
     EVIDENCE,
     Complete,
     Defense,
     Signal,
 )
-from defenses.registry import DEFENSES, build_defense
-from schemas.codec import decode_state, encode_state
-from schemas.errors import ConfigurationError, EvidenceError
-from schemas.evidence import AtomicAnswer, Evidence, Relations
-from schemas.prompt import Task
-from schemas.verdict import Verdict
+from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Verdict
 from tests.builders import claims_evidence, make_evidence
 from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from connectors.models.llama_cpp import LlamaCpp
-from connectors.models.openai_http.generator import OpenAiGenerator
-from connectors.models.openai_http.options import OpenAiOptions
-from connectors.models.outcomes import AnswersEach
-from connectors.models.scripted import ScriptedGenerator
-from connectors.models.transformers_generator import TransformersGenerator
-from pipelines.signals.ports import Generator
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ModelError
-from schemas.prompt import Prompt, Task
+from radarstream.connectors.models.llama_cpp import LlamaCpp
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.outcomes import AnswersEach
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.models.transformers_generator import TransformersGenerator
+from radarstream.pipelines.signals.ports import Generator
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Prompt, Task
 from tests import tiny_causal_lm
 from tests.connectors.fault_server import serving
 

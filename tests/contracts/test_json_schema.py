@@ -5,8 +5,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas.codec import WIRE_SCHEMAS, encode
-from schemas.json_schema import DIRECTORY, file_name, main, outdated
+from radarstream.schemas.codec import WIRE_SCHEMAS, encode
+from radarstream.schemas.json_schema import DIRECTORY, file_name, main, outdated
 from tests.wire_samples import ANSWER, SAMPLES
 
 named = pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def validator(sample) -> Draft202012Validator:
 
 
 def test_files_are_up_to_date() -> None:
-    assert outdated(DIRECTORY) == [], "run python -m schemas.json_schema"
+    assert outdated(DIRECTORY) == [], "run python -m radarstream.schemas.json_schema"
 
 
 @named

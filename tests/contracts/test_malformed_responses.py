@@ -9,13 +9,13 @@ from typing import Any, get_args
 
 import pytest
 
-from defenses.attribution.norm import Norm
-from defenses.attribution.perplexity import Perplexity
-from defenses.attribution.registry import ATTRIBUTORS, build_attributor
-from defenses.protocol import Defense, Request
-from defenses.registry import DEFENSES, build_defense
-from defenses.temporal import CumulativeSnapshot, LightweightHistory, Memoryless
-from schemas.errors import EvidenceError
+from radarstream.defenses.attribution.norm import Norm
+from radarstream.defenses.attribution.perplexity import Perplexity
+from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
+from radarstream.defenses.protocol import Defense, Request
+from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.temporal import CumulativeSnapshot, LightweightHistory, Memoryless
+from radarstream.schemas.errors import EvidenceError
 from tests.builders import claims_evidence
 from tests.contracts import test_every_attributor as attributors
 from tests.contracts import test_every_defense as defences

@@ -1,10 +1,10 @@
 import pytest
 
-from defenses.astute_rag import AstuteRag
-from defenses.protocol import Complete
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task
-from schemas.verdict import Abstention, Reason
+from radarstream.defenses.astute_rag import AstuteRag
+from radarstream.defenses.protocol import Complete
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import QUESTION, claims_evidence, make_evidence
 from tests.driving import Script, run, saying
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from defenses.attribution.scope import (
+from radarstream.defenses.attribution.scope import (
     Scope,
     ScopeOptions,
     checked,
@@ -14,12 +14,12 @@ from defenses.attribution.scope import (
     segments_of,
     settled,
 )
-from defenses.protocol import AttemptAll, Complete, Relate
-from schemas.attribution import Misgeneration, RankedText
-from schemas.errors import EvidenceError, ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import NO, YES, Task
-from schemas.snapshot import Document, Query
+from radarstream.defenses.protocol import AttemptAll, Complete, Relate
+from radarstream.schemas.attribution import Misgeneration, RankedText
+from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import NO, YES, Task
+from radarstream.schemas.snapshot import Document, Query
 from tests.driving import Script, run
 
 QUESTION = "Who won the cup?"

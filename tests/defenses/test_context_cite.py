@@ -8,11 +8,11 @@ from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from defenses.attribution.context_cite import ContextCite
-from defenses.protocol import LogProbs
-from schemas.attribution import Finding
-from schemas.errors import EvidenceError
-from schemas.prompt import Task
+from radarstream.defenses.attribution.context_cite import ContextCite
+from radarstream.defenses.protocol import LogProbs
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.prompt import Task
 from tests.builders import make_misgeneration
 from tests.driving import Likelihoods, run
 

@@ -1,9 +1,9 @@
 import pytest
 
-from defenses.instruct_rag import InstructRag
-from defenses.protocol import Complete
-from schemas.prompt import Task, conclusion
-from schemas.verdict import Abstention, Reason
+from radarstream.defenses.instruct_rag import InstructRag
+from radarstream.defenses.protocol import Complete
+from radarstream.schemas.prompt import Task, conclusion
+from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import QUESTION, claims_evidence
 from tests.driving import Script, run, saying
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from defenses.attribution.keyword_match import KeywordMatch
-from defenses.protocol import CompleteAll
-from schemas.attribution import Finding
-from schemas.prompt import Task
+from radarstream.defenses.attribution.keyword_match import KeywordMatch
+from radarstream.defenses.protocol import CompleteAll
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.prompt import Task
 from tests.builders import make_misgeneration
 from tests.driving import Script, run, saying
 

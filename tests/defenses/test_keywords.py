@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from defenses.keywords import FUNCTION_WORDS, content_runs, phrases
+from radarstream.defenses.keywords import FUNCTION_WORDS, content_runs, phrases
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from defenses.attribution.leave_one_out import LeaveOneOut
-from defenses.protocol import LogProbs
-from schemas.attribution import Finding
-from schemas.errors import EvidenceError
+from radarstream.defenses.attribution.leave_one_out import LeaveOneOut
+from radarstream.defenses.protocol import LogProbs
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.errors import EvidenceError
 from tests.builders import make_misgeneration
 from tests.driving import Likelihoods, run
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from connectors.models.scripted import ScriptedEmbedder
-from connectors.models.scripted_tokens import ScriptedTokens
-from defenses.attribution.norm import Norm
-from defenses.attribution.perplexity import Perplexity
-from defenses.protocol import Norms
-from pipelines.signals.attribution import attribute_all
-from pipelines.signals.fulfilment import drive
-from schemas.attribution import Finding
-from schemas.errors import ConfigurationError, EvidenceError
-from schemas.prompt import Task
+from radarstream.connectors.models.scripted import ScriptedEmbedder
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.defenses.attribution.norm import Norm
+from radarstream.defenses.attribution.perplexity import Perplexity
+from radarstream.defenses.protocol import Norms
+from radarstream.pipelines.signals.attribution import attribute_all
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.prompt import Task
 from tests.builders import make_misgeneration
 from tests.driving import Likelihoods, Script, run
 from tests.scripted_models import scripted_models

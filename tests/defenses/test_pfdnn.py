@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from defenses.attribution.pfdnn import Pfdnn
-from defenses.protocol import Embed
-from schemas.attribution import Finding
-from schemas.errors import EvidenceError
+from radarstream.defenses.attribution.pfdnn import Pfdnn
+from radarstream.defenses.protocol import Embed
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.errors import EvidenceError
 from tests.builders import make_misgeneration
 from tests.driving import Script, run
 

@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from defenses.attribution.protection import Rules, Trust, decide, indistinct, refusal, too_many
-from defenses.kernels.responsibility import split_in_two, standard_scores
-from schemas.attribution import Finding
-from schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, OriginText, Word
+from radarstream.defenses.attribution.protection import (
+    Rules,
+    Trust,
+    decide,
+    indistinct,
+    refusal,
+    too_many,
+)
+from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, OriginText, Word
 from tests.wire_samples import ORIGIN
 
 RULES = Rules()

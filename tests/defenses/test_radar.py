@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from defenses.cut_graph import source_side
-from defenses.kernels.terminals import keep_evidence, reject_evidence
-from defenses.protocol import Complete, Embed, Relate
-from defenses.radar import Radar
-from schemas.errors import EvidenceError
-from schemas.evidence import Evidence
-from schemas.memory import Belief
-from schemas.prompt import Task
-from schemas.verdict import Abstention, MemoryVerdict, Reason, Verdict
+from radarstream.defenses.cut_graph import source_side
+from radarstream.defenses.kernels.terminals import keep_evidence, reject_evidence
+from radarstream.defenses.protocol import Complete, Embed, Relate
+from radarstream.defenses.radar import Radar
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, MemoryVerdict, Reason, Verdict
 from tests.builders import camps, claims_evidence, make_evidence, make_snapshot
 from tests.driving import Script, most_common, run, saying
 from tests.verdicts import keep_values, recomputed_energy, reject_values

@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from defenses.protocol import Complete, Embed, Relate
-from defenses.radar import Radar
-from schemas.codec import decode_state, encode_state
-from schemas.evidence import Evidence
-from schemas.memory import Belief
-from schemas.prompt import Task
-from schemas.verdict import MEMORY_NODE, Abstention, MemoryDecision, MemoryVerdict, Reason, Verdict
+from radarstream.defenses.protocol import Complete, Embed, Relate
+from radarstream.defenses.radar import Radar
+from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    Abstention,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
 from tests.builders import claims_evidence, make_evidence
 from tests.driving import Script, by_equality, most_common, run, saying, towards
 from tests.verdicts import keep_values, recomputed_energy, reject_values

@@ -8,17 +8,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from defenses.protocol import Complete, Relate
-from defenses.radar import Radar
-from defenses.radar_plus import RadarPlus
-from defenses.sites import site_voices
-from schemas.codec import decode_state, encode_state
-from schemas.errors import InputError
-from schemas.evidence import Evidence
-from schemas.memory import Belief
-from schemas.prompt import Task
-from schemas.sites import site_of
-from schemas.verdict import Abstention, MemoryDecision, Reason, Verdict
+from radarstream.defenses.protocol import Complete, Relate
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.radar_plus import RadarPlus
+from radarstream.defenses.sites import site_voices
+from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.sites import site_of
+from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason, Verdict
 from tests.builders import camps, claims_evidence, make_evidence
 from tests.driving import Script, by_equality, run, saying, towards
 from tests.verdicts import recomputed_energy

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from defenses.protocol import Complete, Embed, Relate, Signal
-from defenses.radar import Radar
-from defenses.radar_plus import RadarPlus
-from schemas.errors import EvidenceError
-from schemas.evidence import Evidence
-from schemas.memory import Belief
-from schemas.sources import NEUTRAL, Counts
-from schemas.verdict import Reason, Verdict
+from radarstream.defenses.protocol import Complete, Embed, Relate, Signal
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.radar_plus import RadarPlus
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.sources import NEUTRAL, Counts
+from radarstream.schemas.verdict import Reason, Verdict
 from tests.builders import camps, claims_evidence, make_evidence, read_only
 from tests.driving import Script, most_common, run
 from tests.verdicts import keep_values, recomputed_energy, reject_values

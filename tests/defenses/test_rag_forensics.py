@@ -2,15 +2,15 @@
 
 import pytest
 
-from connectors.models.scripted import ScriptedGenerator
-from defenses.attribution.rag_forensics import RagForensics
-from defenses.protocol import Complete
-from pipelines.signals.attribution import attribute_all
-from pipelines.signals.parsing import parse_reply
-from schemas.attribution import Finding
-from schemas.errors import EvidenceError, ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.defenses.attribution.rag_forensics import RagForensics
+from radarstream.defenses.protocol import Complete
+from radarstream.pipelines.signals.attribution import attribute_all
+from radarstream.pipelines.signals.parsing import parse_reply
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import Task
 from tests.builders import make_misgeneration
 from tests.driving import Script, run
 from tests.scripted_models import scripted_models

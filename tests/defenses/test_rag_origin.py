@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from defenses.attribution.rag_origin import RagOrigin
-from defenses.attribution.registry import build_attributor
-from defenses.protocol import AttemptAll, Complete, Embed, LogProbs, LogProbsAll, Signal
-from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
-from schemas.errors import ConfigurationError, EvidenceError, ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task
-from schemas.snapshot import Document, Query
+from radarstream.defenses.attribution.rag_origin import RagOrigin
+from radarstream.defenses.attribution.registry import build_attributor
+from radarstream.defenses.protocol import AttemptAll, Complete, Embed, LogProbs, LogProbsAll, Signal
+from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from radarstream.schemas.errors import ConfigurationError, EvidenceError, ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import Document, Query
 from tests.driving import Script, run
 
 QUESTION = "Who won the cup?"

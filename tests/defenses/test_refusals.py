@@ -2,7 +2,7 @@
 
 import pytest
 
-from defenses.attribution.refusals import Refusal, refusal_in
+from radarstream.defenses.attribution.refusals import Refusal, refusal_in
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
-from defenses.kernels.independent_set import independent_set
-from defenses.protocol import Complete, Signal
-from defenses.reliability_rag import ReliabilityRag
-from pipelines.guard import Guard
-from pipelines.signals.ports import Models
-from schemas.errors import EvidenceError
-from schemas.evidence import Evidence
-from schemas.prompt import Task
-from schemas.verdict import Abstention, Reason, Verdict
+from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
+from radarstream.defenses.kernels.independent_set import independent_set
+from radarstream.defenses.protocol import Complete, Signal
+from radarstream.defenses.reliability_rag import ReliabilityRag
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import claims_evidence, make_evidence, make_snapshot
 from tests.driving import Script, run, saying
 

@@ -8,13 +8,13 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from defenses.protocol import Complete, CompleteAll, Embed, Relate
-from defenses.reliability_rag import ReliabilityRag
-from schemas.errors import EvidenceError
-from schemas.evidence import AtomicAnswer, Evidence
-from schemas.prompt import Task
-from schemas.snapshot import Query
-from schemas.verdict import Abstention, Reason, Verdict
+from radarstream.defenses.protocol import Complete, CompleteAll, Embed, Relate
+from radarstream.defenses.reliability_rag import ReliabilityRag
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import Query
+from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import make_snapshot
 from tests.driving import Script, run, saying
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from defenses.keywords import phrases
-from defenses.protocol import Complete
-from defenses.robust_rag import MOST_OPTIONAL, RobustRag, certify, increments, tally
-from schemas.errors import EvidenceError
-from schemas.evidence import AtomicAnswer, Evidence
-from schemas.prompt import Task
-from schemas.verdict import Abstention, Reason, Verdict
+from radarstream.defenses.keywords import phrases
+from radarstream.defenses.protocol import Complete
+from radarstream.defenses.robust_rag import MOST_OPTIONAL, RobustRag, certify, increments, tally
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import QUESTION, claims_evidence
 from tests.driving import Script, run, saying
 

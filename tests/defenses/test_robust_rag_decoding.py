@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 
-from defenses.protocol import Complete, LogProbs, NextTokens, NextTokenStep
-from defenses.robust_rag_decoding import REFUSAL, RobustRagDecoding, aggregate
-from schemas.errors import EvidenceError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task
-from schemas.verdict import Abstention, Reason, Verdict
+from radarstream.defenses.protocol import Complete, LogProbs, NextTokens, NextTokenStep
+from radarstream.defenses.robust_rag_decoding import REFUSAL, RobustRagDecoding, aggregate
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import QUESTION, claims_evidence, make_snapshot
 from tests.driving import Script, run
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from defenses.protocol import Complete, CompleteAll, Defense, NextTokens, Relate, Signal
-from defenses.radar import Radar
-from defenses.registry import DEFENSES, build_defense
-from defenses.temporal import (
+from radarstream.defenses.protocol import Complete, CompleteAll, Defense, NextTokens, Relate, Signal
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.temporal import (
     CumulativeSnapshot,
     LightweightHistory,
     Memoryless,
@@ -20,14 +20,14 @@ from defenses.temporal import (
     adapt,
     with_previous,
 )
-from defenses.vanilla import Vanilla
-from schemas.codec import decode_state, encode_state
-from schemas.errors import ConfigurationError, EvidenceError
-from schemas.evidence import AtomicAnswer, Evidence
-from schemas.memory import Belief, LastAnswer
-from schemas.prompt import Task
-from schemas.snapshot import Document
-from schemas.verdict import Abstention
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.memory import Belief, LastAnswer
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.verdict import Abstention
 from tests.builders import claims_evidence
 from tests.driving import Script, run, saying
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from defenses.protocol import Complete, Embed
-from defenses.trust_rag import TrustRag, mean_cosine
-from schemas.errors import EvidenceError
-from schemas.evidence import Evidence
-from schemas.prompt import Task
-from schemas.verdict import Abstention, Reason, Verdict
+from radarstream.defenses.protocol import Complete, Embed
+from radarstream.defenses.trust_rag import TrustRag, mean_cosine
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import make_snapshot
 from tests.driving import Script, run, saying
 

@@ -1,7 +1,7 @@
-from defenses.protocol import Complete
-from defenses.vanilla import Vanilla
-from schemas.prompt import Task
-from schemas.verdict import Abstention, Reason
+from radarstream.defenses.protocol import Complete
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import claims_evidence
 from tests.driving import Script, run, saying
 

@@ -9,8 +9,8 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from connectors.models.scripted import ScriptedGenerator
-from pipelines.cli import app
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.pipelines.cli import app
 
 call, reached, gate = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
 complete = ScriptedGenerator.complete

@@ -15,16 +15,16 @@ import psutil
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from connectors.state_table.outbox import publish_outbox
-from pipelines.beam.micro_batch import MicroBatch
-from pipelines.build import shared_engine
-from pipelines.job.driver import Driver
-from pipelines.job.failures import kind_of
-from pipelines.job.holding import HoldBack
-from pipelines.job.running import park
-from pipelines.settings import JobSettings, load_settings
-from schemas.codec import decode_answer, decode_dead_letter, encode
-from schemas.records import OutboxRecord
+from radarstream.connectors.state_table.outbox import publish_outbox
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job.driver import Driver
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.job.holding import HoldBack
+from radarstream.pipelines.job.running import park
+from radarstream.pipelines.settings import JobSettings, load_settings
+from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
+from radarstream.schemas.records import OutboxRecord
 from tests.builders import make_snapshot
 from tests.simulation.plan import Input, Rates
 from tests.simulation.worker import Silence

@@ -13,16 +13,16 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.topic_reader import TopicReader
-from connectors.kafka.topics import ensure_topics
-from schemas.codec import outbox_record
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
 
 PATIENCE_S = 60.0  # starting takes seconds, more on a busy machine
-MAIN = "from pipelines.cli.app import main; main()"
+MAIN = "from radarstream.pipelines.cli.app import main; main()"
 
 
 def snapshots(count: int, queries: int = 3) -> list[SearchSnapshot]:

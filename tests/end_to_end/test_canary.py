@@ -11,13 +11,13 @@ import psycopg
 import pytest
 from sqlalchemy import MetaData, create_engine
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.topic_reader import TopicReader
-from schemas.codec import decode_dead_letter, encode
-from schemas.errors import ReasonClass
-from schemas.records import Envelope, OutboxRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.schemas.codec import decode_dead_letter, encode
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.records import Envelope, OutboxRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import make_snapshot
 from tests.end_to_end.running_job import Job, produce, running_job

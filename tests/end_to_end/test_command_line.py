@@ -17,11 +17,11 @@ from unicodedata import category
 import pytest
 from typer.testing import CliRunner, Result
 
-from pipelines import build
-from pipelines.cli.app import app, main
-from pipelines.cli.terminal import cell
-from schemas.codec import encode
-from schemas.snapshot import Labels
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.cli.terminal import cell
+from radarstream.schemas.codec import encode
+from radarstream.schemas.snapshot import Labels
 from tests.brokers import free_port
 from tests.builders import make_snapshot
 from tests.end_to_end.interrupting import REPOSITORY, interrupted
@@ -504,7 +504,7 @@ def environment() -> dict[str, str]:
 
 
 def process(*arguments: object) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from pipelines.cli.app import main; main()"]
+    program = [sys.executable, "-c", "from radarstream.pipelines.cli.app import main; main()"]
     return subprocess.run(
         [*program, *map(str, arguments)],
         capture_output=True,

@@ -20,17 +20,17 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink, Message
-from connectors.kafka.topic_reader import TopicReader, TopicRecord
-from connectors.kafka.topics import ensure_topics
-from pipelines.cli.app import app, main
-from pipelines.cli.deadletter import print_rows
-from pipelines.cli.moments import moment
-from schemas.codec import encode, outbox_record, structured
-from schemas.errors import BrokerError, ConfigurationError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent, DeadLetter
-from schemas.verdict import MemoryDecision, MemoryVerdict
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink, Message
+from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.cli.deadletter import print_rows
+from radarstream.pipelines.cli.moments import moment
+from radarstream.schemas.codec import encode, outbox_record, structured
+from radarstream.schemas.errors import BrokerError, ConfigurationError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.brokers import Broker
 from tests.builders import make_snapshot
 from tests.markdown import code_block
@@ -38,7 +38,7 @@ from tests.webhook_receiver import Reply, receiving
 from tests.wire_samples import ANSWER, ATTRIBUTION
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "consuming.md"
-PROGRAM = [sys.executable, "-c", "from pipelines.cli.app import main; main()"]
+PROGRAM = [sys.executable, "-c", "from radarstream.pipelines.cli.app import main; main()"]
 REPOSITORY = Path(__file__).parents[2]
 HOSTILE = "Re\u202ex \u2066[bold]won\nNOTHING\u200b"
 
@@ -547,7 +547,7 @@ def test_a_replay_of_nothing_says_what_it_left_alone(site: Site) -> None:
 def test_a_replay_without_a_terminal_needs_a_yes(
     site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: False)
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: False)
     site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
     topic = site.options.topic("search.snapshots")
     assert refused(capsys, "deadletter", "replay", "--config", site.config) == (
@@ -561,7 +561,7 @@ def test_a_narrow_table_of_dead_letters_cuts_no_id(
     written: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = Console(width=80, record=True)
-    monkeypatch.setattr("pipelines.cli.deadletter.stdout", console)
+    monkeypatch.setattr("radarstream.pipelines.cli.deadletter.stdout", console)
     row = {
         "id": "0123456789abcdef",
         "written_at": written,
@@ -583,7 +583,7 @@ def test_a_narrow_table_of_dead_letters_cuts_no_id(
 
 
 def test_a_replay_asks_first(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: True)
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: True)
     site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
     arguments = ["deadletter", "replay", "--config", str(site.config)]
     answered_no = CliRunner().invoke(app, arguments, input="n\n")

@@ -14,7 +14,7 @@ HEAVY = ["apache_beam", "torch", "transformers", "sentence_transformers", "xllam
 PROGRAM = """
 import json, os, sys
 from typer.testing import CliRunner
-from pipelines.cli.app import app
+from radarstream.pipelines.cli.app import app
 for arguments, variables in json.loads(sys.argv[1]):
     result = CliRunner().invoke(app, arguments, env=variables)
     code = getattr(result.exception, "exit_code", result.exit_code)

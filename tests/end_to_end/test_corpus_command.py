@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import select, update
 from typer.testing import CliRunner, Result
 
-from connectors.state_table.tables import CORPUS_TEXTS
-from pipelines.build import shared_engine
-from pipelines.cli.app import app
-from pipelines.settings import load_settings
-from schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.connectors.state_table.tables import CORPUS_TEXTS
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 LINES = [
     '{"id": "k1", "text": "Ada is the mayor.", "title": "News", "url": "https://a.example/1"}',

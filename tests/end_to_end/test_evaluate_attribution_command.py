@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from connectors.files.directory_lock import hold_directory
-from pipelines import build
-from pipelines.cli.app import app
-from pipelines.evaluation.attribution.study import Study
-from schemas.codec import encode
-from schemas.errors import ConfigurationError
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.evaluation.attribution.study import Study
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.attribution_studies import towns
 
 

@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from connectors.files.directory_lock import hold_directory
-from connectors.models.scripted import ScriptedGenerator
-from defenses.registry import DEFENSES
-from pipelines import build
-from pipelines.cli import evaluation_tables
-from pipelines.cli.app import app, main
-from pipelines.evaluation.experiment.records import Row
-from pipelines.evaluation.experiment.row_files import RowFile, read_rows
-from schemas.codec import encode
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines import build
+from radarstream.pipelines.cli import evaluation_tables
+from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.experiment.row_files import RowFile, read_rows
+from radarstream.schemas.codec import encode
 from tests.end_to_end.interrupting import interrupted
 from tests.pipelines.experiments import make_history
 

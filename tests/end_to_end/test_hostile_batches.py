@@ -7,14 +7,14 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.topic_reader import TopicReader
-from connectors.kafka.topics import ensure_topics
-from pipelines.cli.app import app
-from schemas.codec import decode_dead_letter, outbox_record
-from schemas.errors import ReasonClass
-from schemas.events import DeadLetter
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.pipelines.cli.app import app
+from radarstream.schemas.codec import decode_dead_letter, outbox_record
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.events import DeadLetter
 from tests.brokers import Broker
 from tests.end_to_end.running_job import MAIN, Job, events, produce, running_job, snapshots
 from tests.hostile_batches import send_bomb

@@ -3,7 +3,7 @@
 from pathlib import Path
 from time import monotonic
 
-from connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.options import KafkaOptions
 from tests.brokers import Broker
 from tests.end_to_end.running_job import PATIENCE_S, Job, events, produce, running_job, snapshots
 from tests.postgresql import PostgresqlServer

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from schemas.codec import decode_snapshot
-from schemas.records import Limits
+from radarstream.schemas.codec import decode_snapshot
+from radarstream.schemas.records import Limits
 
 ROOT = Path(__file__).parents[2]
 COUNT = 10_000

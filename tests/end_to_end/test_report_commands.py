@@ -18,22 +18,22 @@ import pytest
 from sqlalchemy import delete, update
 from typer.testing import CliRunner, Result
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink, Message
-from connectors.kafka.topic_reader import TopicReader
-from connectors.kafka.topics import ensure_topics
-from connectors.state_table.cases import Case, keep_case
-from connectors.state_table.engine import open_engine
-from connectors.state_table.tables import CASES, REPORTS
-from defenses.attribution.protection import Rules
-from pipelines.cli.app import app
-from pipelines.cli.report_wrong import checked
-from pipelines.cli.terminal import stdout
-from pipelines.job.reporting import take_in
-from schemas.codec import decode_answer, decode_origin, decode_report, encode
-from schemas.errors import ConfigurationError, InputError
-from schemas.reports import AnswerReport, Decision
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink, Message
+from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.cases import Case, keep_case
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.tables import CASES, REPORTS
+from radarstream.defenses.attribution.protection import Rules
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.cli.report_wrong import checked
+from radarstream.pipelines.cli.terminal import stdout
+from radarstream.pipelines.job.reporting import take_in
+from radarstream.schemas.codec import decode_answer, decode_origin, decode_report, encode
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.reports import AnswerReport, Decision
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import MAIN, produce
@@ -343,7 +343,7 @@ def test_ordinary_names_are_taken(config: Path, name: str) -> None:
 def test_what_is_published_is_told_and_no_id_that_may_differ(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.cli.report_wrong.KafkaSink", MagicMock())
+    monkeypatch.setattr("radarstream.pipelines.cli.report_wrong.KafkaSink", MagicMock())
     words = ("--publish", "--reporter", "ada", "--json")
     told = json.loads(command(config, "report-wrong", "Who won?", *words).output)
     assert told == {"published": True, "question": "Who won?", "reporter": "ada"}

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.sink import KafkaSink
-from pipelines.cli.app import app
-from schemas.codec import decode_answer, decode_dead_letter, encode
-from schemas.errors import ReasonClass
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.pipelines.cli.app import app
+from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.brokers import Broker
 from tests.end_to_end.running_job import events, produce, running_job, snapshots
 

@@ -8,20 +8,26 @@ import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.source_agreement import agree
-from connectors.state_table.sources import record, standings
-from pipelines import build
-from pipelines.cli import terminal
-from pipelines.cli.app import app, main
-from pipelines.cli.report_attributions import ledger
-from pipelines.cli.report_attributions import standings as standings_on_page
-from pipelines.cli.sources import UnknownSourceError
-from pipelines.settings import load_settings
-from schemas.errors import ConfigurationError
-from schemas.sites import key_of
-from schemas.snapshot import Document
-from schemas.sources import CLAIM_CHARACTERS, DAY_MS, EventKind, SourceEvent, SourceVerdict
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.source_agreement import agree
+from radarstream.connectors.state_table.sources import record, standings
+from radarstream.pipelines import build
+from radarstream.pipelines.cli import terminal
+from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.cli.report_attributions import ledger
+from radarstream.pipelines.cli.report_attributions import standings as standings_on_page
+from radarstream.pipelines.cli.sources import UnknownSourceError
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.sites import key_of
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import (
+    CLAIM_CHARACTERS,
+    DAY_MS,
+    EventKind,
+    SourceEvent,
+    SourceVerdict,
+)
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2
 HOSTILE = "Ada\x1b[2J [red]Lovelace[/red] " + "x" * 300

@@ -14,22 +14,22 @@ from kafka import KafkaConsumer, TopicPartition
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from connectors.models.response_cache import CachedGenerator, ResponseCache
-from connectors.models.scripted import ScriptedGenerator
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import MemoryRow, commit_fold, load
-from connectors.state_table.migration import HEAD
-from connectors.state_table.outbox import append
-from connectors.state_table.watchlist import find, replace_all
-from pipelines import build
-from pipelines.cli.app import app, main
-from pipelines.signals.prompts import build_prompt
-from schemas.codec.state import encode_state
-from schemas.errors import BrokerError
-from schemas.memory import Belief
-from schemas.prompt import Task
-from schemas.records import Envelope, OutboxRecord
-from schemas.snapshot import Query
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.migration import HEAD
+from radarstream.connectors.state_table.outbox import append
+from radarstream.connectors.state_table.watchlist import find, replace_all
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.codec.state import encode_state
+from radarstream.schemas.errors import BrokerError
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.records import Envelope, OutboxRecord
+from radarstream.schemas.snapshot import Query
 from tests.brokers import Broker, free_port
 
 REPOSITORY = Path(__file__).parents[2]
@@ -125,7 +125,7 @@ def test_show_cuts_no_id_where_the_terminal_is_narrow(
     engine = open_engine(database)
     commit_fold(engine, None, replace(ROW, query_id=query))
     engine.dispose()
-    monkeypatch.setattr("pipelines.cli.state.stdout", Console(width=80))
+    monkeypatch.setattr("radarstream.pipelines.cli.state.stdout", Console(width=80))
     shown = run("show").stdout
     assert query in shown
     assert "snapshots" in shown
@@ -286,7 +286,7 @@ def test_forget_takes_a_question_that_is_not_on_record_any_more(
 def test_forget_offers_to_name_the_question_before_it_deletes(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: True)
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: True)
     assert "--question" in run("forget", "q-other", answer="n\n", exit_code=1).stderr
     assert "--question" not in run("forget", "q-mine", answer="n\n", exit_code=1).stderr
 
@@ -294,7 +294,7 @@ def test_forget_offers_to_name_the_question_before_it_deletes(
 def test_forget_without_a_terminal_needs_a_yes(
     database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: False)
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: False)
     assert refused(capsys, "forget", "q-mine") == (
         2,
         "error: give --yes to delete query 'q-mine'\n",
@@ -303,7 +303,7 @@ def test_forget_without_a_terminal_needs_a_yes(
 
 
 def test_forget_asks_first(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.cli.terminal.interactive", lambda: True)
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: True)
     run("forget", "q-mine", answer="n\n", exit_code=1)
     run("show", "q-mine")
     run("forget", "q-mine", answer="y\n")
@@ -365,7 +365,7 @@ def test_migrate_and_its_sql(
 
 def test_commands_start_without_heavy_libraries(database: str) -> None:
     program = (
-        "import sys; from pipelines.cli.app import app; app(['state', 'show'], False); "
+        "import sys; from radarstream.pipelines.cli.app import app; app(['state', 'show'], False); "
         "sys.exit(bool({'alembic', 'apache_beam', 'torch', 'kafka'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", program]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.watchlist import credits_used, load_active
-from schemas.codec import decode_snapshot
-from schemas.records import Limits
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.watchlist import credits_used, load_active
+from radarstream.schemas.codec import decode_snapshot
+from radarstream.schemas.records import Limits
 from tests.brokers import Broker
 from tests.connectors.serpapi_server import KEY, Reply, SerpApiServer, page, results, serve
 
@@ -70,7 +70,7 @@ log_level = "debug"
             "NO_PROXY": "127.0.0.1",
             "PYTHONPATH": str(REPOSITORY),
         }
-        code = "from pipelines.cli.app import main; main()"
+        code = "from radarstream.pipelines.cli.app import main; main()"
         with (self.path / "out").open("ab") as out, (self.path / "err").open("ab") as err:
             return subprocess.Popen(
                 [sys.executable, "-c", code, *arguments, "--config", "settings.toml"],

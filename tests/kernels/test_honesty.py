@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from defenses.kernels.honesty import credible_interval, distrust
-from schemas.sources import NEUTRAL, Counts
+from radarstream.defenses.kernels.honesty import credible_interval, distrust
+from radarstream.schemas.sources import NEUTRAL, Counts
 
 inner = st.floats(1e-6, 1 - 1e-6)
 counts = st.floats(0.0, 1e4)

@@ -8,7 +8,7 @@ from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from defenses.kernels.lasso import lasso
+from radarstream.defenses.kernels.lasso import lasso
 
 
 def masks(seed: int, m: int = 64, n: int = 5) -> np.ndarray:

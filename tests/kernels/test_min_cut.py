@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ortools.graph.python import max_flow
 
-from defenses.kernels.min_cut import energy, error_bound, flip_margins, min_cut, scaling_bits
+from radarstream.defenses.kernels.min_cut import (
+    energy,
+    error_bound,
+    flip_margins,
+    min_cut,
+    scaling_bits,
+)
 
 EIGHTHS = 8  # capacities in eighths are exact in float and in the solver, and tie often
 

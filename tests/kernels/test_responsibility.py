@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from defenses.kernels.responsibility import Split, split_in_two, standard_scores
+from radarstream.defenses.kernels.responsibility import Split, split_in_two, standard_scores
 
 SIMILARITY = (0.91, 0.89, 0.90, 0.62, 0.60, 0.58, 0.55, 0.61)
 SEMANTIC = (-1.1, -1.3, -1.2, -2.4, -2.6, -2.2, -2.9, -2.5)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from defenses.kernels.rouge import MOST_WORDS, rouge_l
+from radarstream.defenses.kernels.rouge import MOST_WORDS, rouge_l
 
 
 def score(first: str, second: str) -> float:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from defenses.kernels.responsibility import split_in_two, standard_scores
-from defenses.kernels.separation import chance_of_separation, explained
+from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
+from radarstream.defenses.kernels.separation import chance_of_separation, explained
 
 
 def two_groups(upper: int, lower: int, apart: float, seed: int) -> np.ndarray:

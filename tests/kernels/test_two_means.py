@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler, normalize
 
-from defenses.kernels.two_means import MOST_EXACT, standardised, two_means, unit_rows
+from radarstream.defenses.kernels.two_means import MOST_EXACT, standardised, two_means, unit_rows
 
 GOLDEN = np.array([(1, 0), (0.98, 0.199), (0.96, 0.28), (0, 1), (-0.6, 0.8)], dtype=float)
 

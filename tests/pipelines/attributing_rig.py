@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Engine
 
-from connectors.state_table.cases import Case, keep_case
-from defenses.attribution.protection import Rules
-from defenses.attribution.protocol import Attributing as AttributingGenerator
-from defenses.protocol import Signal
-from pipelines.job.attributing import Attributing
-from pipelines.job.reporting import take_in
-from pipelines.job.settling import Policy, give_word, policy_of
-from pipelines.settings import AttributionSettings, load_settings
-from schemas.attribution import Attribution, Finding, Misgeneration, TextScore
-from schemas.reports import AnswerReport, OriginEvent, Word
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.state_table.cases import Case, keep_case
+from radarstream.defenses.attribution.protection import Rules
+from radarstream.defenses.attribution.protocol import Attributing as AttributingGenerator
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.job.attributing import Attributing
+from radarstream.pipelines.job.reporting import take_in
+from radarstream.pipelines.job.settling import Policy, give_word, policy_of
+from radarstream.pipelines.settings import AttributionSettings, load_settings
+from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, TextScore
+from radarstream.schemas.reports import AnswerReport, OriginEvent, Word
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
 from tests.scripted_models import scripted_models
 

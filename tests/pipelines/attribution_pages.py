@@ -6,10 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
 
-from connectors.state_table import origins, quarantine, reports, source_agreement, sources
-from connectors.state_table.reports import StoredReport
-from schemas.attribution import Finding
-from schemas.reports import (
+from radarstream.connectors.state_table import (
+    origins,
+    quarantine,
+    reports,
+    source_agreement,
+    sources,
+)
+from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.reports import (
     PIPELINE,
     REMOVING,
     Decision,
@@ -19,7 +25,7 @@ from schemas.reports import (
     Word,
     misgeneration_id,
 )
-from schemas.sources import EventKind, SourceEvent, SourceVerdict
+from radarstream.schemas.sources import EventKind, SourceEvent, SourceVerdict
 from tests.pipelines.report_run import HOSTILE_URLS, IGNORED, IMAGE, SCRIPT
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)

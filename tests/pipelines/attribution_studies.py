@@ -9,20 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from connectors.models.scripted_tokens import ScriptedTokens
-from defenses.attribution.protocol import Attributing
-from defenses.protocol import Complete, Signal
-from pipelines.evaluation.attribution.records import Spec, parse_attributors
-from pipelines.evaluation.attribution.scenarios import parse_scenarios
-from pipelines.evaluation.attribution.study import Request, Study
-from pipelines.evaluation.datasets import Dataset, digest_of
-from pipelines.settings import load_settings
-from pipelines.signals.ports import Models
-from schemas.attribution import Attribution, Finding, Misgeneration, TextScore
-from schemas.evidence import FloatArray
-from schemas.prompt import Prompt, Task
-from schemas.snapshot import Labels, SearchSnapshot
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.protocol import Complete, Signal
+from radarstream.pipelines.evaluation.attribution.records import Spec, parse_attributors
+from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
+from radarstream.pipelines.evaluation.attribution.study import Request, Study
+from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, TextScore
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from tests.builders import make_snapshot
 
 TOWNS = ("Belbrook", "Corvane", "Tethra", "Halden")

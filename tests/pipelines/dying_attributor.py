@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from connectors.state_table import quarantine
-from connectors.state_table.engine import open_engine
-from connectors.state_table.outbox import publish_outbox
-from pipelines.job import attributing, settling
-from pipelines.job.settling import LANE
-from schemas.records import OutboxRecord
+from radarstream.connectors.state_table import quarantine
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.outbox import publish_outbox
+from radarstream.pipelines.job import attributing, settling
+from radarstream.pipelines.job.settling import LANE
+from radarstream.schemas.records import OutboxRecord
 from tests.pipelines.attributing_rig import worker_on
 
 PLACES = ("investigated", "amid the transaction", "settled", "published", "nowhere")

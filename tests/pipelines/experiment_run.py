@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from defenses.protocol import Complete
-from defenses.radar import Radar
-from pipelines.evaluation.experiment.records import (
+from radarstream.defenses.protocol import Complete
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.evaluation.experiment.records import (
     Adaptation,
     Condition,
     Contender,
@@ -15,9 +15,9 @@ from pipelines.evaluation.experiment.records import (
     ExperimentRecord,
     Row,
 )
-from schemas.evidence import AtomicAnswer, Evidence, Relations
-from schemas.snapshot import Document, Labels, Query
-from schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.snapshot import Document, Labels, Query
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 from tests.builders import read_only
 from tests.driving import Script, run
 from tests.pipelines.report_run import (

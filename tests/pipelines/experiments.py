@@ -6,22 +6,26 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from connectors.models.response_cache import (
+from radarstream.connectors.models.response_cache import (
     CachedEmbedder,
     CachedGenerator,
     CachedRelations,
     ResponseCache,
 )
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from connectors.state_table.engine import open_engine
-from pipelines.evaluation.attacks.conditions import parse_condition
-from pipelines.evaluation.datasets import Dataset, History, digest_of
-from pipelines.evaluation.experiment.contenders import parse_contenders
-from pipelines.evaluation.experiment.experiment import Experiment, Request
-from pipelines.evaluation.experiment.records import Contender, Row
-from pipelines.settings import Settings, load_settings
-from pipelines.signals.ports import Models, TokenScorer
-from schemas.snapshot import Labels
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
+from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
+from radarstream.pipelines.evaluation.experiment.contenders import parse_contenders
+from radarstream.pipelines.evaluation.experiment.experiment import Experiment, Request
+from radarstream.pipelines.evaluation.experiment.records import Contender, Row
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.ports import Models, TokenScorer
+from radarstream.schemas.snapshot import Labels
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import last_words
 

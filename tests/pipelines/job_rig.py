@@ -11,10 +11,10 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from connectors.kafka.options import KafkaOptions
-from pipelines.job import running
-from pipelines.job.stopping import Stop
-from pipelines.settings import Settings, load_settings
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.pipelines.job import running
+from radarstream.pipelines.job.stopping import Stop
+from radarstream.pipelines.settings import Settings, load_settings
 
 Logged = list[dict[str, Any]]
 

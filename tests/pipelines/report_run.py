@@ -7,13 +7,13 @@ from hashlib import sha256
 
 import numpy as np
 
-from defenses.protocol import Complete
-from defenses.radar import Radar
-from pipelines.evaluation.run_record import RunRecord, StageCost
-from schemas.events import AnswerEvent, Source
-from schemas.evidence import AtomicAnswer, Evidence, Relations
-from schemas.memory import Belief
-from schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.defenses.protocol import Complete
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
 from tests.driving import Script, run
 
 START = datetime(2024, 1, 15, tzinfo=UTC)

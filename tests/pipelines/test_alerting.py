@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from connectors.webhook import Attempt
-from pipelines.job.alerting import AlertCounts, Alerting, alert, occasions_of
-from pipelines.settings import AlertSettings, load_settings
-from schemas.codec import encode
-from schemas.errors import BrokerError
-from schemas.events import AnswerEvent
-from schemas.snapshot import Provenance
-from schemas.verdict import MemoryDecision, MemoryVerdict
+from radarstream.connectors.webhook import Attempt
+from radarstream.pipelines.job.alerting import AlertCounts, Alerting, alert, occasions_of
+from radarstream.pipelines.settings import AlertSettings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import BrokerError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.markdown import code_block
 from tests.wire_samples import ANSWER
 
@@ -316,7 +316,7 @@ def test_occasions_are_told_apart() -> None:
 
 
 def test_the_documented_check_of_signatures_works() -> None:
-    from connectors.webhook import signature
+    from radarstream.connectors.webhook import signature
 
     names: dict = {}
     exec(code_block(DOCUMENT, "python", "def is_authentic"), names)  # noqa: S102 our own page

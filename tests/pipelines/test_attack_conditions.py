@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attacks.conditions import attacked, one_surface, parse_condition, product
-from pipelines.evaluation.attacks.places import peak_of, surface_of
-from pipelines.evaluation.attacks.protocol import Surface
-from pipelines.evaluation.attacks.registry import ATTACKS
-from pipelines.evaluation.attacks.schedule import Schedule
-from pipelines.evaluation.experiment.records import BENIGN, Condition
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Labels
+from radarstream.pipelines.evaluation.attacks.conditions import (
+    attacked,
+    one_surface,
+    parse_condition,
+    product,
+)
+from radarstream.pipelines.evaluation.attacks.places import peak_of, surface_of
+from radarstream.pipelines.evaluation.attacks.protocol import Surface
+from radarstream.pipelines.evaluation.attacks.registry import ATTACKS
+from radarstream.pipelines.evaluation.attacks.schedule import Schedule
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot
 
 CONDITIONS = (

@@ -7,20 +7,20 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from connectors.models.scripted import ScriptedEmbedder
-from pipelines.evaluation.attacks.conditions import attacked, parse_condition, product
-from pipelines.evaluation.attacks.corpus import (
+from radarstream.connectors.models.scripted import ScriptedEmbedder
+from radarstream.pipelines.evaluation.attacks.conditions import attacked, parse_condition, product
+from radarstream.pipelines.evaluation.attacks.corpus import (
     RememberingEmbedder,
     corpus_of,
     inject,
     retrieve,
     searched,
 )
-from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.experiment.records import Condition
-from pipelines.evaluation.exposure import score_exposure
-from schemas.errors import ConfigurationError, ModelError
-from schemas.snapshot import Document, Labels
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.experiment.records import Condition
+from radarstream.pipelines.evaluation.exposure import score_exposure
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.snapshot import Document, Labels
 from tests.builders import make_snapshot
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attacks.schedule import Schedule, check_plantings
-from pipelines.evaluation.attacks.timing import Moment, Timing
-from pipelines.evaluation.experiment.records import Condition
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Labels, Query, SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.schedule import Schedule, check_plantings
+from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing
+from radarstream.pipelines.evaluation.experiment.records import Condition
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 from tests.builders import make_documents
 
 YEARS = (2015, 2016, 2018, 2020, 2021, 2022)

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.models.scripted import ScriptedEmbedder, injected_answer
-from pipelines.evaluation.attacks.blocker import BlockerSearch, optimised_blocker
-from pipelines.evaluation.attacks.jamming import (
+from radarstream.connectors.models.scripted import ScriptedEmbedder, injected_answer
+from radarstream.pipelines.evaluation.attacks.blocker import BlockerSearch, optimised_blocker
+from radarstream.pipelines.evaluation.attacks.jamming import (
     FALSE_INFORMATION,
     HARMFUL_CONTENT,
     NOT_ENOUGH_INFORMATION,
 )
-from pipelines.evaluation.attacks.poisoned_rag import Answer, Write, crafted_passage
-from pipelines.evaluation.attacks.protocol import Aim, UnattackableError
-from pipelines.evaluation.attacks.registry import ATTACKS, attack_named
-from pipelines.evaluation.attacks.variations import paraphrased
-from pipelines.evaluation.metrics import Response, score
-from pipelines.signals.parsing import is_uninformative
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Labels
+from radarstream.pipelines.evaluation.attacks.poisoned_rag import Answer, Write, crafted_passage
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, UnattackableError
+from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
+from radarstream.pipelines.evaluation.attacks.variations import paraphrased
+from radarstream.pipelines.evaluation.metrics import Response, score
+from radarstream.pipelines.signals.parsing import is_uninformative
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot
 
 PASSAGES = ("Lyon is the capital, they say.", "All maps show Lyon.", "Lyon it is.")

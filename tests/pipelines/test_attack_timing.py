@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Labels
+from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot
 
 SCHEDULES = (

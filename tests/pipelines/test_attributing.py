@@ -12,28 +12,36 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 from structlog.testing import capture_logs
 
-from connectors.models.answer_agreement import AnswerAgreement
-from connectors.state_table import origins, report_standing, reports
-from connectors.state_table.cases import Case, cases_of, find_case, keep_case
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import MemoryRow, commit_fold, load
-from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import list_quarantine, withheld_keys
-from connectors.state_table.source_agreement import agree
-from connectors.state_table.sources import judge, retract, standings
-from connectors.state_table.tables import METADATA, ORIGINS, SOURCE_EVENTS
-from defenses.attribution.registry import build_attributor
-from pipelines.job.attributing import Attributing
-from pipelines.job.reporting import RefusedReportError, take_in
-from pipelines.job.settling import LANE, Policy, give_word, release, settle
-from pipelines.signals.ports import Models
-from schemas.attribution import RankedText
-from schemas.codec import decode_origin, encode_state
-from schemas.errors import ModelOutageError
-from schemas.memory import Belief
-from schemas.reports import PIPELINE, REMOVING, AnswerReport, Decision, ReportState, Word, text_key
-from schemas.snapshot import Document
-from schemas.sources import DAY_MS, LedgerRules, SourceVerdict
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
+from radarstream.connectors.state_table import origins, report_standing, reports
+from radarstream.connectors.state_table.cases import Case, cases_of, find_case, keep_case
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.quarantine import list_quarantine, withheld_keys
+from radarstream.connectors.state_table.source_agreement import agree
+from radarstream.connectors.state_table.sources import judge, retract, standings
+from radarstream.connectors.state_table.tables import METADATA, ORIGINS, SOURCE_EVENTS
+from radarstream.defenses.attribution.registry import build_attributor
+from radarstream.pipelines.job.attributing import Attributing
+from radarstream.pipelines.job.reporting import RefusedReportError, take_in
+from radarstream.pipelines.job.settling import LANE, Policy, give_word, release, settle
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.codec import decode_origin, encode_state
+from radarstream.schemas.errors import ModelOutageError
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.reports import (
+    PIPELINE,
+    REMOVING,
+    AnswerReport,
+    Decision,
+    ReportState,
+    Word,
+    text_key,
+)
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import DAY_MS, LedgerRules, SourceVerdict
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import (
     DEFAULT,
@@ -521,7 +529,7 @@ def test_priority(engine: Engine) -> None:
 
 
 def insert_own(engine: Engine, query_id: str, answer: str, step: int = 0) -> None:
-    from pipelines.beam.witnesses import suspicion
+    from radarstream.pipelines.beam.witnesses import suspicion
     from tests.wire_samples import ANSWER
 
     event = replace(ANSWER, query_id=query_id, step=step)
@@ -680,7 +688,7 @@ def test_the_corpus_widens_the_scope(engine: Engine) -> None:
 
 
 def test_rag_origin_itself(engine: Engine) -> None:
-    from connectors.models.scripted_tokens import ScriptedTokens
+    from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 
     scripted = scripted_models()
     models = replace(scripted, tokens=ScriptedTokens(scripted.generator))

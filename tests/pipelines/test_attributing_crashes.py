@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from connectors.state_table import origins, reports
-from connectors.state_table.engine import open_engine
-from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import list_quarantine
-from connectors.state_table.sources import standings
-from schemas.reports import Decision
+from radarstream.connectors.state_table import origins, reports
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.quarantine import list_quarantine
+from radarstream.connectors.state_table.sources import standings
+from radarstream.schemas.reports import Decision
 from tests.pipelines.attributing_rig import keep, report, trusted
 from tests.pipelines.dying_attributor import PLACES
 

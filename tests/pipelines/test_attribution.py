@@ -4,16 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from connectors.models.scripted_tokens import ScriptedTokens
-from defenses.attribution.rag_origin import RagOrigin
-from pipelines.signals.attribution import attribute_all
-from pipelines.signals.long_form import answering_at_length
-from pipelines.signals.ports import Models
-from schemas.attribution import Attribution, Finding, Misgeneration, RankedText
-from schemas.errors import ConfigurationError, ModelError
-from schemas.prompt import Prompt, Task
-from schemas.snapshot import Document, Query
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.defenses.attribution.rag_origin import RagOrigin
+from radarstream.pipelines.signals.attribution import attribute_all
+from radarstream.pipelines.signals.long_form import answering_at_length
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.snapshot import Document, Query
 
 QUESTION = "Who is the President of {}?"
 LANDS = ("Freedonia", "Sylvania", "Osterlich")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from defenses.protocol import (
+from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
@@ -13,12 +13,12 @@ from defenses.protocol import (
     Norms,
     Relate,
 )
-from pipelines.evaluation.attribution.costs import Spending, spending
-from pipelines.evaluation.experiment.counting import Ledger
-from pipelines.signals.token_probabilities import prompts_of
-from schemas.attribution import Attribution, Finding
-from schemas.prompt import AnswerPair, Completion, Task
-from schemas.tokens import ContinuationQuery
+from radarstream.pipelines.evaluation.attribution.costs import Spending, spending
+from radarstream.pipelines.evaluation.experiment.counting import Ledger
+from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.schemas.attribution import Attribution, Finding
+from radarstream.schemas.prompt import AnswerPair, Completion, Task
+from radarstream.schemas.tokens import ContinuationQuery
 
 ROME = Complete(Task.ATOMIC_ANSWER, "Who won?", ("Rome won.",))
 BERN = Complete(Task.ATOMIC_ANSWER, "Who won?", ("Bern won.",))

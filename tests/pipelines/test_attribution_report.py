@@ -12,26 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.origin_listing import OriginLife
-from connectors.state_table.reports import StoredReport, insert
-from connectors.state_table.source_listing import SourceRecord, SourceSummary
-from defenses.attribution.registry import ATTRIBUTORS
-from defenses.kernels.honesty import credible_interval
-from pipelines import build
-from pipelines.cli.app import app
-from pipelines.cli.report_attributions import incidents
-from pipelines.evaluation.attribution.records import RECORD
-from pipelines.evaluation.attribution_report.event_view import FINDINGS
-from pipelines.evaluation.attribution_report.page import write_stream_pages
-from pipelines.evaluation.attribution_report.reliability_svg import WORDS
-from pipelines.evaluation.attribution_report.sources_view import (
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.origin_listing import OriginLife
+from radarstream.connectors.state_table.reports import StoredReport, insert
+from radarstream.connectors.state_table.source_listing import SourceRecord, SourceSummary
+from radarstream.defenses.attribution.registry import ATTRIBUTORS
+from radarstream.defenses.kernels.honesty import credible_interval
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.cli.report_attributions import incidents
+from radarstream.pipelines.evaluation.attribution.records import RECORD
+from radarstream.pipelines.evaluation.attribution_report.event_view import FINDINGS
+from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
+from radarstream.pipelines.evaluation.attribution_report.reliability_svg import WORDS
+from radarstream.pipelines.evaluation.attribution_report.sources_view import (
     Known,
     SourcesView,
     sources_view,
     trace,
 )
-from pipelines.evaluation.attribution_report.stream_view import (
+from radarstream.pipelines.evaluation.attribution_report.stream_view import (
     DECISIONS,
     WAITING,
     HeldText,
@@ -39,11 +39,11 @@ from pipelines.evaluation.attribution_report.stream_view import (
     incidents_of,
     stream_view,
 )
-from pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
-from pipelines.evaluation.report.safe_text import HIDDEN
-from schemas.attribution import Finding
-from schemas.reports import MODEL_ERRED, Decision, ReportState, Word
-from schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
+from radarstream.pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
+from radarstream.pipelines.evaluation.report.safe_text import HIDDEN
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.reports import MODEL_ERRED, Decision, ReportState, Word
+from radarstream.schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
 from tests.pipelines.attribution_pages import (
     HONEST,
     HOSTILE,
@@ -362,7 +362,9 @@ def test_a_study_tells_the_licences_of_its_weights(study: Path) -> None:
 
 
 def test_a_study_lists_mistakes_first_and_not_too_many(study: Path, monkeypatch) -> None:
-    monkeypatch.setattr("pipelines.evaluation.attribution_report.study_view.MOST_EVENTS", 4)
+    monkeypatch.setattr(
+        "radarstream.pipelines.evaluation.attribution_report.study_view.MOST_EVENTS", 4
+    )
     text = rendered(study)
     assert text.count('<details class="event"') == 4
     assert "2 of 3 wrong answers, those first" in Page(text).text

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from selenium.common.exceptions import NoAlertPresentException
 
-from connectors.state_table.engine import open_engine
-from pipelines.cli.report import write_study_report
-from pipelines.cli.report_attributions import report_attributions
-from pipelines.evaluation.attribution.records import read_record
-from pipelines.evaluation.attribution_report.page import write_stream_pages
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.cli.report import write_study_report
+from radarstream.pipelines.cli.report_attributions import report_attributions
+from radarstream.pipelines.evaluation.attribution.records import read_record
+from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
 from tests.pipelines.attribution_pages import fill
 from tests.pipelines.attribution_studies import Bench
 from tests.pipelines.headless_browser import CONTRAST, WIDE, browser, requested, show

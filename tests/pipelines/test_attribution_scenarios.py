@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipelines.evaluation.attribution.reports import noisy, reported
-from pipelines.evaluation.attribution.scenarios import (
+from radarstream.pipelines.evaluation.attribution.reports import noisy, reported
+from radarstream.pipelines.evaluation.attribution.scenarios import (
     DEFAULTS,
     Circumstance,
     Clean,
@@ -12,7 +12,7 @@ from pipelines.evaluation.attribution.scenarios import (
     parse_scenario,
     parse_scenarios,
 )
-from schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError
 
 
 def test_a_scenario_is_read_and_written_alike():

@@ -6,10 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attribution.rows import AttributionRow, EventRow, EventText, Outcome, Role
-from pipelines.evaluation.attribution.scoring import Confusion, confusion, scores
-from schemas.attribution import Attribution, Finding, TextScore
-from schemas.snapshot import Document
+from radarstream.pipelines.evaluation.attribution.rows import (
+    AttributionRow,
+    EventRow,
+    EventText,
+    Outcome,
+    Role,
+)
+from radarstream.pipelines.evaluation.attribution.scoring import Confusion, confusion, scores
+from radarstream.schemas.attribution import Attribution, Finding, TextScore
+from radarstream.schemas.snapshot import Document
 
 COUNTS = st.tuples(*[st.integers(0, 6)] * 4, st.integers(0, 3))
 

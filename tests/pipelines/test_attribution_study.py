@@ -6,20 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from connectors.models.scripted import ScriptedGenerator
-from defenses.attribution import registry
-from pipelines.evaluation.attribution import records, staging
-from pipelines.evaluation.attribution.events import won
-from pipelines.evaluation.attribution.results import acted, results_of
-from pipelines.evaluation.attribution.rows import Outcome, Role
-from pipelines.evaluation.attribution.scenarios import Family, parse_scenario
-from pipelines.evaluation.attribution.staging import Questions
-from pipelines.evaluation.attribution.tables import as_markdown
-from pipelines.evaluation.experiment import answering_code, progress
-from schemas.attribution import Finding
-from schemas.errors import ConfigurationError, ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.snapshot import Labels
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.defenses.attribution import registry
+from radarstream.pipelines.evaluation.attribution import records, staging
+from radarstream.pipelines.evaluation.attribution.events import won
+from radarstream.pipelines.evaluation.attribution.results import acted, results_of
+from radarstream.pipelines.evaluation.attribution.rows import Outcome, Role
+from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
+from radarstream.pipelines.evaluation.attribution.staging import Questions
+from radarstream.pipelines.evaluation.attribution.tables import as_markdown
+from radarstream.pipelines.evaluation.experiment import answering_code, progress
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.snapshot import Labels
 from tests.pipelines.attribution_studies import (
     EVERYBODY,
     METHODS,

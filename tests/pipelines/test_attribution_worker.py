@@ -10,32 +10,32 @@ from prometheus_client import generate_latest
 from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
-from connectors.kafka.sink import KafkaSink
-from connectors.kafka.topic_reader import TopicReader, TopicRecord
-from connectors.kafka.topics import ensure_topics
-from connectors.state_table.cases import Case, keep_case
-from connectors.state_table.engine import open_engine
-from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import count_active
-from connectors.state_table.reports import counts, find_reports
-from defenses.attribution.rag_origin import RagOrigin
-from pipelines.job.attributing import Attributing
-from pipelines.job.attributing_metrics import AttributingMetrics
-from pipelines.job.attribution_worker import Worker, opened_worker
-from pipelines.job.health import Health
-from pipelines.job.stopping import Stop
-from pipelines.settings import Settings, load_settings
-from pipelines.signals.ports import Models
-from schemas.codec import encode
-from schemas.errors import (
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.cases import Case, keep_case
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.quarantine import count_active
+from radarstream.connectors.state_table.reports import counts, find_reports
+from radarstream.defenses.attribution.rag_origin import RagOrigin
+from radarstream.pipelines.job.attributing import Attributing
+from radarstream.pipelines.job.attributing_metrics import AttributingMetrics
+from radarstream.pipelines.job.attribution_worker import Worker, opened_worker
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.stopping import Stop
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import (
     BrokerError,
     ConfigurationError,
     InputError,
     ModelOutageError,
     ReasonClass,
 )
-from schemas.records import OutboxRecord
-from schemas.reports import AnswerReport
+from radarstream.schemas.records import OutboxRecord
+from radarstream.schemas.reports import AnswerReport
 from tests.brokers import Broker, event
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import NOW, claims, keep, worker_on

@@ -11,19 +11,24 @@ from typing import Any
 import apache_beam as beam
 import pytest
 
-from connectors.files.jsonl_sink import JsonlSink
-from connectors.state_table.memory import load
-from connectors.state_table.outbox import publish_outbox
-from pipelines import build
-from pipelines.beam.graph import DefendSnapshots
-from pipelines.beam.replay import run_replay
-from pipelines.build import build_guard, shared_engine
-from pipelines.evaluation.replay_input import ReplayInput, survey
-from pipelines.settings import Settings, load_settings
-from schemas.codec import decode_record, encode, encode_state
-from schemas.errors import ConfigurationError, InputError, ReasonClass, StateConflictError
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.files.jsonl_sink import JsonlSink
+from radarstream.connectors.state_table.memory import load
+from radarstream.connectors.state_table.outbox import publish_outbox
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.graph import DefendSnapshots
+from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.build import build_guard, shared_engine
+from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import decode_record, encode, encode_state
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    InputError,
+    ReasonClass,
+    StateConflictError,
+)
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
 
 QUESTION = "Who won the Riverside Cup?"
@@ -176,7 +181,7 @@ def test_replaying_again_adds_nothing(history: Path, tmp_path: Path) -> None:
 def test_a_model_that_fails_on_one_page_costs_only_its_snapshot(
     history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from connectors.models.scripted import ScriptedGenerator
+    from radarstream.connectors.models.scripted import ScriptedGenerator
 
     broken = good(2, "b")
     text = broken.documents[0].text.replace("page 0", "page 0 of a broken site")
@@ -224,7 +229,7 @@ def test_errors_keep_their_type_through_beam(
         raise StateConflictError("another writer moved query 'a' first")
 
     (tmp_path / "fresh").mkdir()
-    monkeypatch.setattr("pipelines.beam.folding.commit_fold", moved)
+    monkeypatch.setattr("radarstream.pipelines.beam.folding.commit_fold", moved)
     with pytest.raises(StateConflictError):
         run_replay(settings_for(tmp_path / "fresh"), source, "another")
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from structlog.testing import CapturingLogger
 
-from pipelines.job import running
-from pipelines.job.progress import BatchProgress
-from pipelines.signals.metering import Meter
-from schemas.records import RawRecord
+from radarstream.pipelines.job import running
+from radarstream.pipelines.job.progress import BatchProgress
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker
 from tests.end_to_end.running_job import produce, snapshots
 from tests.pipelines.job_rig import running_job, settings_for, until
@@ -77,7 +77,7 @@ def test_an_idle_job_says_that_it_is_up_to_date(
     batches.may_end.release(100)
     monkeypatch.setattr(running, "MicroBatch", lambda _: batches)
     monkeypatch.setattr(running, "REFRESH_S", 0.05)
-    monkeypatch.setattr("pipelines.job.driver.IDLE_POLL_S", 0.05)
+    monkeypatch.setattr("radarstream.pipelines.job.driver.IDLE_POLL_S", 0.05)
     with running_job(settings_for(options, tmp_path / "state.db")) as job:
         until(lambda: job.sum("radarstream_commits_total") == 1 and job.lag == 0)
         before = job.committed_at

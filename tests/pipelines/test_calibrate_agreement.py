@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pipelines.evaluation import calibrate_agreement as calibration
-from pipelines.evaluation.answer_variants import coarser, equivalents, near_miss
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.evaluation import calibrate_agreement as calibration
+from radarstream.pipelines.evaluation.answer_variants import coarser, equivalents, near_miss
+from radarstream.schemas.errors import ConfigurationError
 
 
 def items() -> list[calibration.Item]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipelines.evaluation.experiment import charging
-from pipelines.evaluation.experiment.charging import charged
-from schemas.errors import EvidenceError
+from radarstream.pipelines.evaluation.experiment import charging
+from radarstream.pipelines.evaluation.experiment.charging import charged
+from radarstream.schemas.errors import EvidenceError
 
 
 def asking(ended):

@@ -13,19 +13,19 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import open_admin, open_consumer, open_producer
-from connectors.kafka.offsets import Offsets, partition_offsets
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.partition_reader import KafkaPartition
-from connectors.kafka.source import KafkaLog
-from connectors.kafka.topics import ensure_topics
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import load
-from pipelines.beam.cluster.kafka_job import GROUP_SUFFIX, open_partition
-from pipelines.settings import load_settings
-from schemas.codec import encode
-from schemas.errors import BrokerError, ConfigurationError
-from schemas.records import RawRecord
+from radarstream.connectors.kafka.clients import open_admin, open_consumer, open_producer
+from radarstream.connectors.kafka.offsets import Offsets, partition_offsets
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.partition_reader import KafkaPartition
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import load
+from radarstream.pipelines.beam.cluster.kafka_job import GROUP_SUFFIX, open_partition
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import BrokerError, ConfigurationError
+from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, running_broker
 from tests.builders import OBSERVED_AT, make_snapshot
 
@@ -187,7 +187,12 @@ def snapshot(step: int, query_id: str) -> Any:
 
 def submitted(options: KafkaOptions, state: str) -> Any:
     """Run the command over what is there, in the embedded portable runner."""
-    command = [sys.executable, "-c", "from pipelines.cli.app import main; main()", "submit"]
+    command = [
+        sys.executable,
+        "-c",
+        "from radarstream.pipelines.cli.app import main; main()",
+        "submit",
+    ]
     command += ["--profile", "scripted", "--runner", "portable", "--job-endpoint", "embed"]
     command += ["--environment", "LOOPBACK", "--until-end", "--json"]
     environment = os.environ | {

@@ -16,17 +16,17 @@ from apache_beam.testing import test_stream as streams
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
 
-from connectors.files.jsonl_sink import JsonlSink
-from connectors.state_table.memory import MemoryRow, load
-from connectors.state_table.outbox import pending, publish_outbox
-from pipelines import build
-from pipelines.beam.cluster.stream import DefendStream
-from pipelines.beam.graph import DefendSnapshots
-from pipelines.build import shared_engine
-from pipelines.settings import Settings, load_settings
-from schemas.codec import encode
-from schemas.errors import BrokerError
-from schemas.records import LogPosition, OutboxRecord, RawRecord
+from radarstream.connectors.files.jsonl_sink import JsonlSink
+from radarstream.connectors.state_table.memory import MemoryRow, load
+from radarstream.connectors.state_table.outbox import pending, publish_outbox
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.cluster.stream import DefendStream
+from radarstream.pipelines.beam.graph import DefendSnapshots
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import BrokerError
+from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 
 TEAMS = ["Rome", "Oslo", "Bern", "Lima", "Kyiv", "Riga"]

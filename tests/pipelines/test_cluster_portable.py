@@ -15,19 +15,19 @@ from typing import Literal
 import psutil
 import pytest
 
-from connectors.files.jsonl_sink import JsonlSink
-from connectors.state_table.memory import MemoryRow, load
-from connectors.state_table.outbox import pending, publish_outbox
-from pipelines import build
-from pipelines.beam.cluster.job import Outside, build_pipeline, submit, wait
-from pipelines.beam.cluster.kafka_source import PartitionRange
-from pipelines.beam.cluster.options import model_hints, pipeline_options
-from pipelines.beam.cluster.submission import Submission
-from pipelines.beam.micro_batch import MicroBatch
-from pipelines.build import shared_engine
-from pipelines.settings import Settings, load_settings
-from schemas.codec import encode
-from schemas.records import LogPosition, RawRecord
+from radarstream.connectors.files.jsonl_sink import JsonlSink
+from radarstream.connectors.state_table.memory import MemoryRow, load
+from radarstream.connectors.state_table.outbox import pending, publish_outbox
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.cluster.job import Outside, build_pipeline, submit, wait
+from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
+from radarstream.pipelines.beam.cluster.options import model_hints, pipeline_options
+from radarstream.pipelines.beam.cluster.submission import Submission
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.records import LogPosition, RawRecord
 from tests.brokers import free_port
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.pipelines.test_cluster_source import ScriptedReader
@@ -72,7 +72,7 @@ def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The worker pool, as it stands beside a cluster: Python steps run in its processes."""
     port = free_port()
-    module = "pipelines.beam.cluster.worker_pool"
+    module = "radarstream.pipelines.beam.cluster.worker_pool"
     python = Path(sys.executable).parent  # the pool starts "python"
     environment = os.environ | {
         "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",

@@ -21,16 +21,16 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.beam.cluster.kafka_source import (
+from radarstream.pipelines.beam.cluster.kafka_source import (
     NO_END,
     OffsetRanges,
     PartitionRange,
     ReadLimits,
     ReadPartitions,
 )
-from schemas.codec import encode
-from schemas.codec.event_time import event_time
-from schemas.records import LogPosition, RawRecord
+from radarstream.schemas.codec import encode
+from radarstream.schemas.codec.event_time import event_time
+from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 
 NOW = OBSERVED_AT + timedelta(days=1)

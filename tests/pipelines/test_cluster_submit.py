@@ -12,10 +12,10 @@ from apache_beam.options.pipeline_options import (
 )
 from typer.testing import CliRunner
 
-from pipelines.beam.cluster.options import model_hints, pipeline_options
-from pipelines.beam.cluster.submission import Submission
-from pipelines.cli.app import app
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.beam.cluster.options import model_hints, pipeline_options
+from radarstream.pipelines.beam.cluster.submission import Submission
+from radarstream.pipelines.cli.app import app
+from radarstream.schemas.errors import ConfigurationError
 
 POSTGRES = "postgresql://radarstream@db/radarstream"
 PORTABLE = ["--runner", "portable", "--job-endpoint", "server:8099"]

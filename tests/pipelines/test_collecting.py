@@ -10,20 +10,20 @@ import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from connectors.files.reader import read_records
-from connectors.serpapi.failures import FailureClass, SearchFailedError
-from connectors.serpapi.request import DateSpan, SearchRequest
-from connectors.state_table.engine import open_engine
-from connectors.state_table.watchlist import claim, find, replace_all
-from pipelines.job.backfilling import opened_history, periods, planned, run_backfill
-from pipelines.job.collecting import Collector
-from pipelines.job.collecting_metrics import CollectingMetrics
-from pipelines.job.watched import Watched
-from pipelines.settings import WatchSettings
-from schemas.codec import decode_record
-from schemas.errors import BrokerError, ConfigurationError, RadarstreamError
-from schemas.records import Limits, OutboxRecord
-from schemas.snapshot import Query, SearchSnapshot
+from radarstream.connectors.files.reader import read_records
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
+from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.watchlist import claim, find, replace_all
+from radarstream.pipelines.job.backfilling import opened_history, periods, planned, run_backfill
+from radarstream.pipelines.job.collecting import Collector
+from radarstream.pipelines.job.collecting_metrics import CollectingMetrics
+from radarstream.pipelines.job.watched import Watched
+from radarstream.pipelines.settings import WatchSettings
+from radarstream.schemas.codec import decode_record
+from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
+from radarstream.schemas.records import Limits, OutboxRecord
+from radarstream.schemas.snapshot import Query, SearchSnapshot
 from tests.builders import make_documents
 
 START = datetime(2025, 6, 1, tzinfo=UTC)

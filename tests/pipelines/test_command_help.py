@@ -7,8 +7,8 @@ import pytest
 import typer
 from typer.main import get_command
 
-from pipelines.cli.app import app
-from pipelines.settings import Profile
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.settings import Profile
 
 WIDTHS = (80, 120)
 

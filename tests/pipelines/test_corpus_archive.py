@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from connectors.state_table.corpus_listing import newest, statistics
-from connectors.state_table.memory import load
-from pipelines.beam import folding, witnesses
-from pipelines.beam.replay import run_replay
-from pipelines.build import shared_engine
-from pipelines.settings import Settings, load_settings
-from schemas.codec import encode
-from schemas.records import RawRecord
+from radarstream.connectors.state_table.corpus_listing import newest, statistics
+from radarstream.connectors.state_table.memory import load
+from radarstream.pipelines.beam import folding, witnesses
+from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.records import RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 
 PAGES = ["Rome won the Riverside Cup.", "Oslo won the Riverside Cup."]

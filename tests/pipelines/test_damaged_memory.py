@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from connectors.state_table.memory import load
-from connectors.state_table.outbox import mark_sent, pending, publish_outbox
-from pipelines import build
-from pipelines.beam import folding
-from pipelines.beam.micro_batch import MicroBatch
-from pipelines.beam.replay import run_replay
-from pipelines.build import shared_engine
-from pipelines.job import logs
-from pipelines.settings import Settings, load_settings
-from schemas.codec import decode_dead_letter, encode
-from schemas.errors import ConfigurationError, InputError, ReasonClass
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import LogPosition, OutboxRecord, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.state_table.memory import load
+from radarstream.connectors.state_table.outbox import mark_sent, pending, publish_outbox
+from radarstream.pipelines import build
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job import logs
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import decode_dead_letter, encode
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.pipelines.test_folding import snapshot_at
 
 SOUND = """'{"v":1,"a":"Rome","s":0.9,"f":0.1}'"""

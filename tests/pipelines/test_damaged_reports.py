@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from connectors.state_table import origins, reports
-from connectors.state_table.engine import open_engine
-from connectors.state_table.query_lookup import ANYWHERE, queries_named
-from connectors.state_table.report_queue import next_open
-from connectors.state_table.sources import judge, standings
-from schemas.reports import Decision
-from schemas.sources import SourceVerdict
+from radarstream.connectors.state_table import origins, reports
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.query_lookup import ANYWHERE, queries_named
+from radarstream.connectors.state_table.report_queue import next_open
+from radarstream.connectors.state_table.sources import judge, standings
+from radarstream.schemas.reports import Decision
+from radarstream.schemas.sources import SourceVerdict
 from tests.builders import QUESTION
 from tests.pipelines.attributing_rig import keep, report, run_out, worker_on
 

@@ -13,15 +13,15 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from connectors.kafka.offsets import Offsets
-from pipelines.job.collecting_metrics import CollectingMetrics
-from pipelines.job.health import Health
-from pipelines.job.lag import Lag
-from pipelines.job.metrics import JobMetrics
-from pipelines.job.model_metrics import ModelMetrics
-from schemas.errors import ReasonClass
-from schemas.records import LogPosition, RawRecord
-from schemas.verdict import MemoryDecision, MemoryVerdict
+from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.pipelines.job.collecting_metrics import CollectingMetrics
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.lag import Lag
+from radarstream.pipelines.job.metrics import JobMetrics
+from radarstream.pipelines.job.model_metrics import ModelMetrics
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files.robust_rag import UNDATED
-from pipelines.evaluation.dataset_statistics import describe
-from pipelines.evaluation.datasets import digest_of, is_long_form, load_dataset
-from pipelines.evaluation.simulation.history import SimulationOptions, simulate_history
-from schemas.codec import encode
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Query
+from radarstream.connectors.files.robust_rag import UNDATED
+from radarstream.pipelines.evaluation.dataset_statistics import describe
+from radarstream.pipelines.evaluation.datasets import digest_of, is_long_form, load_dataset
+from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, simulate_history
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Query
 from tests.builders import make_snapshot
 
 DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from connectors.models import gguf_tokens
-from pipelines.cli.doctor_check import Check
-from pipelines.cli.doctor_models import models
-from pipelines.settings import load_settings
+from radarstream.connectors.models import gguf_tokens
+from radarstream.pipelines.cli.doctor_check import Check
+from radarstream.pipelines.cli.doctor_models import models
+from radarstream.pipelines.settings import load_settings
 from tests.connectors.scoring_server import scoring
 
 
@@ -61,10 +61,10 @@ def test_weights_are_not_converted_only_to_find_out(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gguf_tokens, "is_converted", lambda *_: False)
     monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
     monkeypatch.setattr(gguf_tokens, "embedded_gguf", lambda: Path("a.gguf"))
-    monkeypatch.setattr("pipelines.cli.doctor_models.is_assembled", lambda: True)
-    from pipelines.cli.doctor_models import token_probabilities
-    from pipelines.signals.prompts import build_prompt
-    from schemas.prompt import Task
+    monkeypatch.setattr("radarstream.pipelines.cli.doctor_models.is_assembled", lambda: True)
+    from radarstream.pipelines.cli.doctor_models import token_probabilities
+    from radarstream.pipelines.signals.prompts import build_prompt
+    from radarstream.schemas.prompt import Task
 
     prompt = build_prompt(Task.ATOMIC_ANSWER, "Where?", ("In Lima.",))
     assert "first use converts" in token_probabilities(load_settings(profile="embedded"), prompt)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.job.dead_share import DeadShareError
-from pipelines.job.driver import Driver
-from schemas.codec import encode
-from schemas.errors import BrokerError, ConfigurationError, ModelError, ReasonClass
-from schemas.prompt import Prompt
-from schemas.records import RawRecord
+from radarstream.pipelines.job.dead_share import DeadShareError
+from radarstream.pipelines.job.driver import Driver
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, ReasonClass
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.records import RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.simulation.life import Life, born
 from tests.simulation.plan import BREAKS_THE_GRAPH, START, Input, payload, peaceful

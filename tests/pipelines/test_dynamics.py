@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation.experiment.dynamics import Recovery, dynamics_of, judge
-from pipelines.evaluation.metrics import Rate
-from schemas.snapshot import Labels
-from schemas.verdict import MemoryDecision, MemoryVerdict
+from radarstream.pipelines.evaluation.experiment.dynamics import Recovery, dynamics_of, judge
+from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.experiment_rows import row
 
 NAMES = {"a": "Ann", "b": "Bob", "c": "Cid", "L": "Lyon", "-": None}

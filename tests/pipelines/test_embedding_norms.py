@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from connectors.models.scripted import ScriptedEmbedder
-from defenses.protocol import Norms, Signal
-from pipelines import settings as s
-from pipelines.build import build_embedder
-from pipelines.signals.fulfilment import fulfil
-from pipelines.signals.token_probabilities import check_needs
-from schemas.errors import ConfigurationError, ModelError
-from schemas.evidence import FloatArray
+from radarstream.connectors.models.scripted import ScriptedEmbedder
+from radarstream.defenses.protocol import Norms, Signal
+from radarstream.pipelines import settings as s
+from radarstream.pipelines.build import build_embedder
+from radarstream.pipelines.signals.fulfilment import fulfil
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import FloatArray
 from tests.scripted_models import scripted_models
 
 

@@ -7,26 +7,26 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipelines.cli.app import app
-from pipelines.evaluation.metrics import is_correct
-from pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
-from pipelines.evaluation.sources.study import (
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
+from radarstream.pipelines.evaluation.sources.study import (
     FLAGS,
     flagged,
     honest_losses,
     played,
 )
-from pipelines.evaluation.sources.worlds import (
+from radarstream.pipelines.evaluation.sources.worlds import (
     WORLDS,
     Campaign,
     attacked_histories,
     honest_histories,
     liar_of,
 )
-from pipelines.signals.ports import Models
-from schemas.errors import ConfigurationError
-from schemas.sites import key_of
-from schemas.sources import LedgerRules
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.sites import key_of
+from radarstream.schemas.sources import LedgerRules
 from tests.scripted_models import scripted_models
 
 MANY, SPARSE, DUEL = WORLDS

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation import judging
-from pipelines.evaluation.experiment.quantity_tables import judged_table
-from pipelines.evaluation.experiment.records import Row
-from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment.tables import tables_of
-from pipelines.evaluation.judging import NO_SCORES, Judgement, judge_rows, judged_scores
-from pipelines.evaluation.metrics import Rate
-from pipelines.signals.judging import AnswerLabel, LongFormScores
-from schemas.errors import ModelError, ModelOutageError, PartialModelError
-from schemas.prompt import Completion, Prompt, Task
-from schemas.snapshot import Labels
+from radarstream.pipelines.evaluation import judging
+from radarstream.pipelines.evaluation.experiment.quantity_tables import judged_table
+from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.judging import NO_SCORES, Judgement, judge_rows, judged_scores
+from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.signals.judging import AnswerLabel, LongFormScores
+from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
+from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.snapshot import Labels
 from tests.experiment_rows import PARIS, record, row
 
 QUESTIONS = {f"q{i}": "Which city?" for i in range(200)} | {"bio": "Tell me a bio of Ann?"}

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from connectors.models.scripted_tokens import ScriptedTokens
-from defenses.registry import DEFENSES
-from pipelines.evaluation.experiment.contenders import (
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.evaluation.experiment.contenders import (
     adapted,
     parse_contenders,
     remembers,
@@ -17,9 +17,9 @@ from pipelines.evaluation.experiment.contenders import (
     swept,
     with_relations,
 )
-from pipelines.evaluation.experiment.records import Adaptation, Contender
-from pipelines.evaluation.experiment.scorers import perturbation_of, scorer_settings
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.evaluation.experiment.records import Adaptation, Contender
+from radarstream.pipelines.evaluation.experiment.scorers import perturbation_of, scorer_settings
+from radarstream.schemas.errors import ConfigurationError
 from tests.scripted_models import scripted_models
 
 

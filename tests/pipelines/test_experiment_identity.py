@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from connectors.models.scripted import ScriptedGenerator
-from connectors.models.scripted_tokens import ScriptedTokens
-from pipelines.evaluation.experiment import answering_code, identity
-from pipelines.evaluation.experiment.experiment import reference_among, start_over
-from pipelines.evaluation.experiment.records import Condition, Contender
-from pipelines.evaluation.experiment.row_files import (
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.pipelines.evaluation.experiment import answering_code, identity
+from radarstream.pipelines.evaluation.experiment.experiment import reference_among, start_over
+from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
+from radarstream.pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
     RECORD,
     ROWS,
@@ -21,8 +21,8 @@ from pipelines.evaluation.experiment.row_files import (
     read_rows,
     write_record,
 )
-from schemas.errors import ConfigurationError
-from schemas.prompt import Task
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.prompt import Task
 from tests.pipelines.experiments import Bench, make_dataset, make_history, static_dataset
 
 
@@ -192,12 +192,12 @@ def test_answers_of_other_code_are_refused_by_name(
     bench: Bench, edited: Callable[[str], None]
 ) -> None:
     files = [(bench.out / name).read_bytes() for name in (ROWS, RECORD)]
-    edited("defenses.kernels.min_cut")  # which RADAR alone imports
+    edited("radarstream.defenses.kernels.min_cut")  # which RADAR alone imports
     with pytest.raises(ConfigurationError, match="answers there of radar were .*--no-resume"):
         bench.experiment(static_dataset(2))
     with pytest.raises(ConfigurationError, match="answers there of radar were"):
         bench.experiment(static_dataset(2), "astute_rag")  # whose table would show RADAR, too
-    edited("pipelines.signals.parsing")
+    edited("radarstream.pipelines.signals.parsing")
     with pytest.raises(ConfigurationError, match="answers there of radar, vanilla were"):
         bench.experiment(static_dataset(2), "vanilla")
     assert [(bench.out / name).read_bytes() for name in (ROWS, RECORD)] == files
@@ -211,10 +211,10 @@ def test_answers_of_other_code_are_refused_by_name(
 def test_code_that_answers_nothing_there_may_change(
     bench: Bench, edited: Callable[[str], None]
 ) -> None:
-    edited("defenses.astute_rag")
-    edited("defenses.registry")
-    edited("pipelines.signals.templates")  # told by `prompts`, task by task
-    edited("pipelines.evaluation.experiment.scores")
+    edited("radarstream.defenses.astute_rag")
+    edited("radarstream.defenses.registry")
+    edited("radarstream.pipelines.signals.templates")  # told by `prompts`, task by task
+    edited("radarstream.pipelines.evaluation.experiment.scores")
     rows = (bench.out / ROWS).read_bytes()
     bench.run(static_dataset(2))
     assert (bench.out / ROWS).read_bytes() == rows
@@ -231,7 +231,7 @@ def test_a_contender_that_only_failed_may_be_mended(
     bench.generator.fail_on_text = "Page"
     bench.run(static_dataset(1), "vanilla", ["benign"])
     bench.generator.fail_on_text = None
-    edited("defenses.vanilla")
+    edited("radarstream.defenses.vanilla")
     assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).rows] == [None]
     record = read_record(bench.out)
     assert record is not None
@@ -265,8 +265,12 @@ def test_every_run_is_remembered(bench: Bench) -> None:
 
 
 def test_imports_are_followed() -> None:
-    found = answering_code.modules_from(["defenses.radar_plus"])
-    assert {"defenses.sites", "defenses.kernels.min_cut", "schemas.evidence"} <= found
-    assert "defenses.astute_rag" not in found
-    prompts = answering_code.modules_from(["pipelines.signals.prompts"])
+    found = answering_code.modules_from(["radarstream.defenses.radar_plus"])
+    assert {
+        "radarstream.defenses.sites",
+        "radarstream.defenses.kernels.min_cut",
+        "radarstream.schemas.evidence",
+    } <= found
+    assert "radarstream.defenses.astute_rag" not in found
+    prompts = answering_code.modules_from(["radarstream.pipelines.signals.prompts"])
     assert not prompts & set(answering_code.WORDING)

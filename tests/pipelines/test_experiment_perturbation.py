@@ -5,11 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from connectors.models.scripted import ScriptedRelations
-from defenses.kernels.relations import symmetrise
-from pipelines.evaluation.experiment.perturbation import Perturbation, PerturbedRelations
-from schemas.evidence import Evidence
-from schemas.prompt import AnswerPair
+from radarstream.connectors.models.scripted import ScriptedRelations
+from radarstream.defenses.kernels.relations import symmetrise
+from radarstream.pipelines.evaluation.experiment.perturbation import (
+    Perturbation,
+    PerturbedRelations,
+)
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.prompt import AnswerPair
 from tests.builders import claims_evidence
 
 GOLDEN = (0.022348562050809706, 0.24965866717465623)

@@ -12,24 +12,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.cli.report import report
-from pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
-from pipelines.evaluation.experiment.row_files import EVIDENCE, ROWS, RowFile, write_record
-from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment_report import build_view, cases, write_experiment_report
-from pipelines.evaluation.experiment_report.commands import cell_command
-from pipelines.evaluation.experiment_report.groups import groups_of, series_of
-from pipelines.evaluation.experiment_report.headline import headline
-from pipelines.evaluation.experiment_report.island import island, tree
-from pipelines.evaluation.experiment_report.markdown import fenced
-from pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
-from pipelines.evaluation.experiment_report.panel_svg import LABEL_GAP, spread
-from pipelines.evaluation.experiment_report.pooled import rank
-from pipelines.evaluation.experiment_report.sensitivity import sweeps
-from pipelines.evaluation.report.safe_text import HIDDEN, visible
-from pipelines.evaluation.report.svg import element
-from schemas.snapshot import Labels
-from schemas.verdict import Abstention, Verdict
+from radarstream.pipelines.cli.report import report
+from radarstream.pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
+from radarstream.pipelines.evaluation.experiment.row_files import (
+    EVIDENCE,
+    ROWS,
+    RowFile,
+    write_record,
+)
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.experiment_report import (
+    build_view,
+    cases,
+    write_experiment_report,
+)
+from radarstream.pipelines.evaluation.experiment_report.commands import cell_command
+from radarstream.pipelines.evaluation.experiment_report.groups import groups_of, series_of
+from radarstream.pipelines.evaluation.experiment_report.headline import headline
+from radarstream.pipelines.evaluation.experiment_report.island import island, tree
+from radarstream.pipelines.evaluation.experiment_report.markdown import fenced
+from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import LABEL_GAP, spread
+from radarstream.pipelines.evaluation.experiment_report.pooled import rank
+from radarstream.pipelines.evaluation.experiment_report.sensitivity import sweeps
+from radarstream.pipelines.evaluation.report.safe_text import HIDDEN, visible
+from radarstream.pipelines.evaluation.report.svg import element
+from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.verdict import Abstention, Verdict
 from tests.pipelines.experiment_run import (
     CONDITIONS,
     IN_TIME,

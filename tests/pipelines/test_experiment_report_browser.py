@@ -8,8 +8,8 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
-from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from tests.pipelines.experiment_run import (
     CONDITIONS,
     IN_TIME,

@@ -7,25 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from defenses.protocol import Complete, CompleteAll, Embed, NextTokens, Relate
-from defenses.registry import DEFENSES
-from defenses.vanilla import Vanilla
-from pipelines.evaluation.experiment.counting import Ledger, Tally
-from pipelines.evaluation.experiment.experiment import start_over
-from pipelines.evaluation.experiment.records import Adaptation, Contender, Cost
-from pipelines.evaluation.experiment.row_files import (
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
+from radarstream.defenses.protocol import Complete, CompleteAll, Embed, NextTokens, Relate
+from radarstream.defenses.registry import DEFENSES
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.pipelines.evaluation.experiment.counting import Ledger, Tally
+from radarstream.pipelines.evaluation.experiment.experiment import start_over
+from radarstream.pipelines.evaluation.experiment.records import Adaptation, Contender, Cost
+from radarstream.pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
     ROWS,
     read_evidence,
     read_record,
     read_rows,
 )
-from pipelines.signals.token_probabilities import prompts_of
-from schemas.errors import ConfigurationError, EvidenceError
-from schemas.prompt import AnswerPair, Completion, Task
-from schemas.snapshot import Document
-from schemas.verdict import Edge, MemoryDecision
+from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.prompt import AnswerPair, Completion, Task
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.verdict import Edge, MemoryDecision
 from tests.pipelines.experiments import (
     Bench,
     answers,

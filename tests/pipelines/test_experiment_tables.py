@@ -4,16 +4,25 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation.experiment.comparison_tables import differences_table, rates_table
-from pipelines.evaluation.experiment.quantity_tables import (
+from radarstream.pipelines.evaluation.experiment.comparison_tables import (
+    differences_table,
+    rates_table,
+)
+from radarstream.pipelines.evaluation.experiment.quantity_tables import (
     cost_table,
     dynamics_table,
     storage_table,
 )
-from pipelines.evaluation.experiment.records import Condition, Cost
-from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment.table import Table, TableCell, TableRow, markdown, p_value
-from pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.experiment.records import Condition, Cost
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.experiment.table import (
+    Table,
+    TableCell,
+    TableRow,
+    markdown,
+    p_value,
+)
+from radarstream.pipelines.evaluation.experiment.tables import tables_of
 from tests.experiment_rows import PARIS, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attacks.conditions import Planted
-from pipelines.evaluation.exposure import EPSILON, Exposure, score_exposure
+from radarstream.pipelines.evaluation.attacks.conditions import Planted
+from radarstream.pipelines.evaluation.exposure import EPSILON, Exposure, score_exposure
 
 
 def test_golden():

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from connectors.state_table.engine import open_engine
-from pipelines.job.failures import named
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.job.failures import named
 
 SECRET = "what-a-page-says"
 

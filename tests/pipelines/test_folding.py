@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import MemoryRow, load
-from connectors.state_table.outbox import pending
-from defenses.radar import Radar
-from defenses.registry import build_defense
-from pipelines.beam import folding
-from pipelines.beam.elements import Observed, Ready
-from pipelines.beam.folding import fold_queries
-from pipelines.guard import Guard
-from schemas.codec import decode_dead_letter, decode_state, encode
-from schemas.codec.wire import wire_time
-from schemas.errors import ConfigurationError, ReasonClass, StateConflictError
-from schemas.events import AnswerEvent
-from schemas.records import OutboxRecord, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import MemoryRow, load
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.elements import Observed, Ready
+from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.guard import Guard
+from radarstream.schemas.codec import decode_dead_letter, decode_state, encode
+from radarstream.schemas.codec.wire import wire_time
+from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import OutboxRecord, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 

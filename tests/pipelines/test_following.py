@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.job.following import ANSWERS, ATTRIBUTIONS, Following, Selection
-from schemas.codec import encode
-from schemas.errors import InputError, ReasonClass
-from schemas.events import AnswerEvent, AttributionEvent
+from radarstream.pipelines.job.following import ANSWERS, ATTRIBUTIONS, Following, Selection
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, AttributionEvent
 from tests.wire_samples import ANSWER, ATTRIBUTION, DEAD_LETTER
 
 HOUR = timedelta(hours=1)

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from defenses.protocol import AttemptAll, Complete, CompleteAll, Embed, Relate, Request
-from pipelines.signals.fulfilment import drive, fulfil
-from pipelines.signals.ports import Models
-from schemas.errors import EvidenceError, ModelError, ModelOutageError
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair, Completion, Prompt, Task
-from schemas.verdict import Verdict
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.defenses.protocol import AttemptAll, Complete, CompleteAll, Embed, Relate, Request
+from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
+from radarstream.schemas.verdict import Verdict
 from tests.scripted_models import FixedRows, nan_rows, scripted_models, tasks
 
 Steps = Generator[Request, Any, tuple[Verdict, Any]]

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from connectors.models.scripted import ScriptedRelations
-from defenses.protocol import Complete, Defending
-from defenses.radar import Radar
-from defenses.registry import build_defense
-from pipelines.guard import Guard
-from pipelines.signals.ports import Models
-from schemas.codec import encode
-from schemas.errors import ModelError
-from schemas.evidence import Evidence, FloatArray
-from schemas.memory import Memory
-from schemas.prompt import AnswerPair, Task
-from schemas.snapshot import Document, Labels, SearchSnapshot
-from schemas.verdict import Abstention, MemoryDecision, Verdict
+from radarstream.connectors.models.scripted import ScriptedRelations
+from radarstream.defenses.protocol import Complete, Defending
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.memory import Memory
+from radarstream.schemas.prompt import AnswerPair, Task
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.schemas.verdict import Abstention, MemoryDecision, Verdict
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.job.holding import HoldBack, place
-from schemas.records import LogPosition, RawRecord
+from radarstream.pipelines.job.holding import HoldBack, place
+from radarstream.schemas.records import LogPosition, RawRecord
 
 LATENESS_S = 20.0
 READ_TO_ITS_END = {0: 0, 1: 0}

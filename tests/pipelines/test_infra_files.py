@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipelines.settings import load_settings
-from schemas.section import read_secret
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.section import read_secret
 from tests.deployment_files import (
     COMPOSE,
     DOCKERFILE,
@@ -119,7 +119,7 @@ def test_example_variables_are_those_that_settings_name() -> None:
     for name in ("worker", "watcher"):
         lines = (INFRA / "env" / f"{name}.env.example").read_text("utf-8").splitlines()
         assert {line[:-1] for line in lines if line.endswith("=")} <= known
-    assert read_secret.__module__ == "schemas.section"
+    assert read_secret.__module__ == "radarstream.schemas.section"
 
 
 def test_the_image_is_built_from_what_exists() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from connectors.webpages.addresses import is_public
+from radarstream.connectors.webpages.addresses import is_public
 from tests.deployment_files import (
     COMPOSE,
     INFRA,
@@ -116,7 +116,9 @@ def test_nothing_that_runs_code_listens_everywhere() -> None:
         assert "[::]" not in words, name
         assert "worker_pool_main" not in words, name  # Beam's own listens on every interface
         assert not any(port.endswith(":8081") for port in service.get("ports", []))
-    assert "pipelines.beam.cluster.worker_pool" in SERVICES["beam-workers"]["entrypoint"]
+    assert (
+        "radarstream.pipelines.beam.cluster.worker_pool" in SERVICES["beam-workers"]["entrypoint"]
+    )
 
 
 def test_kafka_asks_for_a_password() -> None:

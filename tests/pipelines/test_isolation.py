@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipelines.signals.isolation import isolating
-from schemas.errors import ModelError, PartialModelError
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.schemas.errors import ModelError, PartialModelError
 
 
 def test_a_call_that_names_its_failures_is_not_repeated() -> None:

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from pipelines.job import running
-from pipelines.settings import load_settings
-from schemas.errors import (
+from radarstream.pipelines.job import running
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import (
     BrokerError,
     ConfigurationError,
     DatabaseUnavailableError,

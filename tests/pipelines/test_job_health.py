@@ -14,14 +14,14 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
-from pipelines.job import endpoint
-from pipelines.job.endpoint import serving
-from pipelines.job.health import CHECKS, Health
-from pipelines.job.metrics import JobMetrics
-from pipelines.settings import load_settings
-from pipelines.settings.job import host_and_port
-from pipelines.signals.metering import Meter
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.job import endpoint
+from radarstream.pipelines.job.endpoint import serving
+from radarstream.pipelines.job.health import CHECKS, Health
+from radarstream.pipelines.job.metrics import JobMetrics
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.settings.job import host_and_port
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.schemas.errors import ConfigurationError
 
 CANARY = "purple-canary"
 

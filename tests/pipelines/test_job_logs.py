@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from kafka.errors import KafkaTimeoutError
 from sqlalchemy.exc import OperationalError
 
-from pipelines.job.logs import KEYS, configure_logging, printable
-from pipelines.settings import TelemetrySettings
-from schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+from radarstream.pipelines.job.logs import KEYS, configure_logging, printable
+from radarstream.pipelines.settings import TelemetrySettings
+from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 
 PHRASE = "the purple canary sings at noon"
 SECRET = "sk-canary-4711"
@@ -160,7 +160,7 @@ def test_an_exception_being_handled_is_found(lines: Lines) -> None:
     except ConfigurationError:
         structlog.get_logger().exception("cannot start")
     (line,) = lines()
-    assert line["error"] == "schemas.errors.ConfigurationError"
+    assert line["error"] == "radarstream.schemas.errors.ConfigurationError"
     assert line["detail"] == "settings: no such profile"
 
 
@@ -188,7 +188,7 @@ def test_library_messages_are_bridged_as_their_templates(lines: Lines) -> None:
 
 
 def test_numbers_of_our_own_messages_are_shown(lines: Lines) -> None:
-    log = logging.getLogger("connectors.kafka.source")
+    log = logging.getLogger("radarstream.connectors.kafka.source")
     log.warning("partition %d of %s goes on at %s", 3, PHRASE, 99)
     log.warning("no arguments: 100 %")
     log.warning("%(text)s", {"text": PHRASE})

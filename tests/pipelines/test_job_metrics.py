@@ -10,25 +10,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from connectors.models.openai_http.generator import OpenAiGenerator
-from connectors.models.openai_http.options import OpenAiOptions
-from connectors.models.response_cache import CachedGenerator, ResponseCache
-from connectors.models.scripted import ScriptedGenerator
-from connectors.serpapi.search import SearchCounts
-from connectors.state_table.engine import open_engine
-from pipelines.build import build_guard
-from pipelines.job.collecting_metrics import CollectingMetrics
-from pipelines.job.metrics import OUTCOMES, JobMetrics, outcome_of
-from pipelines.job.model_metrics import ModelMetrics
-from pipelines.job.tracing import GENERATING
-from pipelines.settings import load_settings
-from pipelines.signals.metering import Meter
-from pipelines.signals.prompts import build_prompt
-from schemas.errors import ModelOutageError, ReasonClass
-from schemas.prompt import Task
-from schemas.records import LogPosition, RawRecord
-from schemas.snapshot import Provenance, Retrieval
-from schemas.verdict import Abstention, DocumentVerdict, MemoryDecision, MemoryVerdict, Reason
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.serpapi.search import SearchCounts
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.build import build_guard
+from radarstream.pipelines.job.collecting_metrics import CollectingMetrics
+from radarstream.pipelines.job.metrics import OUTCOMES, JobMetrics, outcome_of
+from radarstream.pipelines.job.model_metrics import ModelMetrics
+from radarstream.pipelines.job.tracing import GENERATING
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelOutageError, ReasonClass
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.snapshot import Provenance, Retrieval
+from radarstream.schemas.verdict import (
+    Abstention,
+    DocumentVerdict,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+)
 from tests.builders import make_snapshot
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
 

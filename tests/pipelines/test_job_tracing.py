@@ -11,15 +11,15 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from pipelines.job.driver import Driver
-from pipelines.job.failures import kind_of
-from pipelines.job.holding import HoldBack
-from pipelines.job.stopping import Stop, SystemClock
-from pipelines.job.tracing import traced
-from pipelines.settings import JobSettings, Settings, TelemetrySettings, load_settings
-from pipelines.signals.metering import Meter
-from schemas.errors import BrokerError, ConfigurationError
-from schemas.records import LogPosition, RawRecord
+from radarstream.pipelines.job.driver import Driver
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.job.holding import HoldBack
+from radarstream.pipelines.job.stopping import Stop, SystemClock
+from radarstream.pipelines.job.tracing import traced
+from radarstream.pipelines.settings import JobSettings, Settings, TelemetrySettings, load_settings
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.schemas.errors import BrokerError, ConfigurationError
+from radarstream.schemas.records import LogPosition, RawRecord
 from tests.wire_samples import ANSWER, DEAD_LETTER
 
 PHRASE = "the purple canary sings at noon"
@@ -165,7 +165,7 @@ def test_failures_are_told_by_class_alone() -> None:
     spans = exporter.get_finished_spans()
     failed = [span for span in spans if span.status.status_code is StatusCode.ERROR]
     assert [(span.name, span.attributes["error.type"]) for span in failed] == [
-        ("send", "schemas.errors.BrokerError"),
+        ("send", "radarstream.schemas.errors.BrokerError"),
         ("relations", "KeyError"),
     ]
     assert [span.name for span in spans].count("send") == 2
@@ -194,8 +194,8 @@ def test_without_traces_the_driver_stays_as_it_is() -> None:
 def test_without_traces_opentelemetry_is_not_imported() -> None:
     code = """
 import sys
-from pipelines.job.tracing import traced
-from pipelines.settings import load_settings
+from radarstream.pipelines.job.tracing import traced
+from radarstream.pipelines.settings import load_settings
 with traced(None, [], load_settings(profile="scripted"), None):
     pass
 assert not [name for name in sys.modules if name.startswith("opentelemetry.sdk")], "imported"

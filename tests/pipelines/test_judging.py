@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.models.rendering import chat_messages
-from connectors.models.scripted import ScriptedGenerator
-from pipelines.signals.judging import (
+from radarstream.connectors.models.rendering import chat_messages
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.pipelines.signals.judging import (
     AnswerCase,
     AnswerLabel,
     LongFormCase,
@@ -18,7 +18,7 @@ from pipelines.signals.judging import (
     parse_label,
     parse_scores,
 )
-from schemas.errors import ModelError
+from radarstream.schemas.errors import ModelError
 
 ANY_TEXT = st.text(st.characters(categories=None) | st.sampled_from("[]ATCKORECH0123456789,: \n"))
 CASE = AnswerCase("Where?", "In Rome.", ("Rome", "Roma"), "Oslo")

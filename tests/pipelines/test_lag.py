@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 import pytest
 from prometheus_client import CollectorRegistry
 
-from connectors.kafka.offsets import Offsets
-from pipelines.job.lag import Lag
-from schemas.records import LogPosition, RawRecord
+from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.pipelines.job.lag import Lag
+from radarstream.schemas.records import LogPosition, RawRecord
 
 
 class Broker:

@@ -4,18 +4,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from connectors.models.scripted_tokens import ScriptedTokens
-from defenses.radar import Radar
-from defenses.registry import build_defense
-from pipelines.evaluation.experiment.long_form import in_its_form
-from pipelines.guard import Guard
-from pipelines.signals.long_form import LONG_FORM, LongFormGenerator, LongFormTokens
-from pipelines.signals.metering import CallCounts
-from pipelines.signals.ports import Models
-from pipelines.signals.prompts import TEMPLATES, build_prompt
-from schemas.errors import ModelError, PartialModelError
-from schemas.prompt import Completion, Prompt, Task
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.evaluation.experiment.long_form import in_its_form
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.long_form import LONG_FORM, LongFormGenerator, LongFormTokens
+from radarstream.pipelines.signals.metering import CallCounts
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import TEMPLATES, build_prompt
+from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.prompt import Completion, Prompt, Task
 from tests.builders import make_snapshot
 
 QUESTION = "Tell me a bio of Ann Lee."

@@ -2,12 +2,16 @@
 
 import pytest
 
-from connectors.models.response_cache import CachedGenerator, ResponseCache
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from connectors.state_table.engine import open_engine
-from pipelines.signals.metering import CallCounts, Meter
-from pipelines.signals.prompts import build_prompt
-from schemas.prompt import Task
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.signals.metering import CallCounts, Meter
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.prompt import Task
 
 
 class Counter:

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.attribution import rows
-from pipelines.evaluation.attribution.events import right, won
-from pipelines.evaluation.attribution.judged import after_of
-from pipelines.evaluation.attribution.results import correct, results_of
-from pipelines.evaluation.attribution.rows import EventRow
-from pipelines.evaluation.dataset_statistics import answer_changes
-from pipelines.evaluation.metrics import (
+from radarstream.pipelines.evaluation.attribution import rows
+from radarstream.pipelines.evaluation.attribution.events import right, won
+from radarstream.pipelines.evaluation.attribution.judged import after_of
+from radarstream.pipelines.evaluation.attribution.results import correct, results_of
+from radarstream.pipelines.evaluation.attribution.rows import EventRow
+from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
+from radarstream.pipelines.evaluation.metrics import (
     Group,
     Rate,
     Response,
@@ -27,13 +27,13 @@ from pipelines.evaluation.metrics import (
     score_groups,
     wilson_interval,
 )
-from pipelines.evaluation.report.outcome import Outcome, judge
-from pipelines.evaluation.sources.playing import told_step
-from schemas.errors import ModelError
-from schemas.events import AnswerEvent
-from schemas.evidence import AtomicAnswer
-from schemas.snapshot import Labels, Provenance
-from schemas.verdict import Abstention, Verdict
+from radarstream.pipelines.evaluation.report.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.sources.playing import told_step
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.snapshot import Labels, Provenance
+from radarstream.schemas.verdict import Abstention, Verdict
 from tests.builders import make_snapshot
 from tests.pipelines.attribution_studies import Bench
 

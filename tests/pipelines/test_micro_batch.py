@@ -9,20 +9,20 @@ import pytest
 from apache_beam.utils import shared
 from sqlalchemy.exc import OperationalError
 
-from connectors.models.scripted import ScriptedGenerator
-from connectors.state_table import outbox
-from connectors.state_table.memory import load
-from connectors.state_table.outbox import pending
-from pipelines import build
-from pipelines.beam import folding, graph, micro_batch
-from pipelines.beam.micro_batch import MicroBatch
-from pipelines.build import shared_engine
-from pipelines.job.failures import kind_of
-from pipelines.settings import Settings, load_settings
-from schemas.codec import encode
-from schemas.errors import ModelError, StateConflictError
-from schemas.events import AnswerEvent
-from schemas.records import LogPosition, RawRecord
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.state_table import outbox
+from radarstream.connectors.state_table.memory import load
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.pipelines import build
+from radarstream.pipelines.beam import folding, graph, micro_batch
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ModelError, StateConflictError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 
 CITIES = ("Rome", "Rome", "Oslo", "Oslo")

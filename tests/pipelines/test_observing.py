@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from structlog.testing import CapturingLogger
 
-from pipelines.job.health import Health
-from pipelines.job.lag import Lag
-from pipelines.job.metrics import JobMetrics
-from pipelines.job.observing import Observer
-from schemas.codec import encode, envelope
-from schemas.errors import BrokerError, ReasonClass
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import LogPosition, RawRecord
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.lag import Lag
+from radarstream.pipelines.job.metrics import JobMetrics
+from radarstream.pipelines.job.observing import Observer
+from radarstream.schemas.codec import encode, envelope
+from radarstream.schemas.errors import BrokerError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import make_snapshot
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from connectors.models.answer_agreement import AnswerAgreement
-from defenses.radar import Radar
-from pipelines.guard import Guard
-from schemas.events import AnswerEvent
-from schemas.prompt import Prompt
-from schemas.snapshot import SearchSnapshot
-from schemas.verdict import MemoryDecision, MemoryVerdict, Verdict
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.guard import Guard
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict, Verdict
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 

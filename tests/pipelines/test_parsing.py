@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.signals.parsing import (
+from radarstream.pipelines.signals.parsing import (
     MAX_ANSWER_CHARACTERS,
     MAX_REASONING_CHARACTERS,
     is_uninformative,
     parse_answer,
     parse_reply,
 )
-from schemas.prompt import Task
+from radarstream.schemas.prompt import Task
 
 ANY_TEXT = st.text(st.characters(categories=None) | st.sampled_from("{}\"'.\n\x00\ud800"))
 

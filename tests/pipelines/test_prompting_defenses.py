@@ -4,14 +4,18 @@ from typing import Any
 
 import pytest
 
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from defenses.protocol import Defense
-from defenses.registry import build_defense
-from defenses.temporal import adapt
-from pipelines.guard import Guard
-from pipelines.signals.ports import Models
-from schemas.errors import ModelError
-from schemas.verdict import Abstention
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.defenses.protocol import Defense
+from radarstream.defenses.registry import build_defense
+from radarstream.defenses.temporal import adapt
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.verdict import Abstention
 from tests.builders import make_snapshot
 
 QUESTION = "Who is the President of Freedonia?"

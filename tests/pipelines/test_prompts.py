@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.models.rendering import chat_messages, completion_text, neutral
-from pipelines.signals.prompts import PROMPTS_VERSION, TEMPLATES, build_prompt, plain
-from schemas.prompt import Task
+from radarstream.connectors.models.rendering import chat_messages, completion_text, neutral
+from radarstream.pipelines.signals.prompts import PROMPTS_VERSION, TEMPLATES, build_prompt, plain
+from radarstream.schemas.prompt import Task
 
 ANY_TEXT = st.text(st.characters(categories=None) | st.sampled_from("{}<>[]%\x00\ud800"))
 MANY = [

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.signals.relations import relate_answers
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer, FloatArray
-from schemas.prompt import AnswerPair
+from radarstream.pipelines.signals.relations import relate_answers
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer, FloatArray
+from radarstream.schemas.prompt import AnswerPair
 from tests.scripted_models import FixedRows, nan_rows
 
 ABSTAINED = AtomicAnswer("I don't know", True)

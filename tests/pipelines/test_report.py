@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.evaluation.report import render_report, view
-from pipelines.evaluation.report.graph_svg import MAX_EDGES, cut_graph
-from pipelines.evaluation.report.outcome import Outcome
-from pipelines.evaluation.report.safe_text import (
+from radarstream.pipelines.evaluation.report import render_report, view
+from radarstream.pipelines.evaluation.report.graph_svg import MAX_EDGES, cut_graph
+from radarstream.pipelines.evaluation.report.outcome import Outcome
+from radarstream.pipelines.evaluation.report.safe_text import (
     HIDDEN,
     domain,
     excerpt,
@@ -23,11 +23,11 @@ from pipelines.evaluation.report.safe_text import (
     visible,
     without_secrets,
 )
-from pipelines.evaluation.report.step_view import build_step, reason_in_words
-from pipelines.evaluation.report.view import build_view
-from schemas.events import AnswerEvent
-from schemas.snapshot import SearchSnapshot
-from schemas.verdict import (
+from radarstream.pipelines.evaluation.report.step_view import build_step, reason_in_words
+from radarstream.pipelines.evaluation.report.view import build_view
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import (
     MEMORY_NODE,
     Abstention,
     DocumentVerdict,

@@ -7,21 +7,26 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter
 
-from pipelines.evaluation.context_quality import ContextScores
-from pipelines.evaluation.experiment.quantity_tables import context_table
-from pipelines.evaluation.experiment.records import Adaptation, Condition, Cost, EvidenceRow
-from pipelines.evaluation.experiment.scoreboard import (
+from radarstream.pipelines.evaluation.context_quality import ContextScores
+from radarstream.pipelines.evaluation.experiment.quantity_tables import context_table
+from radarstream.pipelines.evaluation.experiment.records import (
+    Adaptation,
+    Condition,
+    Cost,
+    EvidenceRow,
+)
+from radarstream.pipelines.evaluation.experiment.scoreboard import (
     IntervalMethod,
     MeanCost,
     Scoreboard,
     Storage,
     mean_cost,
 )
-from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.experiment.tables import tables_of
-from pipelines.evaluation.metrics import Rate, wilson_interval
-from pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
-from schemas.snapshot import Document, Labels
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.metrics import Rate, wilson_interval
+from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
+from radarstream.schemas.snapshot import Document, Labels
 from tests.experiment_rows import PARIS, PIA, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))

@@ -7,10 +7,16 @@ from time import process_time
 import pytest
 from pydantic import ValidationError
 
-from defenses.registry import build_defense
-from pipelines.build import build_embedder, build_generator, build_guard, shared_guard
-from pipelines.settings import PROFILES, Profile, ScriptedEmbedder, ScriptedGenerator, load_settings
-from schemas.errors import ConfigurationError
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.build import build_embedder, build_generator, build_guard, shared_guard
+from radarstream.pipelines.settings import (
+    PROFILES,
+    Profile,
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    load_settings,
+)
+from radarstream.schemas.errors import ConfigurationError
 
 EXAMPLES = Path(__file__).parents[2] / "infra" / "settings"
 

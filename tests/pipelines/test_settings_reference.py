@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipelines.settings import reference
+from radarstream.pipelines.settings import reference
 
 
 def test_the_file_is_as_generated_and_a_stale_one_is_noticed(tmp_path: Path) -> None:

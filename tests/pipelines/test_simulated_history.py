@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.files.json_files import read_json
-from pipelines.evaluation.dataset_statistics import answer_changes
-from pipelines.evaluation.metrics import contains, normalised
-from pipelines.evaluation.simulation.facts import bundled_facts
-from pipelines.evaluation.simulation.genres import Scene, Stance, genres, write_page
-from pipelines.evaluation.simulation.history import (
+from radarstream.connectors.files.json_files import read_json
+from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
+from radarstream.pipelines.evaluation.metrics import contains, normalised
+from radarstream.pipelines.evaluation.simulation.facts import bundled_facts
+from radarstream.pipelines.evaluation.simulation.genres import Scene, Stance, genres, write_page
+from radarstream.pipelines.evaluation.simulation.history import (
     SimulationOptions,
     observation_day,
     simulate_history,
     write_history,
 )
-from pipelines.evaluation.simulation.invented import invented_facts
-from schemas.codec import decode_snapshot
-from schemas.errors import ConfigurationError
-from schemas.records import Limits
+from radarstream.pipelines.evaluation.simulation.invented import invented_facts
+from radarstream.schemas.codec import decode_snapshot
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import Limits
 
 ALL_FACTS = SimulationOptions(questions=len(bundled_facts()), seed=3)
 

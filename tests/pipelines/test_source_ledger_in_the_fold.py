@@ -9,32 +9,32 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, select
 
-from connectors.models.scripted import ScriptedGenerator
-from connectors.state_table.engine import open_engine
-from connectors.state_table.memory import load
-from connectors.state_table.outbox import pending
-from connectors.state_table.source_agreement import agree
-from connectors.state_table.source_reader import SourceReader
-from connectors.state_table.sources import judge, record, standings
-from connectors.state_table.tables import SOURCE_EVENTS
-from defenses.radar import Radar
-from pipelines.beam import folding
-from pipelines.beam.elements import Observed, Parked, Ready
-from pipelines.beam.folding import fold_queries
-from pipelines.beam.withholding import leave_out_blocked
-from pipelines.beam.witnesses import witnesses_of
-from pipelines.build import build_guard
-from pipelines.guard import Guard
-from pipelines.settings import load_settings
-from pipelines.signals.source_credit import borne_out
-from schemas.codec import decode_answer, encode
-from schemas.errors import ConfigurationError, ReasonClass
-from schemas.events import AnswerEvent
-from schemas.records import RawRecord
-from schemas.sites import Granularity
-from schemas.snapshot import SearchSnapshot
-from schemas.sources import NEUTRAL, EventKind, SourceEvent, SourceVerdict
-from schemas.verdict import Abstention, MemoryDecision, MemoryVerdict, Reason
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.memory import load
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.source_agreement import agree
+from radarstream.connectors.state_table.source_reader import SourceReader
+from radarstream.connectors.state_table.sources import judge, record, standings
+from radarstream.connectors.state_table.tables import SOURCE_EVENTS
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.beam.withholding import leave_out_blocked
+from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.build import build_guard
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.source_credit import borne_out
+from radarstream.schemas.codec import decode_answer, encode
+from radarstream.schemas.errors import ConfigurationError, ReasonClass
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.sites import Granularity
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.sources import NEUTRAL, EventKind, SourceEvent, SourceVerdict
+from radarstream.schemas.verdict import Abstention, MemoryDecision, MemoryVerdict, Reason
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 
@@ -303,7 +303,7 @@ class TestCredit:
             raise OSError("disk full")
 
         with monkeypatch.context() as failing:
-            failing.setattr("pipelines.signals.source_credit.agree", full)
+            failing.setattr("radarstream.pipelines.signals.source_credit.agree", full)
             with pytest.raises(OSError, match="disk full"):
                 fold(engine, story, learn=True)
         assert load(engine, ["cup"])["cup"].step == 1
@@ -353,8 +353,8 @@ class TestCredit:
 
 def test_the_graph_leaves_blocked_sources_out_before_any_model(tmp_path: Path):
     """Through Beam's first stage, with the real settings: no prompt holds the blocked page."""
-    from pipelines import build
-    from pipelines.beam.model_stages import AtomicAnswers
+    from radarstream.pipelines import build
+    from radarstream.pipelines.beam.model_stages import AtomicAnswers
 
     database = f"sqlite:///{tmp_path / 'state.db'}"
     settings = load_settings(profile="scripted", database=database)

@@ -10,16 +10,16 @@ from random import Random
 import pytest
 from sqlalchemy import Engine, insert
 
-from connectors.state_table import report_standing, reports
-from connectors.state_table.cases import Case, keep_case
-from connectors.state_table.engine import open_engine
-from connectors.state_table.quarantine import withheld_keys
-from connectors.state_table.tables import REPORTS
-from pipelines.job.attributing import Attributing
-from pipelines.job.reporting import RefusedReportError
-from pipelines.job.settling import give_word
-from schemas.reports import REMOVING, Decision, ReportState, Word
-from schemas.snapshot import Document
+from radarstream.connectors.state_table import report_standing, reports
+from radarstream.connectors.state_table.cases import Case, keep_case
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.quarantine import withheld_keys
+from radarstream.connectors.state_table.tables import REPORTS
+from radarstream.pipelines.job.attributing import Attributing
+from radarstream.pipelines.job.reporting import RefusedReportError
+from radarstream.pipelines.job.settling import give_word
+from radarstream.schemas.reports import REMOVING, Decision, ReportState, Word
+from radarstream.schemas.snapshot import Document
 from tests.builders import make_snapshot
 from tests.pipelines.attributing_rig import (
     DEFAULT,

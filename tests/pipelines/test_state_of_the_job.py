@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from connectors.kafka.offsets import partition_offsets
-from connectors.kafka.sink import KafkaSink
-from connectors.state_table.engine import open_engine
-from pipelines.cli.app import app
-from pipelines.job import running
-from schemas.codec import decode_dead_letter
-from schemas.errors import ConfigurationError, ReasonClass
-from schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.job import running
+from radarstream.schemas.codec import decode_dead_letter
+from radarstream.schemas.errors import ConfigurationError, ReasonClass
+from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.brokers import Broker
 from tests.builders import make_snapshot
 from tests.end_to_end.running_job import events, produce, snapshots

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.evaluation.metrics import wilson_interval
-from pipelines.evaluation.statistics import bootstrap, paired_tests
-from pipelines.evaluation.statistics.bootstrap import ratio_intervals
-from pipelines.evaluation.statistics.paired_tests import (
+from radarstream.pipelines.evaluation.metrics import wilson_interval
+from radarstream.pipelines.evaluation.statistics import bootstrap, paired_tests
+from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
+from radarstream.pipelines.evaluation.statistics.paired_tests import (
     PairedTest,
     holm,
     mcnemar_exact,

@@ -8,7 +8,7 @@ import pytest
 
 WAITING = """
 import sys
-from pipelines.job.stopping import Stop, SystemClock
+from radarstream.pipelines.job.stopping import Stop, SystemClock
 stop = Stop()
 stop.install()
 print("ready", flush=True)

@@ -5,10 +5,10 @@ import json
 import pytest
 import regex
 
-from pipelines.cli import terminal
-from pipelines.evaluation.experiment.table import escaped
-from pipelines.job import logs
-from schemas.shown import escaped_json
+from radarstream.pipelines.cli import terminal
+from radarstream.pipelines.evaluation.experiment.table import escaped
+from radarstream.pipelines.job import logs
+from radarstream.schemas.shown import escaped_json
 
 IGNORABLE = [c for c in map(chr, range(0x110000)) if regex.match(r"\p{DI}", c)]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.context_quality import (
+from radarstream.pipelines.evaluation.context_quality import (
     ContextScores,
     answer_relevancy_lex,
     context_scores,
@@ -15,10 +15,10 @@ from pipelines.evaluation.context_quality import (
     relevancy_lex,
     statements,
 )
-from pipelines.evaluation.experiment.records import EvidenceRow, Row
-from pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
-from schemas.snapshot import Document, Labels
-from schemas.verdict import DocumentVerdict, Reason, Verdict
+from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, Row
+from radarstream.pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
+from radarstream.schemas.snapshot import Document, Labels
+from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
 from tests.experiment_rows import row
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6).map(" ".join)

@@ -7,25 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.models import gguf_tokens
-from connectors.models.gguf_tokens import GgufTokens
-from connectors.models.scripted import ScriptedGenerator
-from connectors.models.scripted_tokens import VOCABULARY, ScriptedTokens
-from defenses.attribution.leave_one_out import LeaveOneOut
-from defenses.protocol import Complete, LogProbs, LogProbsAll, NextTokens
-from defenses.radar import Radar
-from defenses.robust_rag_decoding import RobustRagDecoding
-from defenses.vanilla import Vanilla
-from pipelines.build import build_models, build_tokens
-from pipelines.guard import Guard
-from pipelines.settings import load_settings
-from pipelines.signals.fulfilment import drive, fulfil
-from pipelines.signals.ports import Models
-from pipelines.signals.token_probabilities import check_needs, step_of
-from schemas.errors import ConfigurationError, ModelError
-from schemas.evidence import Evidence
-from schemas.prompt import Prompt, Task
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.connectors.models import gguf_tokens
+from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.models.scripted_tokens import VOCABULARY, ScriptedTokens
+from radarstream.defenses.attribution.leave_one_out import LeaveOneOut
+from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll, NextTokens
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.robust_rag_decoding import RobustRagDecoding
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.pipelines.build import build_models, build_tokens
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import check_needs, step_of
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 from tests import tiny_causal_lm
 from tests.builders import make_snapshot
 from tests.scripted_models import last_words, scripted_models
@@ -201,7 +201,7 @@ class TestBuild:
 
     def test_transformers_share_the_generators_model(self, tmp_path: Path) -> None:
         pytest.importorskip("transformers")
-        from connectors.models.transformers_tokens import TransformersTokens
+        from radarstream.connectors.models.transformers_tokens import TransformersTokens
 
         directory = tiny_causal_lm.build(tmp_path)
         generator = {"kind": "transformers", "model": str(directory)}
@@ -213,8 +213,8 @@ class TestBuild:
 
     def test_a_tiny_model_answers_by_decoding(self, tmp_path: Path) -> None:
         pytest.importorskip("transformers")
-        from connectors.models.transformers_generator import TransformersGenerator
-        from connectors.models.transformers_tokens import TransformersTokens
+        from radarstream.connectors.models.transformers_generator import TransformersGenerator
+        from radarstream.connectors.models.transformers_tokens import TransformersTokens
 
         generator = TransformersGenerator(tiny_causal_lm.build(tmp_path), device="cpu")
         models = replace(

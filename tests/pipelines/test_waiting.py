@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from connectors.kafka.topics import ensure_topics
-from connectors.state_table.engine import open_engine
-from pipelines.job.attribution_worker import opened_worker
-from pipelines.job.background import repeating, unless_stopped
-from pipelines.job.health import Health
-from pipelines.job.stopping import AskedToStopError, Stop
-from pipelines.job.waiting import Waiting, pause_s
-from pipelines.job.watching import opened_collector
-from pipelines.settings import JobSettings, load_settings
-from schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.job.attribution_worker import opened_worker
+from radarstream.pipelines.job.background import repeating, unless_stopped
+from radarstream.pipelines.job.health import Health
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop
+from radarstream.pipelines.job.waiting import Waiting, pause_s
+from radarstream.pipelines.job.watching import opened_collector
+from radarstream.pipelines.settings import JobSettings, load_settings
+from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
 from tests.brokers import Broker, free_port
 from tests.postgresql import PostgresqlServer
 

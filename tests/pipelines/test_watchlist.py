@@ -12,16 +12,16 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.job.watched import Watched, cadence_seconds
-from pipelines.job.watchlist import (
+from radarstream.pipelines.job.watched import Watched, cadence_seconds
+from radarstream.pipelines.job.watchlist import (
     entry_of,
     parse_watchlist,
     read_watchlist,
     table_entries,
     watchlist_schema,
 )
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Query
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Query
 
 EXAMPLE = Path(__file__).parents[2] / "infra" / "settings" / "watchlist.yaml"
 

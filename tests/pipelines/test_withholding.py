@@ -9,28 +9,28 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from connectors.state_table import reports
-from connectors.state_table.cases import cases_of
-from connectors.state_table.engine import open_engine
-from connectors.state_table.outbox import pending
-from connectors.state_table.quarantine import put, switch
-from defenses.radar import Radar
-from defenses.vanilla import Vanilla
-from pipelines.beam import model_stages
-from pipelines.beam.elements import Observed, Parked, Ready
-from pipelines.beam.folding import fold_queries
-from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
-from pipelines.beam.witnesses import witnesses_of
-from pipelines.guard import Guard
-from pipelines.job.settling import Policy, release
-from pipelines.settings import AttributionSettings, Settings, load_settings
-from schemas.codec import decode_answer, decode_attribution, encode
-from schemas.errors import StateConflictError
-from schemas.events import AnswerEvent
-from schemas.records import RawRecord
-from schemas.reports import PIPELINE, text_key
-from schemas.snapshot import Document, SearchSnapshot
-from schemas.verdict import Reason
+from radarstream.connectors.state_table import reports
+from radarstream.connectors.state_table.cases import cases_of
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.quarantine import put, switch
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.pipelines.beam import model_stages
+from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.job.settling import Policy, release
+from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
+from radarstream.schemas.codec import decode_answer, decode_attribution, encode
+from radarstream.schemas.errors import StateConflictError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.reports import PIPELINE, text_key
+from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.pipelines.attributing_rig import claims
 from tests.scripted_models import scripted_models
@@ -183,7 +183,7 @@ def test_everything_may_be_withheld(engine: Engine, monkeypatch: pytest.MonkeyPa
 
 
 def test_dead_letters_pass_through(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipelines.beam.withholding import withhold
+    from radarstream.pipelines.beam.withholding import withhold
     from tests.wire_samples import DEAD_LETTER
 
     snapshot = snapshot_of("Rome", "Oslo")

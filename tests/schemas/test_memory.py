@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.memory import Belief, LastAnswer, without_answer
+from radarstream.schemas.memory import Belief, LastAnswer, without_answer
 
 RAY, LEE = Belief("Bob Ray", 0.9, 0.1), Belief("Ann Lee", 0.9, 0.1)
 

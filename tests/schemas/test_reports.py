@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from schemas.codec import decode_report
-from schemas.errors import InputError
-from schemas.names import flaw_of, plain_name
+from radarstream.schemas.codec import decode_report
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.names import flaw_of, plain_name
 
 
 @pytest.mark.parametrize(

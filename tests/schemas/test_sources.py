@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.errors import EvidenceError
-from schemas.evidence import Evidence
-from schemas.sites import (
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.sites import (
     KEY_CHARACTERS,
     host_of,
     is_platform,
@@ -19,8 +19,16 @@ from schemas.sites import (
     names_of,
     site_of,
 )
-from schemas.snapshot import Document
-from schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, LedgerRules, SourceVerdict, Standing
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import (
+    DAY_MS,
+    NEUTRAL,
+    Counts,
+    EventKind,
+    LedgerRules,
+    SourceVerdict,
+    Standing,
+)
 from tests.builders import make_evidence, make_snapshot, read_only
 
 moments = st.integers(0, 400 * DAY_MS)

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from connectors.state_table.engine import open_engine
-from pipelines.job.failures import kind_of
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.pipelines.job.failures import kind_of
 from tests.simulation.plan import SLOW_START, START, Plan, draw, inputs
 from tests.simulation.promises import Promises
 from tests.simulation.worker import Worker, World

@@ -10,13 +10,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, update
 from sqlalchemy.exc import OperationalError
 
-from connectors.state_table import memory, order, outbox
-from connectors.state_table.tables import MEMORY
-from pipelines.beam import folding
-from pipelines.job.driver import Driver
-from pipelines.job.holding import HoldBack
-from schemas.errors import BrokerError, StateConflictError
-from schemas.records import RawRecord
+from radarstream.connectors.state_table import memory, order, outbox
+from radarstream.connectors.state_table.tables import MEMORY
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.job.driver import Driver
+from radarstream.pipelines.job.holding import HoldBack
+from radarstream.schemas.errors import BrokerError, StateConflictError
+from radarstream.schemas.records import RawRecord
 from tests.simulation import worker
 from tests.simulation.world import UnforeseenError
 

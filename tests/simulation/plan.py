@@ -6,8 +6,8 @@ from functools import cache
 from random import Random
 from typing import Any, Literal
 
-from schemas.codec import encode
-from schemas.snapshot import SearchSnapshot
+from radarstream.schemas.codec import encode
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
 
 BREAKS_THE_GRAPH = "no stage can bear this"

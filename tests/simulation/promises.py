@@ -7,16 +7,21 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
-from connectors.state_table.outbox import pending
-from connectors.state_table.tables import MEMORY
-from defenses.radar import Radar
-from pipelines.beam.folding import outgoing
-from pipelines.guard import Guard
-from schemas.codec import decode_answer, decode_dead_letter, decode_snapshot, encode_state
-from schemas.errors import InputError, ReasonClass
-from schemas.events import AnswerEvent
-from schemas.records import Limits, RawRecord
-from schemas.snapshot import SearchSnapshot
+from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.tables import MEMORY
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.beam.folding import outgoing
+from radarstream.pipelines.guard import Guard
+from radarstream.schemas.codec import (
+    decode_answer,
+    decode_dead_letter,
+    decode_snapshot,
+    encode_state,
+)
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.scripted_models import scripted_models
 from tests.simulation.plan import Plan, snapshot
 from tests.simulation.world import Topic, Topics

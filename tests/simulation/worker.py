@@ -10,25 +10,29 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from connectors.models.response_cache import CachedGenerator, ResponseCache
-from connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator, ScriptedRelations
-from connectors.state_table import outbox
-from connectors.state_table.engine import open_engine
-from defenses.radar import Radar
-from pipelines.beam import folding
-from pipelines.beam.elements import Observed, Parked, Ready
-from pipelines.beam.folding import lane_of
-from pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
-from pipelines.guard import Guard
-from pipelines.job.driver import Driver
-from pipelines.job.failures import kind_of
-from pipelines.job.holding import HoldBack
-from pipelines.settings import JobSettings, load_settings
-from pipelines.signals.ports import Generator, Models
-from schemas.codec import dead_letter, decode_record, outbox_record
-from schemas.errors import InputError
-from schemas.events import AnswerEvent, DeadLetter
-from schemas.records import Limits, RawRecord
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.state_table import outbox
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.folding import lane_of
+from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.job.driver import Driver
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.job.holding import HoldBack
+from radarstream.pipelines.settings import JobSettings, load_settings
+from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import Limits, RawRecord
 from tests.scripted_models import last_words
 from tests.simulation.plan import Plan
 from tests.simulation.world import (

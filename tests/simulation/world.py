@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from schemas.errors import BrokerError, ModelError
-from schemas.prompt import Completion, Prompt
-from schemas.records import LogPosition, OutboxRecord, RawRecord
+from radarstream.schemas.errors import BrokerError, ModelError
+from radarstream.schemas.prompt import Completion, Prompt
+from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from tests.simulation.plan import BREAKS_THE_GRAPH, START, Input, Rates
 
 

@@ -4,9 +4,9 @@ from enum import Enum
 
 from rapidfuzz.distance import Indel
 
-from connectors.models.answer_agreement.question import Asked
-from connectors.models.answer_agreement.reading import Reading
-from connectors.models.answer_agreement.values import Match, compare_values
+from radarstream.connectors.models.answer_agreement.question import Asked
+from radarstream.connectors.models.answer_agreement.reading import Reading
+from radarstream.connectors.models.answer_agreement.values import Match, compare_values
 
 
 class Finding(Enum):

@@ -2,10 +2,14 @@
 
 import re
 
-from connectors.models.answer_agreement.number_words import CARDINAL
-from connectors.models.answer_agreement.quantities import MAGNITUDE, UNIT
-from connectors.models.answer_agreement.units import CURRENCY_SIGNS
-from connectors.models.answer_agreement.values import BOUND_MARKS, ClockTime, PartialDate
+from radarstream.connectors.models.answer_agreement.number_words import CARDINAL
+from radarstream.connectors.models.answer_agreement.quantities import MAGNITUDE, UNIT
+from radarstream.connectors.models.answer_agreement.units import CURRENCY_SIGNS
+from radarstream.connectors.models.answer_agreement.values import (
+    BOUND_MARKS,
+    ClockTime,
+    PartialDate,
+)
 
 _MONTHS = "january february march april may june july august september october november december"
 MONTH_NUMBER = {name: i for i, name in enumerate(_MONTHS.split(), start=1)}

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from connectors.models.answer_agreement.words import STOPWORDS
+from radarstream.connectors.models.answer_agreement.words import STOPWORDS
 
 _COMPASS = re.compile(r"(north|south)-?(?=east|west)")
 _TOKEN = re.compile(r"[^\W\d_]+|[<>\u2264\u2265]")

@@ -2,7 +2,7 @@
 
 import re
 
-from connectors.models.answer_agreement.units import (
+from radarstream.connectors.models.answer_agreement.units import (
     CURRENCY_CODES,
     CURRENCY_SIGNS,
     LETTERS,
@@ -12,7 +12,7 @@ from connectors.models.answer_agreement.units import (
     Unit,
     unit_named,
 )
-from connectors.models.answer_agreement.values import BOUND_MARKS, Quantity
+from radarstream.connectors.models.answer_agreement.values import BOUND_MARKS, Quantity
 
 _ROUGH = re.compile(
     r"\b(?:about|around|approximately|roughly|nearly|almost|some|circa)\s*$", re.IGNORECASE

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from connectors.models.answer_agreement.quantities import UNIT, asks_for_a_fall
-from connectors.models.answer_agreement.units import Unit, unit_named
-from connectors.models.answer_agreement.words import Word, plain_text, read_words
+from radarstream.connectors.models.answer_agreement.quantities import UNIT, asks_for_a_fall
+from radarstream.connectors.models.answer_agreement.units import Unit, unit_named
+from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 
 class Asked(Enum):

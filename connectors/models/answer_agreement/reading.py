@@ -4,13 +4,13 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from connectors.models.answer_agreement.dates import take_dates, take_times
-from connectors.models.answer_agreement.marks import spell_marks
-from connectors.models.answer_agreement.number_words import read_roman, spell_in_digits
-from connectors.models.answer_agreement.quantities import take_quantities
-from connectors.models.answer_agreement.question import Asked, Question
-from connectors.models.answer_agreement.values import PartialDate, Quantity, Value
-from connectors.models.answer_agreement.words import Word, plain_text, read_words
+from radarstream.connectors.models.answer_agreement.dates import take_dates, take_times
+from radarstream.connectors.models.answer_agreement.marks import spell_marks
+from radarstream.connectors.models.answer_agreement.number_words import read_roman, spell_in_digits
+from radarstream.connectors.models.answer_agreement.quantities import take_quantities
+from radarstream.connectors.models.answer_agreement.question import Asked, Question
+from radarstream.connectors.models.answer_agreement.values import PartialDate, Quantity, Value
+from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 SENTENCE_WORDS = 6  # from here on, lower-case words are taken for the sentence round the answer
 

@@ -18,14 +18,14 @@ from typing import Protocol
 import numpy as np
 from rapidfuzz.distance import Indel
 
-from connectors.models.answer_agreement.comparison import Finding, compare
-from connectors.models.answer_agreement.opposites import opposed
-from connectors.models.answer_agreement.question import Question, read_question
-from connectors.models.answer_agreement.reading import Reading, read_answer
-from schemas import answer_text
-from schemas.errors import ConfigurationError, ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair
+from radarstream.connectors.models.answer_agreement.comparison import Finding, compare
+from radarstream.connectors.models.answer_agreement.opposites import opposed
+from radarstream.connectors.models.answer_agreement.question import Question, read_question
+from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
+from radarstream.schemas import answer_text
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
 CLASSES = ("entailment", "neutral", "contradiction")

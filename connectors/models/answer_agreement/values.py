@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from connectors.models.answer_agreement.units import NO_UNIT, Unit
+from radarstream.connectors.models.answer_agreement.units import NO_UNIT, Unit
 
 ROUGH_TOLERANCE = 0.015  # "about 3.7 million" and "3.72 million" are one claim
 EXACT_TOLERANCE = 1e-4  # absorbs the decimals of one third

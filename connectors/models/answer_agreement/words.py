@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
-from schemas.answer_text import with_plain_minus
+from radarstream.schemas.answer_text import with_plain_minus
 
 _QUOTES = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": " - ", "\u2014": " - "}

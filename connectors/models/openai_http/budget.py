@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from schemas.prompt import Prompt, Task
+from radarstream.schemas.prompt import Prompt, Task
 
 # RADAR asks at most three times, one after another: for every document's answer, for the
 # undefended answer and for the final wording. The shares add up to its whole deadline.

@@ -12,14 +12,14 @@ from time import monotonic
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from connectors.models.circuit_breaker import CircuitBreaker
-from connectors.models.openai_http.background_loop import BackgroundLoop
-from connectors.models.openai_http.budget import Budget, BudgetSpentError
-from connectors.models.openai_http.endpoint import Endpoint
-from connectors.models.openai_http.failures import Kind, ServiceError
-from connectors.models.openai_http.options import VERSION, OpenAiOptions
-from schemas.errors import ConfigurationError
-from schemas.section import read_secret
+from radarstream.connectors.models.circuit_breaker import CircuitBreaker
+from radarstream.connectors.models.openai_http.background_loop import BackgroundLoop
+from radarstream.connectors.models.openai_http.budget import Budget, BudgetSpentError
+from radarstream.connectors.models.openai_http.endpoint import Endpoint
+from radarstream.connectors.models.openai_http.failures import Kind, ServiceError
+from radarstream.connectors.models.openai_http.options import VERSION, OpenAiOptions
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.section import read_secret
 
 _KEY: Final = re.compile(r"[!-~]+")  # anything else cannot stand in a header
 ReplyT = TypeVar("ReplyT")

@@ -12,14 +12,14 @@ from typing import Any, Final, TypeVar
 import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from connectors.models.openai_http.failures import (
+from radarstream.connectors.models.openai_http.failures import (
     Kind,
     RequestError,
     ServiceError,
     failure_of_status,
 )
-from connectors.models.openai_http.options import OpenAiOptions
-from connectors.models.openai_http.reply import error_codes
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.openai_http.reply import error_codes
 
 RESPONSE_BYTES: Final = 512 * 1024  # more is no answer to prompts of at most a few hundred tokens
 _BEFORE_DEADLINE_S: Final = 0.05  # a turn is given up, before the caller's own time-out ends all

@@ -6,7 +6,7 @@ wrote is repeated, except error codes from a list of known ones.
 
 from typing import Final, Literal
 
-from schemas.errors import ModelError, ModelOutageError
+from radarstream.schemas.errors import ModelError, ModelOutageError
 
 Kind = Literal[
     "connection", "timeout", "rate_limited", "server_error", "key_refused", "refused", "malformed",

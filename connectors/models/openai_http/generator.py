@@ -7,17 +7,17 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
-from connectors.models.openai_http.budget import Budget, budgets
-from connectors.models.openai_http.client import Client, Session
-from connectors.models.openai_http.endpoint import Endpoint
-from connectors.models.openai_http.failures import RequestError
-from connectors.models.openai_http.options import OpenAiOptions
-from connectors.models.openai_http.probe import Capabilities, probe
-from connectors.models.openai_http.reply import DECLINED, read_completion
-from connectors.models.outcomes import Outcome, in_order
-from connectors.models.rendering import RENDERING_VERSION, chat_messages, with_passages
-from schemas.errors import ModelError
-from schemas.prompt import Completion, Prompt, Task
+from radarstream.connectors.models.openai_http.budget import Budget, budgets
+from radarstream.connectors.models.openai_http.client import Client, Session
+from radarstream.connectors.models.openai_http.endpoint import Endpoint
+from radarstream.connectors.models.openai_http.failures import RequestError
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.openai_http.probe import Capabilities, probe
+from radarstream.connectors.models.openai_http.reply import DECLINED, read_completion
+from radarstream.connectors.models.outcomes import Outcome, in_order
+from radarstream.connectors.models.rendering import RENDERING_VERSION, chat_messages, with_passages
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Completion, Prompt, Task
 
 CHAT: Final = "/chat/completions"
 SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error

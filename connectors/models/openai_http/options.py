@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, field_validator
 
-from schemas.section import Section
+from radarstream.schemas.section import Section
 
 RESERVED = frozenset({"model", "messages", "stream", "n"})
 VERSION: Final = "/v1"  # how addresses end, nearly all

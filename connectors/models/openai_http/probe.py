@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connectors.models.openai_http.endpoint import Endpoint
-from connectors.models.openai_http.failures import RequestError, ServiceError
-from connectors.models.openai_http.options import OpenAiOptions
-from schemas.errors import ConfigurationError
+from radarstream.connectors.models.openai_http.endpoint import Endpoint
+from radarstream.connectors.models.openai_http.failures import RequestError, ServiceError
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.schemas.errors import ConfigurationError
 
 CHAT: Final = "/chat/completions"
 SCHEMA: Final = {

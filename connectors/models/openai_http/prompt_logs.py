@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connectors.models.openai_http.failures import RequestError, ServiceError
-from connectors.models.openai_http.reply import read_usage
+from radarstream.connectors.models.openai_http.failures import RequestError, ServiceError
+from radarstream.connectors.models.openai_http.reply import read_usage
 
 MOST_POSITIVE: Final = 1e-3  # of a logarithm of a probability; models compute in half precision
 

@@ -4,12 +4,12 @@ import json
 import re
 from typing import Any, Final
 
-from connectors.models.openai_http.failures import (
+from radarstream.connectors.models.openai_http.failures import (
     KNOWN_CODES,
     RequestError,
     ServiceError,
 )
-from schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.prompt import Completion, Prompt, Task
 
 DECLINED: Final = "I don't know"
 CHARACTERS_PER_TOKEN: Final = 32  # hardly any token is longer: more text than that is not asked for

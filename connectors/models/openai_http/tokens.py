@@ -12,21 +12,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from connectors.models.openai_http.budget import Budget
-from connectors.models.openai_http.client import Client, Session
-from connectors.models.openai_http.endpoint import Endpoint
-from connectors.models.openai_http.options import VERSION, OpenAiTokenOptions
-from connectors.models.openai_http.prompt_logs import (
+from radarstream.connectors.models.openai_http.budget import Budget
+from radarstream.connectors.models.openai_http.client import Client, Session
+from radarstream.connectors.models.openai_http.endpoint import Endpoint
+from radarstream.connectors.models.openai_http.options import VERSION, OpenAiTokenOptions
+from radarstream.connectors.models.openai_http.prompt_logs import (
     Told,
     read_echo,
     read_prompt_logprobs,
     read_token_ids,
 )
-from connectors.models.rendering import RENDERING_VERSION, completion_text
-from schemas.errors import ConfigurationError, ModelError, ModelOutageError
-from schemas.evidence import FloatArray
-from schemas.prompt import Prompt
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.connectors.models.rendering import RENDERING_VERSION, completion_text
+from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOutageError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 _BEFORE: Final = ":"  # what a reply follows: the tokens of both are told apart by it
 

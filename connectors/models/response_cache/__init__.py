@@ -6,11 +6,11 @@ always decoded from the bytes it stored, so a run that finds its answers and a r
 them agree exactly.
 """
 
-from connectors.models.response_cache.embedder import CachedEmbedder
-from connectors.models.response_cache.generator import CachedGenerator
-from connectors.models.response_cache.relations import CachedRelations
-from connectors.models.response_cache.store import ResponseCache
-from connectors.models.response_cache.tokens import CachedTokens
+from radarstream.connectors.models.response_cache.embedder import CachedEmbedder
+from radarstream.connectors.models.response_cache.generator import CachedGenerator
+from radarstream.connectors.models.response_cache.relations import CachedRelations
+from radarstream.connectors.models.response_cache.store import ResponseCache
+from radarstream.connectors.models.response_cache.tokens import CachedTokens
 
 __all__ = [
     "CachedEmbedder",

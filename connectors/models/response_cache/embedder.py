@@ -5,15 +5,15 @@ from typing import Protocol
 
 import numpy as np
 
-from connectors.models.response_cache.store import ResponseCache
-from connectors.models.response_cache.write_through import (
+from radarstream.connectors.models.response_cache.store import ResponseCache
+from radarstream.connectors.models.response_cache.write_through import (
     Model,
     WriteThrough,
     checked_rows,
     digest_of,
 )
-from connectors.state_table.subject import EMBEDDINGS
-from schemas.evidence import FloatArray
+from radarstream.connectors.state_table.subject import EMBEDDINGS
+from radarstream.schemas.evidence import FloatArray
 
 
 class _Embedder(Model, Protocol):

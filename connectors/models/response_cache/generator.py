@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 from time import perf_counter
 from typing import Protocol
 
-from connectors.models.outcomes import AnswersEach
-from connectors.models.response_cache.store import ResponseCache
-from connectors.models.response_cache.write_through import Model, WriteThrough
-from connectors.state_table.subject import question_subject
-from schemas.errors import ModelError
-from schemas.prompt import Completion, Prompt
+from radarstream.connectors.models.outcomes import AnswersEach
+from radarstream.connectors.models.response_cache.store import ResponseCache
+from radarstream.connectors.models.response_cache.write_through import Model, WriteThrough
+from radarstream.connectors.state_table.subject import question_subject
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Completion, Prompt
 
 
 class _Generator(Model, Protocol):

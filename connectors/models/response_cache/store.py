@@ -6,8 +6,8 @@ from zlib import crc32
 
 from sqlalchemy import Engine, bindparam, delete, func, select, update
 
-from connectors.state_table.engine import retry_contended
-from connectors.state_table.tables import RESPONSE_CACHE, dialect_insert
+from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.tables import RESPONSE_CACHE, dialect_insert
 
 KEYS_PER_SELECT = 500
 CHECKSUM_BYTES = 4

@@ -5,13 +5,17 @@ from typing import Protocol
 
 import numpy as np
 
-from connectors.models.response_cache.store import ResponseCache
-from connectors.models.response_cache.write_through import Model, WriteThrough, digest_of
-from connectors.state_table.subject import question_subject
-from schemas.errors import ModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import Prompt
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.connectors.models.response_cache.store import ResponseCache
+from radarstream.connectors.models.response_cache.write_through import (
+    Model,
+    WriteThrough,
+    digest_of,
+)
+from radarstream.connectors.state_table.subject import question_subject
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 
 class _TokenScorer(Model, Protocol):

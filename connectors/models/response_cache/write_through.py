@@ -8,9 +8,9 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from connectors.models.response_cache.store import ResponseCache
-from schemas.errors import ModelError, PartialModelError
-from schemas.evidence import FloatArray
+from radarstream.connectors.models.response_cache.store import ResponseCache
+from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.evidence import FloatArray
 
 RequestT = TypeVar("RequestT")
 AnswerT = TypeVar("AnswerT")

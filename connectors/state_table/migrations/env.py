@@ -1,11 +1,11 @@
 """What alembic runs: the migrations on the caller's connection, or as SQL text.
 
-The caller (`connectors.state_table.migration`) holds the lock and commits.
+The caller (`radarstream.connectors.state_table.migration`) holds the lock and commits.
 """
 
 from alembic import context
 
-from connectors.state_table.tables import METADATA
+from radarstream.connectors.state_table.tables import METADATA
 
 options = context.config.attributes
 if context.is_offline_mode():

@@ -12,17 +12,17 @@ import grpc  # type: ignore[import-untyped]
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineResult
 
-from pipelines.beam.cluster.kafka_source import (
+from radarstream.pipelines.beam.cluster.kafka_source import (
     PartitionRange,
     PartitionReader,
     ReadLimits,
     ReadPartitions,
 )
-from pipelines.beam.cluster.publishing import OpenSink
-from pipelines.beam.cluster.stream import DefendStream
-from pipelines.beam.cluster.worker_pool import stay_on_loopback
-from pipelines.settings import Settings
-from schemas.errors import JobFailedError
+from radarstream.pipelines.beam.cluster.publishing import OpenSink
+from radarstream.pipelines.beam.cluster.stream import DefendStream
+from radarstream.pipelines.beam.cluster.worker_pool import stay_on_loopback
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.errors import JobFailedError
 
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from functools import partial
 
-from connectors.kafka.offsets import partition_offsets
-from connectors.kafka.options import KafkaOptions
-from connectors.kafka.partition_reader import KafkaPartition
-from connectors.kafka.sink import KafkaSink
-from pipelines.beam.cluster.job import Outside
-from pipelines.beam.cluster.kafka_source import PartitionRange
-from pipelines.build import enter_group
-from pipelines.settings import Settings
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.partition_reader import KafkaPartition
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.pipelines.beam.cluster.job import Outside
+from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
+from radarstream.pipelines.build import enter_group
+from radarstream.pipelines.settings import Settings
 
 # The offsets of a cluster job run ahead of what is folded. In a group of its own they can never
 # become the start of a worker of another topology, which would lose what lies between.

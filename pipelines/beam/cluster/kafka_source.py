@@ -22,8 +22,8 @@ from apache_beam.transforms.core import RestrictionProvider, WatermarkEstimatorP
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
-from schemas.codec.event_time import event_time
-from schemas.records import RawRecord
+from radarstream.schemas.codec.event_time import event_time
+from radarstream.schemas.records import RawRecord
 
 FOLLOWING_S = 0.02  # between one batch of the broker and the next
 NO_END = sys.maxsize  # larger than any offset

@@ -2,8 +2,8 @@
 
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
 
-from pipelines.beam.cluster.submission import Submission
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.beam.cluster.submission import Submission
+from radarstream.schemas.errors import ConfigurationError
 
 JOB_SERVER_S = 60  # how long to wait for a job server to answer
 RUNNERS = {"flink": "FlinkRunner", "portable": "PortableRunner"}

@@ -23,15 +23,15 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from connectors.state_table.outbox import append
-from pipelines.beam.elements import Parked, Ready
-from pipelines.beam.folding import fold_queries, lane_of
-from pipelines.beam.witnesses import witnesses_of
-from pipelines.build import shared_engine, shared_guard
-from pipelines.settings import Settings
-from schemas.codec import outbox_record
-from schemas.events import AnswerEvent
-from schemas.records import OutboxRecord
+from radarstream.connectors.state_table.outbox import append
+from radarstream.pipelines.beam.elements import Parked, Ready
+from radarstream.pipelines.beam.folding import fold_queries, lane_of
+from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import OutboxRecord
 
 NO_LOG = ""  # every record says its place in its log itself
 METRICS = "radarstream"

@@ -8,10 +8,10 @@ from apache_beam.coders import VarIntCoder
 from apache_beam.metrics.metric import Metrics
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 
-from connectors.state_table.outbox import Sink, publish_outbox
-from pipelines.beam.cluster.ordered_fold import METRICS
-from pipelines.build import shared_engine
-from pipelines.settings import Settings
+from radarstream.connectors.state_table.outbox import Sink, publish_outbox
+from radarstream.pipelines.beam.cluster.ordered_fold import METRICS
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.settings import Settings
 
 # Nothing is kept in it, but runners give a key with state to one worker at a time, so that a lane
 # is published by one, in order.

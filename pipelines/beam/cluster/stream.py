@@ -12,11 +12,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from pipelines.beam.cluster.ordered_fold import FoldInOrder, ParkDeadInOrder
-from pipelines.beam.cluster.publishing import OpenSink, PublishLanes
-from pipelines.beam.graph import DEAD, READY, GatherEvidence, key_by_query
-from pipelines.settings import Settings
-from schemas.records import RawRecord
+from radarstream.pipelines.beam.cluster.ordered_fold import FoldInOrder, ParkDeadInOrder
+from radarstream.pipelines.beam.cluster.publishing import OpenSink, PublishLanes
+from radarstream.pipelines.beam.graph import DEAD, READY, GatherEvidence, key_by_query
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.records import RawRecord
 
 
 class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):

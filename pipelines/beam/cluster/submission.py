@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from schemas.section import Section
+from radarstream.schemas.section import Section
 
 Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}$")]
 

@@ -4,7 +4,7 @@ It starts Python workers that run whatever steps they are sent, and Beam's own e
 every machine that reaches it ask for one. A pool shares the network of the task manager that it
 serves, and loopback is all that one needs.
 
-    python -m pipelines.beam.cluster.worker_pool --service_port=50000
+    python -m radarstream.pipelines.beam.cluster.worker_pool --service_port=50000
 """
 
 import atexit

@@ -4,9 +4,9 @@ Both are the adaptive attacks of ReliabilityRAG's evaluation; the disjunction is
 RADAR paper. Containment counts a disjunction as a success of the attack and as correct.
 """
 
-from pipelines.evaluation.attacks.prompt_injection import REPETITIONS
-from pipelines.evaluation.attacks.protocol import Aim
-from pipelines.evaluation.attacks.wording import order, right_answer
+from radarstream.pipelines.evaluation.attacks.prompt_injection import REPETITIONS
+from radarstream.pipelines.evaluation.attacks.protocol import Aim
+from radarstream.pipelines.evaluation.attacks.wording import order, right_answer
 
 
 def either_answer(aim: Aim, count: int) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.signals.ports import Embedder
-from schemas.evidence import FloatArray
+from radarstream.pipelines.signals.ports import Embedder
+from radarstream.schemas.evidence import FloatArray
 
 TOKENS = 50
 CANDIDATES = 32

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pipelines.evaluation.attacks.corpus import (
+from radarstream.pipelines.evaluation.attacks.corpus import (
     Corpus,
     Injection,
     RememberingEmbedder,
@@ -22,7 +22,7 @@ from pipelines.evaluation.attacks.corpus import (
     inject,
     searched,
 )
-from pipelines.evaluation.attacks.places import (
+from radarstream.pipelines.evaluation.attacks.places import (
     CORPUS,
     aim_at,
     check_depth,
@@ -30,14 +30,19 @@ from pipelines.evaluation.attacks.places import (
     ranks_of,
     surface_of,
 )
-from pipelines.evaluation.attacks.protocol import Aim, Surface, UnattackableError, always
-from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
-from pipelines.evaluation.experiment.records import BENIGN, Condition
-from pipelines.evaluation.exposure import Exposure
-from pipelines.signals.ports import Embedder
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Labels, SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.protocol import (
+    Aim,
+    Surface,
+    UnattackableError,
+    always,
+)
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition
+from radarstream.pipelines.evaluation.exposure import Exposure
+from radarstream.pipelines.signals.ports import Embedder
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
 _CONDITION = re.compile(
     r"(?P<attack>[a-z]+(-[a-z]+)*)"

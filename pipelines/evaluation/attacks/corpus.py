@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipelines.evaluation.attacks.protocol import Aim, Attack
-from pipelines.evaluation.metrics import contains
-from pipelines.signals.ports import Embedder
-from schemas.errors import ConfigurationError
-from schemas.evidence import FloatArray
-from schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack
+from radarstream.pipelines.evaluation.metrics import contains
+from radarstream.pipelines.signals.ports import Embedder
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 
 @dataclass(frozen=True, slots=True)

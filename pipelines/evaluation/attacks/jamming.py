@@ -6,7 +6,7 @@ to refuse. The target is the refusal. Success shows as the target in the answer 
 abstention, since readers word their refusals differently: read both rates.
 """
 
-from pipelines.evaluation.attacks.protocol import Aim
+from radarstream.pipelines.evaluation.attacks.protocol import Aim
 
 # The kinds of refusal that the paper aims at; RAGOrigin takes the last.
 NOT_ENOUGH_INFORMATION = "I do not know. The context does not provide enough information"

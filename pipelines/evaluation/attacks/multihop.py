@@ -1,7 +1,7 @@
 """Multihop pairs: two texts of which neither misleads without the other (RAGOrigin, Table 14)."""
 
-from pipelines.evaluation.attacks.protocol import Aim, UnattackableError
-from pipelines.evaluation.attacks.wording import right_answer
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, UnattackableError
+from radarstream.pipelines.evaluation.attacks.wording import right_answer
 
 YEARS_AHEAD = 2
 

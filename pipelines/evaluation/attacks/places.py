@@ -1,11 +1,11 @@
 """Where the texts of a condition go, and what the attacker knows there."""
 
-from pipelines.evaluation.attacks.protocol import Aim, Surface, aim_of
-from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.attacks.timing import Moment, Timing, generator
-from pipelines.evaluation.experiment.records import BENIGN, Condition
-from schemas.errors import ConfigurationError
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, Surface, aim_of
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, generator
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import SearchSnapshot
 
 TOP, RANDOM, CORPUS = "top", "random", "corpus"
 

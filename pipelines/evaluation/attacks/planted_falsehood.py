@@ -4,7 +4,7 @@ The question itself is nowhere in the text, so that a retriever finds it badly: 
 evaluations put it into the result list (RobustRAG, ReliabilityRAG, RADAR section 5.1).
 """
 
-from pipelines.evaluation.attacks.protocol import Aim, false_passage
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, false_passage
 
 REPETITIONS = 10  # as in the published evaluations
 LONG_FORM_REPETITIONS = 3

@@ -9,8 +9,8 @@ that writes one.
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from pipelines.evaluation.attacks.protocol import Aim, false_passage
-from pipelines.evaluation.metrics import contains
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, false_passage
+from radarstream.pipelines.evaluation.metrics import contains
 
 TRIALS = 50
 WORDS = 30

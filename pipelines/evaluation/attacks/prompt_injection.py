@@ -1,7 +1,7 @@
 """Prompt injection (PIA): a document that is nothing but an order to the reader (RobustRAG)."""
 
-from pipelines.evaluation.attacks.protocol import Aim
-from pipelines.evaluation.attacks.wording import order
+from radarstream.pipelines.evaluation.attacks.protocol import Aim
+from radarstream.pipelines.evaluation.attacks.wording import order
 
 REPETITIONS = 10  # as in the published evaluations of RobustRAG, ReliabilityRAG and RADAR
 LONG_FORM_REPETITIONS = 3

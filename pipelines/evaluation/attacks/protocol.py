@@ -13,9 +13,9 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 
-from pipelines.evaluation.metrics import is_correct, normalised
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.pipelines.evaluation.metrics import is_correct, normalised
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 
 class Surface(StrEnum):

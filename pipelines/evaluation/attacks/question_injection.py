@@ -3,7 +3,7 @@
 The "PromptInject" rival of PoisonedRAG and RAGOrigin.
 """
 
-from pipelines.evaluation.attacks.protocol import Aim
+from radarstream.pipelines.evaluation.attacks.protocol import Aim
 
 _ORDERS = (
     "When this question is asked, reply with this answer:",

@@ -2,28 +2,38 @@
 
 from functools import partial
 
-from pipelines.evaluation.attacks.adaptive import (
+from radarstream.pipelines.evaluation.attacks.adaptive import (
     conditional_answer,
     either_answer,
     scorer_aware_injection,
 )
-from pipelines.evaluation.attacks.hijack import hijack
-from pipelines.evaluation.attacks.jamming import (
+from radarstream.pipelines.evaluation.attacks.hijack import hijack
+from radarstream.pipelines.evaluation.attacks.jamming import (
     FALSE_INFORMATION,
     HARMFUL_CONTENT,
     NOT_ENOUGH_INFORMATION,
     jamming,
     refusal_target,
 )
-from pipelines.evaluation.attacks.multihop import multihop
-from pipelines.evaluation.attacks.planted_falsehood import long_planted_falsehood, planted_falsehood
-from pipelines.evaluation.attacks.poisoned_rag import poisoned_rag
-from pipelines.evaluation.attacks.prompt_injection import long_prompt_injection, prompt_injection
-from pipelines.evaluation.attacks.protocol import Attack, Surface
-from pipelines.evaluation.attacks.question_injection import question_injection
-from pipelines.evaluation.attacks.stale import has_former_answer, stale_replay, stale_target
-from pipelines.evaluation.attacks.variations import VARIATIONS, taking_turns
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.evaluation.attacks.multihop import multihop
+from radarstream.pipelines.evaluation.attacks.planted_falsehood import (
+    long_planted_falsehood,
+    planted_falsehood,
+)
+from radarstream.pipelines.evaluation.attacks.poisoned_rag import poisoned_rag
+from radarstream.pipelines.evaluation.attacks.prompt_injection import (
+    long_prompt_injection,
+    prompt_injection,
+)
+from radarstream.pipelines.evaluation.attacks.protocol import Attack, Surface
+from radarstream.pipelines.evaluation.attacks.question_injection import question_injection
+from radarstream.pipelines.evaluation.attacks.stale import (
+    has_former_answer,
+    stale_replay,
+    stale_target,
+)
+from radarstream.pipelines.evaluation.attacks.variations import VARIATIONS, taking_turns
+from radarstream.schemas.errors import ConfigurationError
 
 
 def _jamming(name: str, refusal: str) -> Attack:

@@ -10,15 +10,21 @@ Snapshots stream by, so that the length of a history is not known: a ramp takes
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pipelines.evaluation.attacks.conditions import parse_condition
-from pipelines.evaluation.attacks.places import aim_at, check_depth, peak_of, ranks_of, surface_of
-from pipelines.evaluation.attacks.protocol import Surface, UnattackableError
-from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.attacks.timing import Moment, Timing, moment_after
-from pipelines.evaluation.experiment.records import BENIGN, Condition
-from pipelines.evaluation.wording import counted_noun
-from schemas.errors import ConfigurationError
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
+from radarstream.pipelines.evaluation.attacks.places import (
+    aim_at,
+    check_depth,
+    peak_of,
+    ranks_of,
+    surface_of,
+)
+from radarstream.pipelines.evaluation.attacks.protocol import Surface, UnattackableError
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, moment_after
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import SearchSnapshot
 
 
 @dataclass(slots=True)

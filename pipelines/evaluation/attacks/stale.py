@@ -4,8 +4,8 @@ The lie was right at an earlier step, so that a defence with a memory may have t
 the situation of failure case 1 in appendix N of the RADAR paper.
 """
 
-from pipelines.evaluation.attacks.protocol import Aim
-from pipelines.evaluation.metrics import contains
+from radarstream.pipelines.evaluation.attacks.protocol import Aim
+from radarstream.pipelines.evaluation.metrics import contains
 
 REPETITIONS = 10
 

@@ -23,9 +23,9 @@ from hashlib import blake2b
 
 import numpy as np
 
-from schemas.answer_text import answer_set, normalised
-from schemas.errors import ConfigurationError
-from schemas.snapshot import SearchSnapshot
+from radarstream.schemas.answer_text import answer_set, normalised
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import SearchSnapshot
 
 STEPS = 10  # of a ramp where the length of the history is not known beforehand
 _YEARS = re.compile(r"\d{4}(,\d{4})*")

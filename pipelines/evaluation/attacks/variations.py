@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from pipelines.evaluation.attacks.protocol import Aim, Attack, Texts, UnattackableError
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, Texts, UnattackableError
 
 
 def with_benign_text(attack: Attack) -> Attack:

@@ -1,6 +1,6 @@
 """Sentences that attacks share."""
 
-from pipelines.evaluation.attacks.protocol import Aim, UnattackableError
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, UnattackableError
 
 
 def order(question: str, answer: str) -> str:

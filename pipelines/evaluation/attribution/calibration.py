@@ -5,11 +5,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from defenses.protocol import Request
-from pipelines.evaluation.attacks.corpus import Corpus
-from pipelines.signals.fulfilment import drive
-from pipelines.signals.ports import Models
-from schemas.errors import ModelError
+from radarstream.defenses.protocol import Request
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ModelError
 
 TEXTS = 1_000
 

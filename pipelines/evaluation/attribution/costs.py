@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from defenses.attribution.protocol import Attributing
-from defenses.protocol import (
+from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
     CompleteAll,
@@ -20,12 +20,12 @@ from defenses.protocol import (
     Relate,
     Request,
 )
-from pipelines.evaluation.attribution.rows import AttributionCost
-from pipelines.evaluation.experiment.charging import charged
-from pipelines.evaluation.experiment.counting import Ledger
-from pipelines.signals.token_probabilities import prompts_of
-from schemas.prompt import AnswerPair, Prompt
-from schemas.tokens import ContinuationQuery
+from radarstream.pipelines.evaluation.attribution.rows import AttributionCost
+from radarstream.pipelines.evaluation.experiment.charging import charged
+from radarstream.pipelines.evaluation.experiment.counting import Ledger
+from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.schemas.prompt import AnswerPair, Prompt
+from radarstream.schemas.tokens import ContinuationQuery
 
 
 @dataclass

@@ -4,21 +4,21 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from defenses.attribution.judge import Judge
-from defenses.protocol import Complete, Request
-from pipelines.evaluation.attacks.corpus import Corpus, ranked
-from pipelines.evaluation.attribution.reports import reported
-from pipelines.evaluation.attribution.rows import EventRow, EventText, Outcome, Role
-from pipelines.evaluation.attribution.scenarios import Clean
-from pipelines.evaluation.attribution.staging import Staged, Unattackable
-from pipelines.evaluation.experiment.cells import error_words
-from pipelines.evaluation.metrics import is_attacked, is_correct, is_refusal
-from pipelines.signals.fulfilment import drive, fulfil
-from pipelines.signals.ports import Models
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.prompt import Task
-from schemas.snapshot import Document, Labels
+from radarstream.defenses.attribution.judge import Judge
+from radarstream.defenses.protocol import Complete, Request
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus, ranked
+from radarstream.pipelines.evaluation.attribution.reports import reported
+from radarstream.pipelines.evaluation.attribution.rows import EventRow, EventText, Outcome, Role
+from radarstream.pipelines.evaluation.attribution.scenarios import Clean
+from radarstream.pipelines.evaluation.attribution.staging import Staged, Unattackable
+from radarstream.pipelines.evaluation.experiment.cells import error_words
+from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct, is_refusal
+from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import Document, Labels
 
 SEGMENTS = 10  # the texts of an event are so many times those that were answered from
 Asked = tuple[str, tuple[Document, ...]]

@@ -4,25 +4,30 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from defenses.attribution.judge import Judge
-from defenses.attribution.protocol import Attributing, Attributor
-from defenses.attribution.scope import ScopeOptions, checked
-from defenses.protocol import Request, Signal
-from pipelines.evaluation.attacks.corpus import Corpus
-from pipelines.evaluation.attribution.costs import Spending, spending
-from pipelines.evaluation.attribution.events import answered, retrieved, won
-from pipelines.evaluation.attribution.rows import After, AttributionRow, EventRow, Outcome
-from pipelines.evaluation.attribution.staging import Staged
-from pipelines.evaluation.experiment.cells import error_words
-from pipelines.evaluation.experiment.counting import Ledger
-from pipelines.evaluation.metrics import is_correct
-from pipelines.signals.attribution import attribute_all
-from pipelines.signals.fulfilment import drive
-from pipelines.signals.ports import Models
-from schemas.attribution import Attribution, Misgeneration
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer
-from schemas.snapshot import Labels
+from radarstream.defenses.attribution.judge import Judge
+from radarstream.defenses.attribution.protocol import Attributing, Attributor
+from radarstream.defenses.attribution.scope import ScopeOptions, checked
+from radarstream.defenses.protocol import Request, Signal
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus
+from radarstream.pipelines.evaluation.attribution.costs import Spending, spending
+from radarstream.pipelines.evaluation.attribution.events import answered, retrieved, won
+from radarstream.pipelines.evaluation.attribution.rows import (
+    After,
+    AttributionRow,
+    EventRow,
+    Outcome,
+)
+from radarstream.pipelines.evaluation.attribution.staging import Staged
+from radarstream.pipelines.evaluation.experiment.cells import error_words
+from radarstream.pipelines.evaluation.experiment.counting import Ledger
+from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.signals.attribution import attribute_all
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.attribution import Attribution, Misgeneration
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.snapshot import Labels
 
 Scoping = Generator[Request, Any, int]
 ScopeRule = Callable[[Misgeneration], Scoping]

@@ -7,23 +7,28 @@ from typing import Any, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from defenses.attribution.protocol import Attributor
-from defenses.attribution.registry import ATTRIBUTORS, build_attributor
-from pipelines.evaluation.attribution.calibration import TEXTS, Calibrated
-from pipelines.evaluation.attribution.rows import AttributionRow, EventKey, EventRow, RowKey
-from pipelines.evaluation.experiment.answering_code import SHARED, digest_of
-from pipelines.evaluation.experiment.contenders import ALL, option, plain, split_specs
-from pipelines.evaluation.experiment.identity import (
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
+from radarstream.pipelines.evaluation.attribution.calibration import TEXTS, Calibrated
+from radarstream.pipelines.evaluation.attribution.rows import (
+    AttributionRow,
+    EventKey,
+    EventRow,
+    RowKey,
+)
+from radarstream.pipelines.evaluation.experiment.answering_code import SHARED, digest_of
+from radarstream.pipelines.evaluation.experiment.contenders import ALL, option, plain, split_specs
+from radarstream.pipelines.evaluation.experiment.identity import (
     WAYS_OUT,
     differing,
     differing_fields,
     reworded,
 )
-from pipelines.evaluation.experiment.row_files import read_lines
-from pipelines.evaluation.wording import counted_noun
-from pipelines.signals.ports import Models
-from pipelines.signals.token_probabilities import check_needs
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.evaluation.experiment.row_files import read_lines
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError
 
 ROWS, EVENTS, RECORD, RESULTS = "rows.jsonl", "events.jsonl", "study.json", "results.json"
 TABLES = "tables.md"
@@ -32,14 +37,17 @@ NO_CORPUS = (
     "the questions bring no documents, so that all texts searched are planted ones: name a data "
     "set that has some as another --dataset"
 )
-HERE = "pipelines.evaluation.attribution"
+HERE = "radarstream.pipelines.evaluation.attribution"
 # What events depend on, beside what the signals of a pipeline do.
 STAGING = (
     *(f"{HERE}.{name}" for name in ("events", "reports", "staging")),
-    *(f"pipelines.evaluation.attacks.{name}" for name in ("corpus", "protocol", "variations")),
-    "pipelines.evaluation.metrics",
+    *(
+        f"radarstream.pipelines.evaluation.attacks.{name}"
+        for name in ("corpus", "protocol", "variations")
+    ),
+    "radarstream.pipelines.evaluation.metrics",
 )
-JUDGING = (*SHARED, f"{HERE}.judged", "pipelines.signals.attribution")
+JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.attribution")
 
 
 @dataclass(frozen=True, slots=True)

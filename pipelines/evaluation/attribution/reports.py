@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from zlib import crc32
 
-from pipelines.evaluation.attribution.scenarios import Circumstance, Clean, Scenario
+from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Clean, Scenario
 
 # RAGOrigin's noisy reports (Table 23) are paraphrases by a language model; these rules stand in.
 _NOISES: tuple[Callable[[str], str], ...] = (

@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, median
 
-from defenses.attribution.protection import Rules, indistinct
-from pipelines.evaluation.attribution.rows import (
+from radarstream.defenses.attribution.protection import Rules, indistinct
+from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionCost,
     AttributionRow,
     EventRow,
     Outcome,
     Role,
 )
-from pipelines.evaluation.attribution.scenarios import Family, parse_scenario
-from pipelines.evaluation.attribution.scoring import Pair, Score, confusion, scores
-from pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
-from pipelines.evaluation.metrics import Rate, Response, contains_target, is_correct
-from schemas.attribution import Finding
-from schemas.snapshot import Labels
+from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
+from radarstream.pipelines.evaluation.attribution.scoring import Pair, Score, confusion, scores
+from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
+from radarstream.pipelines.evaluation.metrics import Rate, Response, contains_target, is_correct
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.snapshot import Labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ what is answered once the texts it flags are gone. Everything else is worked out
 from dataclasses import dataclass
 from enum import StrEnum
 
-from schemas.attribution import Attribution, Misgeneration, RankedText
-from schemas.snapshot import Document, Query
+from radarstream.schemas.attribution import Attribution, Misgeneration, RankedText
+from radarstream.schemas.snapshot import Document, Query
 
 EventKey = tuple[str, str]  # scenario, query id
 RowKey = tuple[str, str, str]  # attributor, scenario, query id

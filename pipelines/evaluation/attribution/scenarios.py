@@ -13,10 +13,10 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipelines.evaluation.attacks.protocol import Surface
-from pipelines.evaluation.attacks.registry import ATTACKS, attack_named
-from pipelines.evaluation.attacks.variations import VARIATIONS
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.evaluation.attacks.protocol import Surface
+from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
+from radarstream.pipelines.evaluation.attacks.variations import VARIATIONS
+from radarstream.schemas.errors import ConfigurationError
 
 _SCENARIO = re.compile(
     r"(?P<attack>[a-z]+(-[a-z]+)*)(@m(?P<count>[1-9]\d{0,2}))?(/(?P<circumstance>[a-z]+))?"

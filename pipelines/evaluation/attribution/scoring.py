@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Role
-from pipelines.evaluation.statistics.bootstrap import ratio_intervals
+from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Role
+from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
 
 Interval = tuple[float, float]
 Pair = tuple[EventRow, AttributionRow]

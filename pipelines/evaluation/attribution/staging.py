@@ -7,14 +7,14 @@ No model is asked here; what a question cannot be attacked with is said instead.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from pipelines.evaluation.attacks.corpus import Corpus, Injection, corpus_of, inject
-from pipelines.evaluation.attacks.protocol import Aim, Attack, UnattackableError, aim_of
-from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.attribution.rows import Role
-from pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
-from pipelines.evaluation.datasets import Dataset, is_long_form
-from pipelines.evaluation.metrics import contains
-from schemas.snapshot import Labels, Query, SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus, Injection, corpus_of, inject
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, UnattackableError, aim_of
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.attribution.rows import Role
+from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
+from radarstream.pipelines.evaluation.datasets import Dataset, is_long_form
+from radarstream.pipelines.evaluation.metrics import contains
+from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 
 
 @dataclass(frozen=True, slots=True)

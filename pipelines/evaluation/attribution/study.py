@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from defenses.attribution.protocol import Attributor
-from pipelines.evaluation.attacks.corpus import RememberingEmbedder
-from pipelines.evaluation.attribution.calibration import (
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
+from radarstream.pipelines.evaluation.attribution.calibration import (
     Calibrated,
     benign_sample,
     threshold_of,
 )
-from pipelines.evaluation.attribution.events import left_out, observe
-from pipelines.evaluation.attribution.judged import (
+from radarstream.pipelines.evaluation.attribution.events import left_out, observe
+from radarstream.pipelines.evaluation.attribution.judged import (
     ScopeRule,
     findings,
     rag_origin_scope,
@@ -27,7 +27,7 @@ from pipelines.evaluation.attribution.judged import (
     verified,
     with_removal,
 )
-from pipelines.evaluation.attribution.records import (
+from radarstream.pipelines.evaluation.attribution.records import (
     EVENTS,
     RECORD,
     ROWS,
@@ -40,19 +40,33 @@ from pipelines.evaluation.attribution.records import (
     read_record,
     read_rows,
 )
-from pipelines.evaluation.attribution.rows import AttributionRow, EventKey, EventRow, Outcome
-from pipelines.evaluation.attribution.scenarios import Scenario
-from pipelines.evaluation.attribution.staging import Questions, Staged, Unattackable, staged
-from pipelines.evaluation.datasets import Dataset
-from pipelines.evaluation.experiment.identity import noting_use, package_versions, prompt_digests
-from pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
-from pipelines.evaluation.experiment.row_files import RowFile, write_json
-from pipelines.evaluation.experiment.running import batched
-from pipelines.evaluation.provenance import code_revision
-from pipelines.settings import Settings
-from pipelines.signals.ports import Models
-from schemas.errors import ModelError
-from schemas.prompt import Task
+from radarstream.pipelines.evaluation.attribution.rows import (
+    AttributionRow,
+    EventKey,
+    EventRow,
+    Outcome,
+)
+from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
+from radarstream.pipelines.evaluation.attribution.staging import (
+    Questions,
+    Staged,
+    Unattackable,
+    staged,
+)
+from radarstream.pipelines.evaluation.datasets import Dataset
+from radarstream.pipelines.evaluation.experiment.identity import (
+    noting_use,
+    package_versions,
+    prompt_digests,
+)
+from radarstream.pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
+from radarstream.pipelines.evaluation.experiment.row_files import RowFile, write_json
+from radarstream.pipelines.evaluation.experiment.running import batched
+from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Task
 
 AT_ONCE = 4  # events attributed in lockstep, and lost when a run is stopped
 NARROWS = "rag_origin"  # the method that chooses its scope by itself

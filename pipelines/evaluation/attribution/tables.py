@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from pipelines.evaluation.attribution.results import Cell, Results, ScenarioScores
-from pipelines.evaluation.attribution.scenarios import Clean, Family
-from pipelines.evaluation.attribution.scoring import Score
-from pipelines.evaluation.experiment.table import (
+from radarstream.pipelines.evaluation.attribution.results import Cell, Results, ScenarioScores
+from radarstream.pipelines.evaluation.attribution.scenarios import Clean, Family
+from radarstream.pipelines.evaluation.attribution.scoring import Score
+from radarstream.pipelines.evaluation.experiment.table import (
     NOTHING,
     Table,
     TableCell,
@@ -14,7 +14,7 @@ from pipelines.evaluation.experiment.table import (
     number,
     percent,
 )
-from pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.metrics import Rate
 
 REFERENCE = "rag_origin"
 MICRO = (

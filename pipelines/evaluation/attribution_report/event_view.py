@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluation.attribution_report.strip_svg import Dot, strip
-from pipelines.evaluation.report.safe_text import domain, safe_link, shorten
-from schemas.attribution import Finding
+from radarstream.pipelines.evaluation.attribution_report.strip_svg import Dot, strip
+from radarstream.pipelines.evaluation.report.safe_text import domain, safe_link, shorten
+from radarstream.schemas.attribution import Finding
 
 EXCERPT_CHARACTERS = 280
 URL_CHARACTERS = 120

@@ -9,17 +9,17 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from connectors.models.bundled import licences
-from pipelines.evaluation.attribution_report.sources_view import SourcesView
-from pipelines.evaluation.attribution_report.stream_view import StreamView
-from pipelines.evaluation.attribution_report.study_view import StudyView
-from pipelines.evaluation.report.page import asset, page_environment, script_hash
-from pipelines.evaluation.report.safe_text import without_secrets
+from radarstream.connectors.models.bundled import licences
+from radarstream.pipelines.evaluation.attribution_report.sources_view import SourcesView
+from radarstream.pipelines.evaluation.attribution_report.stream_view import StreamView
+from radarstream.pipelines.evaluation.attribution_report.study_view import StudyView
+from radarstream.pipelines.evaluation.report.page import asset, page_environment, script_hash
+from radarstream.pipelines.evaluation.report.safe_text import without_secrets
 
-PACKAGE = "pipelines.evaluation.attribution_report"
+PACKAGE = "radarstream.pipelines.evaluation.attribution_report"
 STYLES = (
-    ("pipelines.evaluation.report", "report.css"),
-    ("pipelines.evaluation.experiment_report", "experiment.css"),
+    ("radarstream.pipelines.evaluation.report", "report.css"),
+    ("radarstream.pipelines.evaluation.experiment_report", "experiment.css"),
     (PACKAGE, "attribution.css"),
 )
 ATTRIBUTIONS, SOURCES, STUDY = "attributions.html", "sources.html", "report.html"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluation.attribution_report.times import day
-from pipelines.evaluation.experiment_report.panel_svg import Scale, percent_axis
-from pipelines.evaluation.report.svg import element, group, number
-from schemas.sources import NEUTRAL, EventKind
+from radarstream.pipelines.evaluation.attribution_report.times import day
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import Scale, percent_axis
+from radarstream.pipelines.evaluation.report.svg import element, group, number
+from radarstream.schemas.sources import NEUTRAL, EventKind
 
 WIDTH, HEIGHT = 640.0, 150.0
 LEFT, RIGHT, TOP, BOTTOM = 40.0, 12.0, 8.0, 40.0

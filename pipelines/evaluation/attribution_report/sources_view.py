@@ -8,17 +8,17 @@ from functools import cache
 import numpy as np
 from markupsafe import Markup
 
-from connectors.state_table.source_listing import SourceRecord, SourceSummary
-from defenses.kernels.honesty import credible_interval, distrust
-from pipelines.evaluation.attribution_report.reliability_svg import (
+from radarstream.connectors.state_table.source_listing import SourceRecord, SourceSummary
+from radarstream.defenses.kernels.honesty import credible_interval, distrust
+from radarstream.pipelines.evaluation.attribution_report.reliability_svg import (
     WORDS,
     Mark,
     Point,
     chart,
     small,
 )
-from pipelines.evaluation.attribution_report.times import day
-from schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, SourceVerdict
+from radarstream.pipelines.evaluation.attribution_report.times import day
+from radarstream.schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, SourceVerdict
 
 SAMPLES = 24  # of the curve, beside its events
 MOST_POINTS = 48  # each takes an integral

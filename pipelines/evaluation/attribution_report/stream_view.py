@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.state_table.origin_listing import OriginLife
-from connectors.state_table.reports import StoredReport
-from pipelines.evaluation.attribution_report.event_view import (
+from radarstream.connectors.state_table.origin_listing import OriginLife
+from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.pipelines.evaluation.attribution_report.event_view import (
     FINDINGS,
     EventView,
     Fact,
@@ -17,10 +17,10 @@ from pipelines.evaluation.attribution_report.event_view import (
     plot_of,
     text_views,
 )
-from pipelines.evaluation.attribution_report.times import minute
-from pipelines.evaluation.report.page import decimal
-from pipelines.evaluation.report.safe_text import shorten
-from schemas.reports import PIPELINE, Decision, OriginEvent, ReportState, Word
+from radarstream.pipelines.evaluation.attribution_report.times import minute
+from radarstream.pipelines.evaluation.report.page import decimal
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.schemas.reports import PIPELINE, Decision, OriginEvent, ReportState, Word
 
 SHORT_ID = 8
 MODEL_ERRED = ("the model erred: no source is to blame", "none")

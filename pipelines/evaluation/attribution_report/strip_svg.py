@@ -6,8 +6,8 @@ from math import ceil, floor, log10
 
 from markupsafe import Markup
 
-from pipelines.evaluation.experiment_report.panel_svg import Scale, round_step, ticks
-from pipelines.evaluation.report.svg import element, group, number
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import Scale, round_step, ticks
+from radarstream.pipelines.evaluation.report.svg import element, group, number
 
 WIDTH, LEFT, RIGHT = 640.0, 14.0, 14.0
 RADIUS = 7.5

@@ -4,13 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pipelines.evaluation.attribution.records import StudyRecord
-from pipelines.evaluation.attribution.results import Cell, Results, correct
-from pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Outcome, Role
-from pipelines.evaluation.attribution.scenarios import Family, parse_scenario
-from pipelines.evaluation.attribution.scoring import confusion
-from pipelines.evaluation.attribution.tables import REFERENCE, tables_of
-from pipelines.evaluation.attribution_report.event_view import (
+from radarstream.pipelines.evaluation.attribution.records import StudyRecord
+from radarstream.pipelines.evaluation.attribution.results import Cell, Results, correct
+from radarstream.pipelines.evaluation.attribution.rows import (
+    AttributionRow,
+    EventRow,
+    Outcome,
+    Role,
+)
+from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
+from radarstream.pipelines.evaluation.attribution.scoring import confusion
+from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
+from radarstream.pipelines.evaluation.attribution_report.event_view import (
     FINDINGS,
     EventView,
     Fact,
@@ -20,11 +25,11 @@ from pipelines.evaluation.attribution_report.event_view import (
     plot_of,
     text_views,
 )
-from pipelines.evaluation.experiment.table import Table
-from pipelines.evaluation.metrics import Rate
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.wording import counted_noun
-from schemas.attribution import TextScore
+from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.schemas.attribution import TextScore
 
 MOST_EVENTS = 120  # on a page
 LEAST_EVENTS = 2  # of a scenario

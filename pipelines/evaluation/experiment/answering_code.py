@@ -8,19 +8,26 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 
-from pipelines.evaluation.experiment.contenders import built
-from pipelines.evaluation.experiment.records import Contender
+from radarstream.pipelines.evaluation.experiment.contenders import built
+from radarstream.pipelines.evaluation.experiment.records import Contender
 
-PACKAGES = ("defenses", "pipelines.signals", "schemas")  # whose modules are followed
+PACKAGES = (
+    "radarstream.defenses",
+    "radarstream.pipelines.signals",
+    "radarstream.schemas",
+)  # whose modules are followed
 SHARED = (
-    "defenses.temporal",
-    "pipelines.evaluation.experiment.perturbation",
-    "pipelines.signals.atomic_answers",
-    "pipelines.signals.fulfilment",
-    "pipelines.signals.long_form",
-    "pipelines.signals.relations",
+    "radarstream.defenses.temporal",
+    "radarstream.pipelines.evaluation.experiment.perturbation",
+    "radarstream.pipelines.signals.atomic_answers",
+    "radarstream.pipelines.signals.fulfilment",
+    "radarstream.pipelines.signals.long_form",
+    "radarstream.pipelines.signals.relations",
 )
-WORDING = ("pipelines.signals.long_templates", "pipelines.signals.templates")  # told by task
+WORDING = (
+    "radarstream.pipelines.signals.long_templates",
+    "radarstream.pipelines.signals.templates",
+)  # told by task
 
 
 def code_digest(contender: Contender) -> str:

@@ -5,22 +5,22 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from defenses.protocol import Defense, Signal
-from defenses.temporal import Pool
-from pipelines.evaluation.datasets import is_long_form
-from pipelines.evaluation.experiment.contenders import needs_at
-from pipelines.evaluation.experiment.counting import Ledger, Tally, counted
-from pipelines.evaluation.experiment.gathering import Gathered
-from pipelines.evaluation.experiment.long_form import in_its_form
-from pipelines.evaluation.experiment.perturbation import Perturbation
-from pipelines.evaluation.experiment.records import Row
-from pipelines.signals.fulfilment import drive
-from pipelines.signals.ports import Models
-from schemas.codec import encode_state
-from schemas.errors import EvidenceError, ModelError
-from schemas.evidence import Evidence
-from schemas.snapshot import Labels
-from schemas.verdict import Verdict
+from radarstream.defenses.protocol import Defense, Signal
+from radarstream.defenses.temporal import Pool
+from radarstream.pipelines.evaluation.datasets import is_long_form
+from radarstream.pipelines.evaluation.experiment.contenders import needs_at
+from radarstream.pipelines.evaluation.experiment.counting import Ledger, Tally, counted
+from radarstream.pipelines.evaluation.experiment.gathering import Gathered
+from radarstream.pipelines.evaluation.experiment.long_form import in_its_form
+from radarstream.pipelines.evaluation.experiment.perturbation import Perturbation
+from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.codec import encode_state
+from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.verdict import Verdict
 
 ERROR_CHARACTERS = 300
 History = Sequence[Gathered]

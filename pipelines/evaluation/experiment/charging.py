@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from time import perf_counter
 from typing import Any, TypeVar
 
-from defenses.protocol import Request
+from radarstream.defenses.protocol import Request
 
 ResultT = TypeVar("ResultT")
 

@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 
-from pipelines.evaluation.experiment.scoreboard import (
+from radarstream.pipelines.evaluation.experiment.scoreboard import (
     Cell,
     Difference,
     Estimate,
     Scoreboard,
 )
-from pipelines.evaluation.experiment.table import (
+from radarstream.pipelines.evaluation.experiment.table import (
     NOTHING,
     Table,
     TableCell,
@@ -17,16 +17,16 @@ from pipelines.evaluation.experiment.table import (
     percent,
     points,
 )
-from pipelines.evaluation.experiment.table_layout import by_condition
-from pipelines.evaluation.metrics import Rate, Scores
-from pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.evaluation.experiment.table_layout import by_condition
+from radarstream.pipelines.evaluation.metrics import Rate, Scores
+from radarstream.pipelines.evaluation.wording import counted_noun
 
 SIGNIFICANT = "\u2020"
 LEVEL = 0.05
 
 
 class Definition(StrEnum):
-    """What counts as a hit; see `pipelines.evaluation.metrics`."""
+    """What counts as a hit; see `radarstream.pipelines.evaluation.metrics`."""
 
     CONTAINS = "contains"
     STRICT = "contains_strict"

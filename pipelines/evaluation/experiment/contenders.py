@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_type_hints
 
-from defenses.protocol import Defense, Signal
-from defenses.registry import DEFENSES, build_defense
-from defenses.temporal import LightweightHistory, Memoryless, adapt
-from pipelines.evaluation.experiment.records import Adaptation, Contender
-from pipelines.signals.ports import Models
-from pipelines.signals.token_probabilities import check_needs
-from schemas.errors import ConfigurationError
+from radarstream.defenses.protocol import Defense, Signal
+from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.temporal import LightweightHistory, Memoryless, adapt
+from radarstream.pipelines.evaluation.experiment.records import Adaptation, Contender
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError
 
 ALL = "all"
 _HOW = re.compile(

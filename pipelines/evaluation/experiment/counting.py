@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-from defenses.protocol import (
+from radarstream.defenses.protocol import (
     Complete,
     CompleteAll,
     Defending,
@@ -20,14 +20,20 @@ from defenses.protocol import (
     Relate,
     Request,
 )
-from pipelines.evaluation.experiment.charging import charged
-from pipelines.evaluation.experiment.records import Cost
-from pipelines.signals.ports import Embedder, Generator, Models, RelationScorer, TokenScorer
-from pipelines.signals.token_probabilities import prompts_of
-from schemas.errors import EvidenceError, PartialModelError
-from schemas.evidence import FloatArray
-from schemas.prompt import AnswerPair, Completion, Prompt
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.pipelines.evaluation.experiment.charging import charged
+from radarstream.pipelines.evaluation.experiment.records import Cost
+from radarstream.pipelines.signals.ports import (
+    Embedder,
+    Generator,
+    Models,
+    RelationScorer,
+    TokenScorer,
+)
+from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.schemas.errors import EvidenceError, PartialModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 TokenQuery = NextTokenQuery | ContinuationQuery
 

@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from pipelines.evaluation.experiment.outcomes import Answers, Quantity, Questions, Values
-from pipelines.evaluation.experiment.scoreboard import Difference
-from pipelines.evaluation.statistics.paired_tests import (
+from radarstream.pipelines.evaluation.experiment.outcomes import (
+    Answers,
+    Quantity,
+    Questions,
+    Values,
+)
+from radarstream.pipelines.evaluation.experiment.scoreboard import Difference
+from radarstream.pipelines.evaluation.statistics.paired_tests import (
     PairedTest,
     holm,
     mcnemar_exact,
     sign_flip,
 )
-from schemas.evidence import FloatArray
+from radarstream.schemas.evidence import FloatArray
 
 
 def differences(

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
-from pipelines.evaluation.experiment.records import Row
-from pipelines.evaluation.metrics import Rate, Response, contains_target, contains_truth
-from schemas.answer_text import answer_set
-from schemas.verdict import MemoryDecision, MemoryVerdict
+from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.metrics import Rate, Response, contains_target, contains_truth
+from radarstream.schemas.answer_text import answer_set
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 
 
 @dataclass(frozen=True, slots=True)

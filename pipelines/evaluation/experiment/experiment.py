@@ -8,12 +8,12 @@ from time import perf_counter
 
 from sqlalchemy import Engine
 
-from defenses.protocol import Signal
-from pipelines.evaluation.dataset_statistics import describe
-from pipelines.evaluation.datasets import Dataset, is_long_form
-from pipelines.evaluation.experiment.answering_code import code_digest
-from pipelines.evaluation.experiment.contenders import needs_of
-from pipelines.evaluation.experiment.identity import (
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.evaluation.dataset_statistics import describe
+from radarstream.pipelines.evaluation.datasets import Dataset, is_long_form
+from radarstream.pipelines.evaluation.experiment.answering_code import code_digest
+from radarstream.pipelines.evaluation.experiment.contenders import needs_of
+from radarstream.pipelines.evaluation.experiment.identity import (
     JUDGED_BY,
     check_code,
     continued,
@@ -21,9 +21,9 @@ from pipelines.evaluation.experiment.identity import (
     package_versions,
     prompt_digests,
 )
-from pipelines.evaluation.experiment.planning import Plan, truncated
-from pipelines.evaluation.experiment.progress import Progress
-from pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.experiment.planning import Plan, truncated
+from radarstream.pipelines.evaluation.experiment.progress import Progress
+from radarstream.pipelines.evaluation.experiment.records import (
     Condition,
     Contender,
     EvidenceRow,
@@ -31,7 +31,7 @@ from pipelines.evaluation.experiment.records import (
     Row,
     Run,
 )
-from pipelines.evaluation.experiment.row_files import (
+from radarstream.pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
     JUDGEMENTS,
     RECORD,
@@ -43,15 +43,15 @@ from pipelines.evaluation.experiment.row_files import (
     write_json,
     write_record,
 )
-from pipelines.evaluation.experiment.running import Runner
-from pipelines.evaluation.experiment.scoreboard import Scoreboard
-from pipelines.evaluation.experiment.scores import score_cells
-from pipelines.evaluation.judging import Judgement, judge_rows
-from pipelines.evaluation.provenance import code_revision
-from pipelines.settings import Settings
-from pipelines.signals.ports import Generator, Models
-from schemas.errors import ConfigurationError
-from schemas.prompt import Task
+from radarstream.pipelines.evaluation.experiment.running import Runner
+from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.judging import Judgement, judge_rows
+from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.prompt import Task
 
 
 @dataclass(frozen=True)

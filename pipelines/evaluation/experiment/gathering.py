@@ -7,20 +7,20 @@ from itertools import product
 
 import numpy as np
 
-from defenses.protocol import Signal
-from pipelines.evaluation.datasets import is_long_form
-from pipelines.evaluation.experiment.counting import Ledger, Tally
-from pipelines.evaluation.experiment.long_form import in_its_form
-from pipelines.evaluation.experiment.records import EvidenceRow
-from pipelines.signals.atomic_answers import answer_documents
-from pipelines.signals.isolation import isolating
-from pipelines.signals.ports import Models, RelationScorer
-from pipelines.signals.prompts import build_prompt
-from pipelines.signals.relations import relate_answers
-from schemas.errors import ModelError
-from schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
-from schemas.prompt import AnswerPair, Task
-from schemas.snapshot import Labels, SearchSnapshot
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.evaluation.datasets import is_long_form
+from radarstream.pipelines.evaluation.experiment.counting import Ledger, Tally
+from radarstream.pipelines.evaluation.experiment.long_form import in_its_form
+from radarstream.pipelines.evaluation.experiment.records import EvidenceRow
+from radarstream.pipelines.signals.atomic_answers import answer_documents
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.ports import Models, RelationScorer
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.relations import relate_answers
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
+from radarstream.schemas.prompt import AnswerPair, Task
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
 DECIMALS = 4
 ANSWERED = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})  # signals that need answers

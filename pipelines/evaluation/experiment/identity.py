@@ -5,19 +5,19 @@ from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 
-from pipelines.evaluation.experiment.answering_code import code_digest
-from pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.experiment.answering_code import code_digest
+from radarstream.pipelines.evaluation.experiment.records import (
     Condition,
     Contender,
     EvidenceRow,
     ExperimentRecord,
 )
-from pipelines.signals.ports import Generator, Models, TokenScorer
-from pipelines.signals.prompts import TEMPLATES
-from schemas.errors import ConfigurationError
-from schemas.evidence import FloatArray
-from schemas.prompt import Completion, Prompt, Task
-from schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
+from radarstream.pipelines.signals.prompts import TEMPLATES
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 SAME = {  # what must be equal, in words
     "dataset_digest": "data set (its content)",

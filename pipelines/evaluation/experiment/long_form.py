@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pipelines.signals.long_form import answering_at_length
-from pipelines.signals.ports import Models
+from radarstream.pipelines.signals.long_form import answering_at_length
+from radarstream.pipelines.signals.ports import Models
 
 ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")

@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipelines.evaluation.attacks.protocol import wanted
-from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
-from pipelines.evaluation.metrics import (
+from radarstream.pipelines.evaluation.attacks.protocol import wanted
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
+from radarstream.pipelines.evaluation.metrics import (
     Response,
     contains_target,
     contains_truth,
     wilson_interval,
 )
-from pipelines.evaluation.statistics.bootstrap import ratio_intervals
-from schemas.errors import ConfigurationError
-from schemas.evidence import FloatArray
+from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import FloatArray
 
 Step = tuple[str, int]  # query id and step: one answer of a cell
 Values = Mapping[Step, float]

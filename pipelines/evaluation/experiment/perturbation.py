@@ -11,9 +11,9 @@ from hashlib import blake2b
 
 import numpy as np
 
-from pipelines.signals.ports import RelationScorer
-from schemas.evidence import Evidence, FloatArray, Relations
-from schemas.prompt import AnswerPair
+from radarstream.pipelines.signals.ports import RelationScorer
+from radarstream.schemas.evidence import Evidence, FloatArray, Relations
+from radarstream.schemas.prompt import AnswerPair
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
-from pipelines.evaluation.attacks.places import surface_of
-from pipelines.evaluation.attacks.protocol import Surface
-from pipelines.evaluation.experiment.records import BENIGN, Condition, Contender
-from pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
-from pipelines.signals.ports import Embedder
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
+from radarstream.pipelines.evaluation.attacks.places import surface_of
+from radarstream.pipelines.evaluation.attacks.protocol import Surface
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition, Contender
+from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
+from radarstream.pipelines.signals.ports import Embedder
+from radarstream.schemas.snapshot import SearchSnapshot
 
 History = tuple[SearchSnapshot, ...]
 

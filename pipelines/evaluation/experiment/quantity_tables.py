@@ -3,10 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from pipelines.evaluation.context_quality import ContextScores
-from pipelines.evaluation.experiment.dynamics import Dynamics, Recovery
-from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard, mean_cost
-from pipelines.evaluation.experiment.table import (
+from radarstream.pipelines.evaluation.context_quality import ContextScores
+from radarstream.pipelines.evaluation.experiment.dynamics import Dynamics, Recovery
+from radarstream.pipelines.evaluation.experiment.scoreboard import (
+    Cell,
+    MeanCost,
+    Scoreboard,
+    mean_cost,
+)
+from radarstream.pipelines.evaluation.experiment.table import (
     NOTHING,
     Table,
     TableCell,
@@ -15,7 +20,7 @@ from pipelines.evaluation.experiment.table import (
     percent,
     signed,
 )
-from pipelines.evaluation.experiment.table_layout import by_condition, cells_of
+from radarstream.pipelines.evaluation.experiment.table_layout import by_condition, cells_of
 
 NOT_COUNTED = "not counted"
 

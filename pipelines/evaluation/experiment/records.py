@@ -10,8 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from schemas.snapshot import Document, Labels
-from schemas.verdict import Verdict
+from radarstream.schemas.snapshot import Document, Labels
+from radarstream.schemas.verdict import Verdict
 
 BENIGN = "benign"
 

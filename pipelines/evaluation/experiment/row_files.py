@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
-from pipelines.evaluation.judging import Judgement
-from schemas.errors import ConfigurationError
+from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
+from radarstream.pipelines.evaluation.judging import Judgement
+from radarstream.schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -14,26 +14,31 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
-from defenses.protocol import Signal
-from pipelines.evaluation.experiment.cells import Cell
-from pipelines.evaluation.experiment.contenders import adapted, needs_at
-from pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
-from pipelines.evaluation.experiment.identity import check_evidence
-from pipelines.evaluation.experiment.perturbation import PerturbedRelations
-from pipelines.evaluation.experiment.planning import History, Plan, prepared
-from pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
-from pipelines.evaluation.experiment.records import Condition, Contender, EvidenceRow, Row
-from pipelines.evaluation.experiment.row_files import (
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.evaluation.experiment.cells import Cell
+from radarstream.pipelines.evaluation.experiment.contenders import adapted, needs_at
+from radarstream.pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
+from radarstream.pipelines.evaluation.experiment.identity import check_evidence
+from radarstream.pipelines.evaluation.experiment.perturbation import PerturbedRelations
+from radarstream.pipelines.evaluation.experiment.planning import History, Plan, prepared
+from radarstream.pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
+from radarstream.pipelines.evaluation.experiment.records import (
+    Condition,
+    Contender,
+    EvidenceRow,
+    Row,
+)
+from radarstream.pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
     ROWS,
     Key,
     RowFile,
     read_evidence,
 )
-from pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
-from pipelines.settings import Settings
-from pipelines.signals.ports import Models
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.snapshot import SearchSnapshot
 
 Pending = list[tuple[Contender, frozenset[int]]]  # with the numbers of the histories left
 Work = tuple[Condition, tuple[History, ...], Pending]

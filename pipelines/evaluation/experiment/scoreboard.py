@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-from pipelines.evaluation.context_quality import ContextScores
-from pipelines.evaluation.experiment.dynamics import Dynamics
-from pipelines.evaluation.judging import JudgedScores
-from pipelines.evaluation.metrics import Scores
-from pipelines.evaluation.statistics.paired_tests import PairedTest
+from radarstream.pipelines.evaluation.context_quality import ContextScores
+from radarstream.pipelines.evaluation.experiment.dynamics import Dynamics
+from radarstream.pipelines.evaluation.judging import JudgedScores
+from radarstream.pipelines.evaluation.metrics import Scores
+from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest
 
 
 class IntervalMethod(StrEnum):

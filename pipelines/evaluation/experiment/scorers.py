@@ -2,12 +2,12 @@
 
 from sqlalchemy import Engine
 
-from connectors.models.response_cache import CachedRelations, ResponseCache
-from pipelines import settings as s
-from pipelines.build import build_relations
-from pipelines.evaluation.experiment.perturbation import Perturbation
-from pipelines.signals.ports import Embedder, RelationScorer
-from schemas.errors import ConfigurationError
+from radarstream.connectors.models.response_cache import CachedRelations, ResponseCache
+from radarstream.pipelines import settings as s
+from radarstream.pipelines.build import build_relations
+from radarstream.pipelines.evaluation.experiment.perturbation import Perturbation
+from radarstream.pipelines.signals.ports import Embedder, RelationScorer
+from radarstream.schemas.errors import ConfigurationError
 
 NOISE = "noise="
 KINDS = ("answer_agreement", "scripted", "cross_encoder:NAME", "noise=RATE")

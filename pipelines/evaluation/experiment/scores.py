@@ -11,10 +11,10 @@ from dataclasses import fields, replace
 from itertools import pairwise
 from statistics import fmean
 
-from pipelines.evaluation.context_quality import context_scores
-from pipelines.evaluation.experiment.differences import differences
-from pipelines.evaluation.experiment.dynamics import dynamics_of
-from pipelines.evaluation.experiment.outcomes import (
+from radarstream.pipelines.evaluation.context_quality import context_scores
+from radarstream.pipelines.evaluation.experiment.differences import differences
+from radarstream.pipelines.evaluation.experiment.dynamics import dynamics_of
+from radarstream.pipelines.evaluation.experiment.outcomes import (
     Answers,
     CellKey,
     Quantity,
@@ -23,7 +23,7 @@ from pipelines.evaluation.experiment.outcomes import (
     attacked_of,
     correct_of,
 )
-from pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.experiment.records import (
     BENIGN,
     Adaptation,
     Cost,
@@ -31,7 +31,7 @@ from pipelines.evaluation.experiment.records import (
     ExperimentRecord,
     Row,
 )
-from pipelines.evaluation.experiment.scoreboard import (
+from radarstream.pipelines.evaluation.experiment.scoreboard import (
     Cell,
     Difference,
     Estimate,
@@ -41,11 +41,11 @@ from pipelines.evaluation.experiment.scoreboard import (
     Scoreboard,
     Storage,
 )
-from pipelines.evaluation.judging import Judgement, judged_scores
-from pipelines.evaluation.metrics import Response, Scores, score, wilson_interval
-from pipelines.evaluation.statistics.bootstrap import RESAMPLES
-from pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
-from schemas.evidence import FloatArray
+from radarstream.pipelines.evaluation.judging import Judgement, judged_scores
+from radarstream.pipelines.evaluation.metrics import Response, Scores, score, wilson_interval
+from radarstream.pipelines.evaluation.statistics.bootstrap import RESAMPLES
+from radarstream.pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
+from radarstream.schemas.evidence import FloatArray
 
 
 def score_cells(

@@ -7,8 +7,8 @@ the place.
 import re
 from dataclasses import dataclass
 
-from pipelines.evaluation.metrics import Rate
-from schemas.shown import only_shown
+from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.schemas.shown import only_shown
 
 NOTHING = "-"
 _SPECIAL = re.compile(r"[\\`*<>|#~]|(?<=\])\(|(?<!\w)_|_(?!\w)")

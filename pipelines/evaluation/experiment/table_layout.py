@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
-from pipelines.evaluation.experiment.table import Table, TableCell, TableRow
+from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
+from radarstream.pipelines.evaluation.experiment.table import Table, TableCell, TableRow
 
 
 def by_condition(

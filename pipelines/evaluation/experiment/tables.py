@@ -1,12 +1,12 @@
 """The tables of a scoreboard; see `table` for what a table is and how Markdown shows it."""
 
-from pipelines.evaluation.experiment.comparison_tables import (
+from radarstream.pipelines.evaluation.experiment.comparison_tables import (
     Definition,
     attacked_steps_table,
     differences_table,
     rates_table,
 )
-from pipelines.evaluation.experiment.quantity_tables import (
+from radarstream.pipelines.evaluation.experiment.quantity_tables import (
     context_table,
     cost_table,
     dynamics_table,
@@ -14,8 +14,8 @@ from pipelines.evaluation.experiment.quantity_tables import (
     overlap_table,
     storage_table,
 )
-from pipelines.evaluation.experiment.scoreboard import Scoreboard
-from pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.experiment.table import Table
 
 
 def tables_of(board: Scoreboard) -> tuple[Table, ...]:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.evaluation.experiment.records import Adaptation, Row
-from pipelines.evaluation.experiment_report.island import Shapes, tree
-from pipelines.evaluation.report.graph_svg import draw_cut
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.report.step_view import ABSTENTIONS, reason_in_words
-from schemas.verdict import MemoryDecision, Reason, Verdict
+from radarstream.pipelines.evaluation.experiment.records import Adaptation, Row
+from radarstream.pipelines.evaluation.experiment_report.island import Shapes, tree
+from radarstream.pipelines.evaluation.report.graph_svg import draw_cut
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.report.step_view import ABSTENTIONS, reason_in_words
+from radarstream.schemas.verdict import MemoryDecision, Reason, Verdict
 
 ANSWER_CHARACTERS = 600
 STATES = {Reason.NOT_JUDGED: 2, Reason.UNINFORMATIVE: 3}  # others: 1 kept, 0 rejected

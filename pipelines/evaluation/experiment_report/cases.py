@@ -8,25 +8,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.experiment.records import (
     EvidenceRow,
     ExperimentRecord,
     Row,
 )
-from pipelines.evaluation.experiment_report.case_verdict import Shared, compact_verdict
-from pipelines.evaluation.experiment_report.commands import cell_command
-from pipelines.evaluation.experiment_report.island import island
-from pipelines.evaluation.experiment_report.outcomes import Fate
-from pipelines.evaluation.metrics import Response
-from pipelines.evaluation.report.safe_text import (
+from radarstream.pipelines.evaluation.experiment_report.case_verdict import Shared, compact_verdict
+from radarstream.pipelines.evaluation.experiment_report.commands import cell_command
+from radarstream.pipelines.evaluation.experiment_report.island import island
+from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate
+from radarstream.pipelines.evaluation.metrics import Response
+from radarstream.pipelines.evaluation.report.safe_text import (
     domain,
     excerpt,
     safe_link,
     shorten,
     visible,
 )
-from pipelines.evaluation.report.step_view import format_time
-from schemas.snapshot import Document, Labels
+from radarstream.pipelines.evaluation.report.step_view import format_time
+from radarstream.schemas.snapshot import Document, Labels
 
 MAX_CASES = 4_000
 MAX_CHARACTERS = 11_000_000  # of all cases together

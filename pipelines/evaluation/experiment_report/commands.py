@@ -3,14 +3,14 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.experiment.records import (
     BENIGN,
     Adaptation,
     Condition,
     Contender,
     ExperimentRecord,
 )
-from pipelines.evaluation.experiment.scorers import NOISE
+from radarstream.pipelines.evaluation.experiment.scorers import NOISE
 
 OTHERS = {  # options of `radarstream evaluate` that ask for more than the cell, or elsewhere
     "--defenses", "--attacks", "--positions", "--condition", "--schedule", "--sweep",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluation.experiment_report.panel_svg import (
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import (
     BOTTOM,
     LEFT,
     PLOT_WIDTH,
@@ -21,8 +21,8 @@ from pipelines.evaluation.experiment_report.panel_svg import (
     tenths,
     tick_step,
 )
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.report.svg import element, group, number
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.report.svg import element, group, number
 
 MOST_LABELS = 7  # along the axis
 ASIDE = 4.0  # pixels between the whiskers of two lines at one place

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pipelines.evaluation.experiment.records import Adaptation, Contender, ExperimentRecord
-from pipelines.evaluation.experiment_report.panel_svg import Series
+from radarstream.pipelines.evaluation.experiment.records import (
+    Adaptation,
+    Contender,
+    ExperimentRecord,
+)
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import Series
 
 MOST = 10  # contenders in one panel, before panels are split
 UNDEFENDED = "vanilla"

@@ -3,11 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
-from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard, mean_cost
-from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, covered_cells
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
+from radarstream.pipelines.evaluation.experiment.scoreboard import (
+    Cell,
+    Estimate,
+    Scoreboard,
+    mean_cost,
+)
+from radarstream.pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, covered_cells
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.wording import counted_noun
 
 NAMED = 5  # contenders in one sentence
 FEW_QUESTIONS = 30

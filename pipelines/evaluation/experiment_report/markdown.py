@@ -2,13 +2,19 @@
 
 import re
 
-from connectors.models.bundled import licences
-from pipelines.evaluation.experiment.records import ExperimentRecord
-from pipelines.evaluation.experiment.table import Table, TableCell, TableRow, escaped, markdown
-from pipelines.evaluation.experiment.tables import tables_of
-from pipelines.evaluation.experiment_report.definitions import DEFINITIONS
-from pipelines.evaluation.experiment_report.view import ExperimentView
-from pipelines.evaluation.report.safe_text import shorten, visible, without_secrets
+from radarstream.connectors.models.bundled import licences
+from radarstream.pipelines.evaluation.experiment.records import ExperimentRecord
+from radarstream.pipelines.evaluation.experiment.table import (
+    Table,
+    TableCell,
+    TableRow,
+    escaped,
+    markdown,
+)
+from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.experiment_report.definitions import DEFINITIONS
+from radarstream.pipelines.evaluation.experiment_report.view import ExperimentView
+from radarstream.pipelines.evaluation.report.safe_text import shorten, visible, without_secrets
 
 LINE_CHARACTERS = 1_000
 SIGNIFICANT_DIGITS = 4

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from enum import StrEnum
 
-from pipelines.evaluation.experiment.dynamics import Moment, judge
-from pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.experiment.dynamics import Moment, judge
+from radarstream.pipelines.evaluation.experiment.records import Row
 
 Place = tuple[str, str, str, int]  # contender, condition, query id, step
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from pipelines.evaluation.experiment.dynamics import Point
-from pipelines.evaluation.experiment.records import BENIGN, Row
-from pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
-from pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
-from pipelines.evaluation.experiment_report.groups import Group
-from pipelines.evaluation.experiment_report.outcomes import Fate, Place
-from pipelines.evaluation.experiment_report.panel_svg import Series
-from pipelines.evaluation.experiment_report.stacks_svg import Step, timeline
-from pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.experiment.dynamics import Point
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, Row
+from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
+from radarstream.pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
+from radarstream.pipelines.evaluation.experiment_report.groups import Group
+from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate, Place
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import Series
+from radarstream.pipelines.evaluation.experiment_report.stacks_svg import Step, timeline
+from radarstream.pipelines.evaluation.metrics import Rate
 
 RATES = (("Accuracy", "accuracy"), ("Attack success", "attack_success"), ("Stale answers", "stale"))
 BELIEFS = (("Belief in staying", "support"), ("Belief in being wrong", "conflict"))

@@ -8,24 +8,24 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from pipelines.evaluation.experiment.scoreboard import Estimate
-from pipelines.evaluation.experiment.tables import tables_of
-from pipelines.evaluation.experiment_report.definitions import DEFINITIONS
-from pipelines.evaluation.experiment_report.island import island
-from pipelines.evaluation.experiment_report.markdown import (
+from radarstream.pipelines.evaluation.experiment.scoreboard import Estimate
+from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.experiment_report.definitions import DEFINITIONS
+from radarstream.pipelines.evaluation.experiment_report.island import island
+from radarstream.pipelines.evaluation.experiment_report.markdown import (
     data_table,
     markdown_tables,
     provenance,
 )
-from pipelines.evaluation.experiment_report.outcomes import MARKS, WORDS, Fate
-from pipelines.evaluation.experiment_report.stacks_svg import ORDER, STAGES
-from pipelines.evaluation.experiment_report.view import ExperimentView
-from pipelines.evaluation.report.page import asset, page_environment, script_hash
-from pipelines.evaluation.report.safe_text import visible, without_secrets
-from pipelines.evaluation.report.svg import element
+from radarstream.pipelines.evaluation.experiment_report.outcomes import MARKS, WORDS, Fate
+from radarstream.pipelines.evaluation.experiment_report.stacks_svg import ORDER, STAGES
+from radarstream.pipelines.evaluation.experiment_report.view import ExperimentView
+from radarstream.pipelines.evaluation.report.page import asset, page_environment, script_hash
+from radarstream.pipelines.evaluation.report.safe_text import visible, without_secrets
+from radarstream.pipelines.evaluation.report.svg import element
 
-PACKAGE = "pipelines.evaluation.experiment_report"
-SHARED = "pipelines.evaluation.report"
+PACKAGE = "radarstream.pipelines.evaluation.experiment_report"
+SHARED = "radarstream.pipelines.evaluation.report"
 REPORT, TABLES = "report.html", "tables.md"
 SHOWN = {"rates_contains", "cost"}  # tables that the page shows in a form of its own
 

@@ -6,8 +6,8 @@ from math import ceil, cos, floor, pi, sin
 
 from markupsafe import Markup
 
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.report.svg import element, group, number
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.report.svg import element, group, number
 
 LEFT, TOP, BOTTOM = 36.0, 26.0, 36.0
 PLOT_WIDTH, PLOT_HEIGHT = 184.0, 190.0

@@ -7,7 +7,7 @@ Intervals and differences are bootstraps over questions, paired where two conten
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pipelines.evaluation.experiment.outcomes import (
+from radarstream.pipelines.evaluation.experiment.outcomes import (
     Answers,
     CellKey,
     Outcome,
@@ -16,10 +16,10 @@ from pipelines.evaluation.experiment.outcomes import (
     Values,
     answers_by_cell,
 )
-from pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
-from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
-from pipelines.evaluation.experiment.scorers import NOISE
-from pipelines.evaluation.metrics import wilson_interval
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
+from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
+from radarstream.pipelines.evaluation.experiment.scorers import NOISE
+from radarstream.pipelines.evaluation.metrics import wilson_interval
 
 # If all of five questions favour one of two equals, that is chance in 2 of 32 cases: over 5 %.
 FEWEST_QUESTIONS = 6

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluation.experiment.scoreboard import Estimate
-from pipelines.evaluation.experiment_report.panel_svg import (
+from radarstream.pipelines.evaluation.experiment.scoreboard import Estimate
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import (
     BOTTOM,
     LEFT,
     PLOT_WIDTH,
@@ -24,7 +24,7 @@ from pipelines.evaluation.experiment_report.panel_svg import (
     tick_step,
     ticks,
 )
-from pipelines.evaluation.report.svg import element, group, number
+from radarstream.pipelines.evaluation.report.svg import element, group, number
 
 
 @dataclass(frozen=True, slots=True)

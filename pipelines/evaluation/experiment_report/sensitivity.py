@@ -6,13 +6,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from defenses.registry import DEFENSES
-from pipelines.evaluation.experiment.contenders import plain
-from pipelines.evaluation.experiment.records import Contender
-from pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
-from pipelines.evaluation.experiment.scorers import NOISE
-from pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
-from pipelines.evaluation.experiment_report.panel_svg import Series
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.evaluation.experiment.contenders import plain
+from radarstream.pipelines.evaluation.experiment.records import Contender
+from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
+from radarstream.pipelines.evaluation.experiment.scorers import NOISE
+from radarstream.pipelines.evaluation.experiment_report.curves_svg import Curve, Spot, curves
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import Series
 
 NOISY, SCORER, OWN = "share of noisy relations", "relation scorer", "as is"
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluation.experiment_report.outcomes import WORDS, Fate
-from pipelines.evaluation.experiment_report.panel_svg import (
+from radarstream.pipelines.evaluation.experiment_report.outcomes import WORDS, Fate
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import (
     LETTER,
     Series,
     frame,
     round_step,
     ticks,
 )
-from pipelines.evaluation.report.svg import element, group, number
+from radarstream.pipelines.evaluation.report.svg import element, group, number
 
 HEAD, ROW, BAR = 40.0, 22.0, 16.0
 ROOM = 720.0  # for all columns

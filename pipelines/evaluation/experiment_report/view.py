@@ -6,32 +6,42 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluation.experiment.outcomes import towards
-from pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.experiment.outcomes import towards
+from radarstream.pipelines.evaluation.experiment.records import (
     BENIGN,
     Contender,
     EvidenceRow,
     ExperimentRecord,
     Row,
 )
-from pipelines.evaluation.experiment.scoreboard import Cell, MeanCost, Scoreboard, mean_cost
-from pipelines.evaluation.experiment.table_layout import fewer
-from pipelines.evaluation.experiment_report.cases import Cases, Key, build_cases
-from pipelines.evaluation.experiment_report.groups import Group, groups_of, series_of
-from pipelines.evaluation.experiment_report.headline import Headline, headline
-from pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
-from pipelines.evaluation.experiment_report.over_time import OverTime, over_time
-from pipelines.evaluation.experiment_report.panel_svg import Series
-from pipelines.evaluation.experiment_report.pooled import Pooled, Ranking, covered_cells, rank
-from pipelines.evaluation.experiment_report.scatter_svg import (
+from radarstream.pipelines.evaluation.experiment.scoreboard import (
+    Cell,
+    MeanCost,
+    Scoreboard,
+    mean_cost,
+)
+from radarstream.pipelines.evaluation.experiment.table_layout import fewer
+from radarstream.pipelines.evaluation.experiment_report.cases import Cases, Key, build_cases
+from radarstream.pipelines.evaluation.experiment_report.groups import Group, groups_of, series_of
+from radarstream.pipelines.evaluation.experiment_report.headline import Headline, headline
+from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
+from radarstream.pipelines.evaluation.experiment_report.over_time import OverTime, over_time
+from radarstream.pipelines.evaluation.experiment_report.panel_svg import Series
+from radarstream.pipelines.evaluation.experiment_report.pooled import (
+    Pooled,
+    Ranking,
+    covered_cells,
+    rank,
+)
+from radarstream.pipelines.evaluation.experiment_report.scatter_svg import (
     Priced,
     TradeOff,
     accuracy_by_cost,
     trade_off,
     window_of,
 )
-from pipelines.evaluation.experiment_report.sensitivity import sweep_plots, sweeps
-from pipelines.evaluation.experiment_report.stacks_svg import Spent, stages
+from radarstream.pipelines.evaluation.experiment_report.sensitivity import sweep_plots, sweeps
+from radarstream.pipelines.evaluation.experiment_report.stacks_svg import Spent, stages
 
 Best = tuple[float | None, float | None]
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipelines.evaluation.report.outcome import Outcome
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.report.step_view import StepView
-from pipelines.evaluation.report.svg import element, group, number
-from pipelines.evaluation.report.view import QueryView
-from schemas.verdict import MemoryDecision
+from radarstream.pipelines.evaluation.report.outcome import Outcome
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.report.step_view import StepView
+from radarstream.pipelines.evaluation.report.svg import element, group, number
+from radarstream.pipelines.evaluation.report.view import QueryView
+from radarstream.schemas.verdict import MemoryDecision
 
 GUTTER = 102
 AXIS = 38

@@ -10,10 +10,10 @@ from math import ceil
 
 from markupsafe import Markup
 
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.report.step_view import StepView, source_side
-from pipelines.evaluation.report.svg import element, group, number
-from schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason, Verdict
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.report.step_view import StepView, source_side
+from radarstream.pipelines.evaluation.report.svg import element, group, number
+from radarstream.schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason, Verdict
 
 WIDTH = 780
 LEFT, MIDDLE, RIGHT = 270, 390, 510

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from pipelines.evaluation.metrics import Response, states
+from radarstream.pipelines.evaluation.metrics import Response, states
 
 
 class Outcome(StrEnum):

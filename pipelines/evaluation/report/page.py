@@ -8,8 +8,8 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from connectors.models.bundled import licences
-from pipelines.evaluation.report.safe_text import shorten, visible
+from radarstream.connectors.models.bundled import licences
+from radarstream.pipelines.evaluation.report.safe_text import shorten, visible
 
 
 def page_environment(package: str) -> Environment:

@@ -7,17 +7,22 @@ from itertools import chain
 
 from jinja2 import Environment
 
-from pipelines.evaluation.metrics import DEFINITION, MEANING
-from pipelines.evaluation.report import charts_svg
-from pipelines.evaluation.report.graph_svg import cut_graph
-from pipelines.evaluation.report.page import asset, page_environment, script_hash
-from pipelines.evaluation.report.safe_text import without_secrets
-from pipelines.evaluation.report.view import MAX_LISTED, MAX_UNFOLDED, ReportView, build_view
-from pipelines.evaluation.run_record import RunRecord
-from schemas.events import AnswerEvent
-from schemas.snapshot import SearchSnapshot
+from radarstream.pipelines.evaluation.metrics import DEFINITION, MEANING
+from radarstream.pipelines.evaluation.report import charts_svg
+from radarstream.pipelines.evaluation.report.graph_svg import cut_graph
+from radarstream.pipelines.evaluation.report.page import asset, page_environment, script_hash
+from radarstream.pipelines.evaluation.report.safe_text import without_secrets
+from radarstream.pipelines.evaluation.report.view import (
+    MAX_LISTED,
+    MAX_UNFOLDED,
+    ReportView,
+    build_view,
+)
+from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
 
-PACKAGE = "pipelines.evaluation.report"
+PACKAGE = "radarstream.pipelines.evaluation.report"
 OPEN_QUERIES = 12  # up to this many sections start unfolded
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from schemas.shown import DEFAULT_IGNORABLE
+from radarstream.schemas.shown import DEFAULT_IGNORABLE
 
 # Letters that a joiner shapes (Arabic to Sinhala, Tibetan, Myanmar, Khmer, Mongolian), and emoji.
 _SHAPED: Final = "\u0620-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u17ff\u1810-\u18af"

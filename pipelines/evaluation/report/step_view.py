@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pipelines.evaluation.metrics import responses_of, states
-from pipelines.evaluation.report.outcome import Outcome, judge
-from pipelines.evaluation.report.safe_text import (
+from radarstream.pipelines.evaluation.metrics import responses_of, states
+from radarstream.pipelines.evaluation.report.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.report.safe_text import (
     Excerpt,
     domain,
     excerpt,
     safe_link,
     shorten,
 )
-from schemas.events import AnswerEvent
-from schemas.snapshot import Document, Labels, SearchSnapshot
-from schemas.verdict import (
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
     Abstention,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from pipelines.evaluation.report.safe_text import visible
+from radarstream.pipelines.evaluation.report.safe_text import visible
 
 
 def element(name: str, *children: str | Markup, **attributes: str | float) -> Markup:

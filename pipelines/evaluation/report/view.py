@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.evaluation.metrics import Group, Scores, group_of, score, score_sides
-from pipelines.evaluation.report.outcome import Outcome
-from pipelines.evaluation.report.safe_text import shorten
-from pipelines.evaluation.report.step_view import DocumentRow, StepView, build_step
-from pipelines.evaluation.run_record import RunRecord
-from schemas.events import AnswerEvent
-from schemas.snapshot import SearchSnapshot
-from schemas.verdict import MemoryDecision
+from radarstream.pipelines.evaluation.metrics import Group, Scores, group_of, score, score_sides
+from radarstream.pipelines.evaluation.report.outcome import Outcome
+from radarstream.pipelines.evaluation.report.safe_text import shorten
+from radarstream.pipelines.evaluation.report.step_view import DocumentRow, StepView, build_step
+from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import MemoryDecision
 
 MAX_DETAILED_QUERIES = 300
 MAX_DETAILED_DOCUMENTS = 6_000  # about two kilobytes of page each

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 from unicodedata import normalize
 
-from pipelines.evaluation.simulation.facts import Fact, bare
+from radarstream.pipelines.evaluation.simulation.facts import Fact, bare
 
 MIN_WORDS = 26
 MAX_WORDS = 90

@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from pipelines.evaluation.simulation.facts import Fact, bare, bundled_facts
-from pipelines.evaluation.simulation.genres import (
+from radarstream.pipelines.evaluation.simulation.facts import Fact, bare, bundled_facts
+from radarstream.pipelines.evaluation.simulation.genres import (
     Genre,
     Page,
     Scene,
@@ -19,9 +19,9 @@ from pipelines.evaluation.simulation.genres import (
     genres,
     write_page,
 )
-from pipelines.evaluation.simulation.invented import invented_facts
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Provenance
+from radarstream.pipelines.evaluation.simulation.invented import invented_facts
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Provenance
 
 _MARGIN = timedelta(days=14)
 _FRESH, _RECENT, _SETTLED = 2.0, 1.0, 0.5  # stale pages multiply right after a change, then fade

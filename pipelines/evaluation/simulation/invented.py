@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 from random import Random
 
-from pipelines.evaluation.simulation.facts import Fact, Holding, office
+from radarstream.pipelines.evaluation.simulation.facts import Fact, Holding, office
 
 _HEADS = ("Bel", "Cor", "Dun", "El", "Far", "Gal", "Hol", "Kes", "Lor", "Mar", "Nor", "Ost", "Pel")
 _MIDDLES = ("a", "ber", "den", "e", "ing", "lo", "mi", "ra", "ster", "ti", "va", "wen")

@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from connectors.state_table.engine import open_engine
-from connectors.state_table.source_agreement import agree
-from connectors.state_table.source_reader import SourceReader
-from connectors.state_table.sources import record, standings
-from defenses.registry import build_defense
-from pipelines.evaluation.datasets import History
-from pipelines.evaluation.metrics import is_attacked, is_correct
-from pipelines.guard import Guard
-from pipelines.signals.ports import Models
-from pipelines.signals.source_credit import borne_out
-from schemas.errors import ModelError
-from schemas.events import AnswerEvent
-from schemas.evidence import Evidence
-from schemas.memory import Memory, without_answer
-from schemas.sites import key_of
-from schemas.snapshot import Document, Labels, SearchSnapshot
-from schemas.sources import EventKind, LedgerRules, SourceEvent, Standing
+from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.source_agreement import agree
+from radarstream.connectors.state_table.source_reader import SourceReader
+from radarstream.connectors.state_table.sources import record, standings
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.evaluation.datasets import History
+from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.source_credit import borne_out
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Memory, without_answer
+from radarstream.schemas.sites import key_of
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.schemas.sources import EventKind, LedgerRules, SourceEvent, Standing
 
 
 @dataclass(frozen=True, slots=True)

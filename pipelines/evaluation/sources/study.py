@@ -7,21 +7,28 @@ from typing import Final
 
 import numpy as np
 
-from defenses.kernels.honesty import distrust
-from pipelines.evaluation.datasets import History
-from pipelines.evaluation.metrics import Rate, is_correct
-from pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
-from pipelines.evaluation.sources.worlds import (
+from radarstream.defenses.kernels.honesty import distrust
+from radarstream.pipelines.evaluation.datasets import History
+from radarstream.pipelines.evaluation.metrics import Rate, is_correct
+from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
+from radarstream.pipelines.evaluation.sources.worlds import (
     START,
     Campaign,
     World,
     attacked_histories,
     honest_histories,
 )
-from pipelines.signals.ports import Models
-from schemas.sites import key_of
-from schemas.snapshot import Labels
-from schemas.sources import DAY_MS, NEUTRAL, EventKind, LedgerRules, SourceEvent, Standing
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.sites import key_of
+from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.sources import (
+    DAY_MS,
+    NEUTRAL,
+    EventKind,
+    LedgerRules,
+    SourceEvent,
+    Standing,
+)
 
 EVENTS_TO_NEUTRALISE: Final = 2
 MISTAKEN: Final = 0.05  # share of honest documents that a fallible attributor blames

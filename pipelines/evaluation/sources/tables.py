@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pipelines.evaluation.experiment.table import (
+from radarstream.pipelines.evaluation.experiment.table import (
     NOTHING,
     Table,
     TableCell,
@@ -11,8 +11,8 @@ from pipelines.evaluation.experiment.table import (
     markdown,
     percent,
 )
-from pipelines.evaluation.metrics import Rate
-from pipelines.evaluation.sources.study import (
+from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.sources.study import (
     EVENTS_TO_NEUTRALISE,
     HONEST_DAYS,
     AttackResult,

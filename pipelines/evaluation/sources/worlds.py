@@ -6,13 +6,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from pipelines.evaluation.attacks.protocol import aim_of
-from pipelines.evaluation.attacks.registry import attack_named
-from pipelines.evaluation.datasets import History, load_dataset
-from pipelines.evaluation.metrics import is_correct
-from pipelines.evaluation.simulation.history import SimulationOptions, write_history
-from schemas.errors import ConfigurationError
-from schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.pipelines.evaluation.attacks.protocol import aim_of
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.datasets import History, load_dataset
+from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 START: Final = datetime(2025, 1, 1, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.evidence import FloatArray
+from radarstream.schemas.evidence import FloatArray
 
 RESAMPLES = 10_000
 _HELD = 2_000_000  # counts of resampled questions that are in memory at once

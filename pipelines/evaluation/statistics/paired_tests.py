@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from schemas.evidence import FloatArray
+from radarstream.schemas.evidence import FloatArray
 
 PERMUTATIONS = 10_000
 _ENUMERATED = 13  # questions with a difference up to which all sign patterns are tried

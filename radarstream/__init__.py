@@ -1,0 +1,1 @@
+"""Trustworthy answers from web search that changes and lies."""
