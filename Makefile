@@ -57,7 +57,7 @@ chaos: $(STAMP) ## kill the job, its broker and its database under load; figures
 	$(BIN)/python -m tests.chaos
 
 docs-check: $(STAMP) ## run the README's Python and check generated files
-	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules --ignore radarstream/connectors/state_table/migrations README.md radarstream
+	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules --ignore radarstream/connectors/state_table/database/migrations README.md radarstream
 	$(BIN)/python -m radarstream.schemas.json_schema --check
 	$(BIN)/python -m radarstream.pipelines.settings.reference --check
 

@@ -29,9 +29,9 @@ from radarstream.connectors.models.response_cache import (
 )
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
-from radarstream.connectors.state_table.engine import insist_on_database, open_engine
-from radarstream.connectors.state_table.groups import enter
-from radarstream.connectors.state_table.source_reader import SourceReader
+from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
+from radarstream.connectors.state_table.database.groups import enter
+from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.defenses.protocol import Defense

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.corpus.approximate import Graph
 from radarstream.connectors.corpus.vectors import Float32Array, Near, Vectors
-from radarstream.connectors.state_table.corpus_vectors import (
+from radarstream.connectors.state_table.corpus.vectors import (
     Changes,
     Counters,
     StoredVector,

@@ -21,12 +21,12 @@ from radarstream.connectors.corpus.embedding import (
 )
 from radarstream.connectors.corpus.nearest import VectorSearch
 from radarstream.connectors.corpus.options import CorpusOptions
-from radarstream.connectors.state_table import corpus as texts
-from radarstream.connectors.state_table import corpus_vectors
-from radarstream.connectors.state_table.corpus import Added
-from radarstream.connectors.state_table.corpus_listing import StoredText, read
-from radarstream.connectors.state_table.corpus_vectors import Counters, other_model
-from radarstream.connectors.state_table.engine import retry_contended
+from radarstream.connectors.state_table.corpus import texts
+from radarstream.connectors.state_table.corpus import vectors as corpus_vectors
+from radarstream.connectors.state_table.corpus.listing import StoredText, read
+from radarstream.connectors.state_table.corpus.texts import Added
+from radarstream.connectors.state_table.corpus.vectors import Counters, other_model
+from radarstream.connectors.state_table.database.engine import retry_contended
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.memory import (
+from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
     advance,
     commit_fold,
@@ -21,8 +21,8 @@ from radarstream.connectors.state_table.memory import (
     load,
     remembered,
 )
-from radarstream.connectors.state_table.order import order_decision
-from radarstream.connectors.state_table.outbox import append
+from radarstream.connectors.state_table.queries.order import order_decision
+from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.beam.elements import Ready
 from radarstream.pipelines.beam.model_stages import unavailable

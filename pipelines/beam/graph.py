@@ -18,7 +18,7 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from radarstream.connectors.state_table.outbox import append
+from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.pipelines.beam.elements import Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
 from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers

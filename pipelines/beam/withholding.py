@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.quarantine import withheld_keys
-from radarstream.connectors.state_table.source_reader import SourceReader
+from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
+from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.pipelines.beam.elements import Observed, Parked
 from radarstream.schemas.reports import text_key
 from radarstream.schemas.snapshot import Document

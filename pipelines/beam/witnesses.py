@@ -5,8 +5,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from radarstream.connectors.state_table.cases import Case, keep_case
-from radarstream.connectors.state_table.reports import StoredReport, insert
+from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.connectors.state_table.incidents.reports import StoredReport, insert
 from radarstream.pipelines.build import shared_corpus
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.source_credit import credit_sources

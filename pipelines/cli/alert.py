@@ -9,10 +9,10 @@ from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.webhook import Webhook, WebhookOptions
 from radarstream.pipelines.cli.options import Config
 from radarstream.pipelines.cli.terminal import stderr, stdout
-from radarstream.pipelines.job.alerting import Alerting, sample
-from radarstream.pipelines.job.following import ANSWERS
-from radarstream.pipelines.job.logs import configure_logging
+from radarstream.pipelines.job.alerting.alerts import Alerting, sample
+from radarstream.pipelines.job.alerting.following import ANSWERS
 from radarstream.pipelines.job.stopping import Stop, SystemClock
+from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError
 

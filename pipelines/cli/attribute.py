@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from radarstream.connectors.kafka.clients import check_security
-from radarstream.connectors.state_table.engine import insist_on_database
+from radarstream.connectors.state_table.database.engine import insist_on_database
 from radarstream.pipelines.build import check_settings
 from radarstream.pipelines.cli.options import ChosenProfile, Config, StartOver
 from radarstream.pipelines.settings import load_settings
@@ -34,6 +34,6 @@ def attribute(
         check_security(settings.kafka)
     else:  # nothing could come into a new database
         insist_on_database(settings.database)
-    from radarstream.pipelines.job.attribution_worker import run_attribution  # takes seconds
+    from radarstream.pipelines.job.incidents.worker import run_attribution  # takes seconds
 
     run_attribution(settings, kafka=kafka, drain=drain, start_over=start_over)

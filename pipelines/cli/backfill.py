@@ -27,7 +27,7 @@ from radarstream.schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from radarstream.connectors.serpapi.request import SearchRequest
-    from radarstream.pipelines.job.backfilling import Backfill, Write
+    from radarstream.pipelines.job.collecting.backfilling import Backfill, Write
 
 SHOWN = 10  # failures on the terminal
 
@@ -55,7 +55,7 @@ def backfill(
     With --out an interrupted backfill goes on where it ended: what the file holds is not searched
     again. Date filters let later pages through: scores on such snapshots are optimistic.
     """
-    from radarstream.pipelines.job.backfilling import periods, planned  # takes a while
+    from radarstream.pipelines.job.collecting.backfilling import periods, planned  # takes a while
 
     settings = load_settings(config)
     spans = periods(first, last, every, datetime.now(UTC).date())
@@ -83,7 +83,7 @@ def backfill(
 
 def chosen(file: Path, ids: frozenset[str]) -> "list[SearchRequest]":
     """Return the requests of the active queries, or of those with these ids."""
-    from radarstream.pipelines.job.watchlist import read_watchlist
+    from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 
     entries = read_watchlist(file)
     known = {entry.query.id for entry in entries}
@@ -95,7 +95,7 @@ def chosen(file: Path, ids: frozenset[str]) -> "list[SearchRequest]":
 @contextmanager
 def destination(settings: Settings, out: Path | None) -> "Iterator[tuple[frozenset[str], Write]]":
     """Yield what is already there and what writes a snapshot."""
-    from radarstream.pipelines.job.backfilling import opened_history
+    from radarstream.pipelines.job.collecting.backfilling import opened_history
 
     if out is not None:
         if out.suffix != ".jsonl":
@@ -134,7 +134,7 @@ def check_key(settings: Settings) -> None:
 
 def already_in(out: Path | None) -> frozenset[str]:
     """Ids of the snapshots that a file holds; it is not created."""
-    from radarstream.pipelines.job.backfilling import opened_history
+    from radarstream.pipelines.job.collecting.backfilling import opened_history
 
     if out is None or not out.is_file():
         return frozenset()
@@ -163,10 +163,10 @@ def carried_out(
     settings: Settings, work: "Backfill", write: "Write"
 ) -> tuple[list[dict[str, str]], int]:
     """Search and write; return what failed, or was not reached, and the credits spent."""
-    from radarstream.pipelines.job.backfilling import run_backfill
-    from radarstream.pipelines.job.logs import configure_logging
+    from radarstream.pipelines.job.collecting.backfilling import run_backfill
+    from radarstream.pipelines.job.collecting.watching import opened_search
     from radarstream.pipelines.job.stopping import Stop, SystemClock
-    from radarstream.pipelines.job.watching import opened_search
+    from radarstream.pipelines.job.telemetry.logs import configure_logging
 
     configure_logging(settings.telemetry)
     stop = Stop()

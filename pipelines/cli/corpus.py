@@ -13,13 +13,13 @@ from rich.table import Table
 from sqlalchemy import Engine
 
 from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
-from radarstream.connectors.state_table.corpus_listing import (
+from radarstream.connectors.state_table.corpus.listing import (
     StoredText,
     ids_beginning,
     newest,
     statistics,
 )
-from radarstream.connectors.state_table.corpus_vectors import pending_ids
+from radarstream.connectors.state_table.corpus.vectors import pending_ids
 from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
 from radarstream.pipelines.cli.moments import moment
 from radarstream.pipelines.cli.options import AsJson, Config, Yes

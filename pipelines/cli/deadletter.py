@@ -27,7 +27,7 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
     stdout,
 )
-from radarstream.pipelines.job.dead_letters import (
+from radarstream.pipelines.job.answering.dead_letters import (
     Disposition,
     Letter,
     LetterSelection,

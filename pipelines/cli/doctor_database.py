@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from radarstream.connectors.state_table.engine import parsed_url
-from radarstream.connectors.state_table.inspection import Inspected, absent_file, inspected
-from radarstream.connectors.state_table.migration import HEAD
+from radarstream.connectors.state_table.database.engine import parsed_url
+from radarstream.connectors.state_table.database.inspection import Inspected, absent_file, inspected
+from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.pipelines.cli.doctor_check import Check, answers, command
 from radarstream.schemas.errors import RadarstreamError
 

@@ -9,7 +9,7 @@ from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.source import SNAPSHOTS
 from radarstream.connectors.kafka.topics import describe_topics
-from radarstream.connectors.state_table.inspection import knows_group
+from radarstream.connectors.state_table.database.inspection import knows_group
 from radarstream.pipelines.cli.doctor_check import Check, answers, command
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port

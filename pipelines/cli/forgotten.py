@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from radarstream.connectors.state_table.forgetting import Forgotten
+from radarstream.connectors.state_table.queries.forgetting import Forgotten
 from radarstream.pipelines.cli.terminal import stdout
 
 QUESTION_UNKNOWN = "the question is not on record; give it with --question"

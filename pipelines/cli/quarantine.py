@@ -8,17 +8,17 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table import quarantine
-from radarstream.connectors.state_table.query_lookup import HELD
+from radarstream.connectors.state_table.incidents import quarantine
+from radarstream.connectors.state_table.queries.lookup import HELD
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.queries import QueryName, named_query
 from radarstream.pipelines.cli.reports import SHORT_ID, moment
 from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stdout
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.job import settling
-from radarstream.pipelines.job.reporting import milliseconds
-from radarstream.pipelines.job.settling import policy_of
+from radarstream.pipelines.job.incidents import settling
+from radarstream.pipelines.job.incidents.reporting import milliseconds
+from radarstream.pipelines.job.incidents.settling import policy_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import RadarstreamError
 

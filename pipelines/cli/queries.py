@@ -6,13 +6,13 @@ from typing import Annotated, NamedTuple
 import typer
 from sqlalchemy import Engine, Table
 
-from radarstream.connectors.state_table.query_lookup import (
+from radarstream.connectors.state_table.queries.lookup import (
     queries_named,
     question_in,
     question_on_record,
     spellings,
 )
-from radarstream.connectors.state_table.watchlist import find
+from radarstream.connectors.state_table.queries.watchlist import find
 from radarstream.pipelines.cli.terminal import printable
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Query

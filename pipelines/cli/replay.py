@@ -10,8 +10,8 @@ import typer
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
-from radarstream.connectors.state_table.memory import clear_run, log_epochs
-from radarstream.connectors.state_table.outbox import publish_outbox
+from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
+from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from radarstream.pipelines.cli.progress import progress_of

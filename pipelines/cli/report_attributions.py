@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.origin_listing import lives_of
-from radarstream.connectors.state_table.origins import list_origins
-from radarstream.connectors.state_table.quarantine import list_quarantine
-from radarstream.connectors.state_table.reports import find_reports, report_of
-from radarstream.connectors.state_table.source_listing import (
+from radarstream.connectors.state_table.database.tables import ORIGINS, REPORTS
+from radarstream.connectors.state_table.incidents.origin_listing import lives_of
+from radarstream.connectors.state_table.incidents.origins import list_origins
+from radarstream.connectors.state_table.incidents.quarantine import list_quarantine
+from radarstream.connectors.state_table.incidents.reports import find_reports, report_of
+from radarstream.connectors.state_table.sources.listing import (
     count_sources,
     history,
     latest_ms,
     summaries,
 )
-from radarstream.connectors.state_table.tables import ORIGINS, REPORTS
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import Config
 from radarstream.pipelines.cli.queries import named_query

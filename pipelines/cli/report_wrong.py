@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from radarstream.connectors.kafka.sink import KafkaSink
-from radarstream.connectors.state_table.query_lookup import ANSWERED
+from radarstream.connectors.state_table.queries.lookup import ANSWERED
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config
 from radarstream.pipelines.cli.queries import QueryName, named_query
 from radarstream.pipelines.cli.terminal import print_json, printable, stdout
-from radarstream.pipelines.job.reporting import take_in
-from radarstream.pipelines.job.settling import policy_of
+from radarstream.pipelines.job.incidents.reporting import take_in
+from radarstream.pipelines.job.incidents.settling import policy_of
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import decode_report, encode, outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError

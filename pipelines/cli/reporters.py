@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table import report_standing
-from radarstream.connectors.state_table.report_standing import Standing
+from radarstream.connectors.state_table.incidents import report_standing
+from radarstream.connectors.state_table.incidents.report_standing import Standing
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.cli.terminal import printable
-from radarstream.pipelines.job.reporting import trust_to_decide
+from radarstream.pipelines.job.incidents.reporting import trust_to_decide
 from radarstream.schemas.reports import PIPELINE
 
 NAMED = 20  # reporters shown by name

@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from rich.table import Table
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table import origins, quarantine, reports
-from radarstream.connectors.state_table.report_listing import reported_answers
-from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.connectors.state_table.incidents import origins, quarantine, reports
+from radarstream.connectors.state_table.incidents.report_listing import reported_answers
+from radarstream.connectors.state_table.incidents.reports import StoredReport
 from radarstream.defenses.attribution.protection import decide
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
@@ -22,8 +22,8 @@ from radarstream.pipelines.cli.origins import print_origin
 from radarstream.pipelines.cli.reporters import Reporters, reporters_of
 from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.job.reporting import milliseconds
-from radarstream.pipelines.job.settling import Policy, give_word, policy_of
+from radarstream.pipelines.job.incidents.reporting import milliseconds
+from radarstream.pipelines.job.incidents.settling import Policy, give_word, policy_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.codec.wire import wire_time

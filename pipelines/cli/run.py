@@ -48,7 +48,7 @@ def run(
     settings = job_settings(load_settings(config, profile=profile), partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
-    from radarstream.pipelines.job.running import (
+    from radarstream.pipelines.job.answering.running import (
         run_job,  # takes seconds: the other commands go without
     )
 

@@ -12,8 +12,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from sqlalchemy import Connection, Engine
 
-from radarstream.connectors.state_table.engine import retry_contended
-from radarstream.connectors.state_table.source_listing import (
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.sources.ledger import judge
+from radarstream.connectors.state_table.sources.listing import (
     SourceRecord,
     SourceSummary,
     count_sources,
@@ -22,7 +23,6 @@ from radarstream.connectors.state_table.source_listing import (
     summaries,
     summary_of,
 )
-from radarstream.connectors.state_table.sources import judge
 from radarstream.defenses.kernels.honesty import credible_interval, distrust
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config

@@ -12,14 +12,20 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from radarstream.connectors.state_table.compaction import Compacted, compact
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.forgetting import KEYED_TOPICS, forget
-from radarstream.connectors.state_table.memory import MemoryRow, count, load, load_first, row_bytes
-from radarstream.connectors.state_table.migration import HEAD, pending_sql
-from radarstream.connectors.state_table.outbox import depth
-from radarstream.connectors.state_table.query_lookup import ANYWHERE, queries_named
-from radarstream.connectors.state_table.transfer import export_lines, import_file
+from radarstream.connectors.state_table.database.compaction import Compacted, compact
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.migration import HEAD, pending_sql
+from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.queries.forgetting import KEYED_TOPICS, forget
+from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_named
+from radarstream.connectors.state_table.queries.memory import (
+    MemoryRow,
+    count,
+    load,
+    load_first,
+    row_bytes,
+)
+from radarstream.connectors.state_table.queries.outbox import depth
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.forgotten import (
     NOT_REWRITTEN,

@@ -16,7 +16,13 @@ from radarstream.connectors.kafka.topic_reader import Start, TopicReader, TopicR
 from radarstream.pipelines.cli.moments import moment
 from radarstream.pipelines.cli.options import Config
 from radarstream.pipelines.cli.terminal import cell, printable, stderr, stdout
-from radarstream.pipelines.job.following import ANSWERS, ATTRIBUTIONS, Event, Following, Selection
+from radarstream.pipelines.job.alerting.following import (
+    ANSWERS,
+    ATTRIBUTIONS,
+    Event,
+    Following,
+    Selection,
+)
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode, envelope, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError

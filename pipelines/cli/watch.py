@@ -39,7 +39,7 @@ def watch(
     fetch in hand and exits 0; SIGHUP reads the file again. --once exits with 1 when a fetch failed.
     """
     if schema:
-        from radarstream.pipelines.job.watchlist import watchlist_schema
+        from radarstream.pipelines.job.collecting.watchlist import watchlist_schema
 
         print_json(watchlist_schema())
         return
@@ -47,7 +47,7 @@ def watch(
     if dry_run:
         show(plan(settings, watchlist), as_json)
         return
-    from radarstream.pipelines.job.watching import (
+    from radarstream.pipelines.job.collecting.watching import (
         watch_list,  # takes a while: the other commands go without
     )
 
@@ -65,8 +65,8 @@ def watch_settings(settings: Settings, fetch_pages: bool) -> Settings:
 
 def plan(settings: Settings, file: Path | None) -> dict[str, Any]:
     """Return what each query asks for and costs, and whether the account's limits allow it."""
-    from radarstream.pipelines.job.watched import cadence_seconds
-    from radarstream.pipelines.job.watchlist import read_watchlist
+    from radarstream.pipelines.job.collecting.watched import cadence_seconds
+    from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 
     if file is None:
         raise ConfigurationError("--dry-run needs --watchlist FILE")

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from radarstream.connectors.state_table.engine import database_code, is_transient
+from radarstream.connectors.state_table.database.engine import database_code, is_transient
 from radarstream.schemas.errors import (
     BrokerError,
     DatabaseUnavailableError,

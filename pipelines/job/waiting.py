@@ -10,8 +10,8 @@ import structlog
 
 from radarstream.pipelines.job.background import unless_stopped
 from radarstream.pipelines.job.failures import kind_of, named
-from radarstream.pipelines.job.health import Check, Health
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop
+from radarstream.pipelines.job.telemetry.health import Check, Health
 from radarstream.pipelines.settings import JobSettings
 from radarstream.schemas.errors import RadarstreamError
 

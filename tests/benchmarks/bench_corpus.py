@@ -13,8 +13,8 @@ from radarstream.connectors.corpus import nearest
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.corpus.vectors import Vectors
-from radarstream.connectors.state_table.corpus_vectors import store
-from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.corpus.vectors import store
+from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.snapshot import Document
 from tests.benchmarks.figures import Figures

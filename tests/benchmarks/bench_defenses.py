@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines.build import build_models

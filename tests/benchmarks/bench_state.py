@@ -14,9 +14,14 @@ from radarstream.connectors.models.response_cache import (
     CachedGenerator,
     ResponseCache,
 )
-from radarstream.connectors.state_table.engine import Durability, open_engine
-from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load, row_bytes
-from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.database.engine import Durability, open_engine
+from radarstream.connectors.state_table.queries.memory import (
+    MemoryRow,
+    commit_fold,
+    load,
+    row_bytes,
+)
+from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.schemas.codec.state import encode_state
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.memory import Belief

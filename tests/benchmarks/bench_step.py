@@ -18,9 +18,9 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.memory import load, row_bytes
-from radarstream.connectors.state_table.outbox import pending
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.queries.memory import load, row_bytes
+from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam.elements import Observed, Ready
 from radarstream.pipelines.beam.folding import fold_queries, outgoing

@@ -13,7 +13,7 @@ from typing import Any
 
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.state_table import memory, outbox
+from radarstream.connectors.state_table.queries import memory, outbox
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.cli.app import main
 

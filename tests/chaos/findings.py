@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy import select
 
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.tables import MEMORY
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.schemas.codec import decode_answer
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.end_to_end.running_job import events

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.database.engine import open_engine
 from tests.postgresql import PostgresqlServer
 
 

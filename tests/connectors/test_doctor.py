@@ -16,9 +16,9 @@ from sqlalchemy import func, inspect, select, text
 from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.clients import open_admin
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.migration import HEAD
-from radarstream.connectors.state_table.tables import METADATA
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.migration import HEAD
+from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.pipelines import build
 from radarstream.pipelines.cli import doctor as module
 from radarstream.pipelines.cli.app import app

@@ -18,7 +18,7 @@ from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
 from tests import tiny_causal_lm
-from tests.connectors.fault_server import serving
+from tests.connectors.models.fault_server import serving
 
 TOWNS = {"Aldo": "Bern", "Berta": "Oslo", "Carla": "Lima", "Dario": "Kyiv", "Elena": "Rabat"}
 

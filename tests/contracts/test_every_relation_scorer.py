@@ -39,7 +39,7 @@ def _scripted() -> RelationScorer:
 def _tiny_cross_encoder(directory) -> RelationScorer:
     pytest.importorskip("transformers")
     from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
-    from tests.connectors import tiny_nli
+    from tests.connectors.models import tiny_nli
 
     return CrossEncoderNli(tiny_nli.build(directory))
 

@@ -21,7 +21,7 @@ from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.tokens import ContinuationQuery
 from tests import tiny_causal_lm, tiny_gguf
-from tests.connectors.scoring_server import scoring
+from tests.connectors.models.scoring_server import scoring
 
 TOWNS = ["Bern", "Oslo", "Lima", "Kyiv"]
 

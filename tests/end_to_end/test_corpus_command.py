@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select, update
 from typer.testing import CliRunner, Result
 
-from radarstream.connectors.state_table.tables import CORPUS_TEXTS
+from radarstream.connectors.state_table.database.tables import CORPUS_TEXTS
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.settings import load_settings

@@ -14,7 +14,7 @@ from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.attribution.study import Study
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
-from tests.pipelines.attribution_studies import towns
+from tests.pipelines.evaluation.attribution_studies import towns
 
 
 @pytest.fixture(autouse=True)

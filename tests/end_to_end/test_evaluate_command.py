@@ -20,7 +20,7 @@ from radarstream.pipelines.evaluation.experiment.records import Row
 from radarstream.pipelines.evaluation.experiment.row_files import RowFile, read_rows
 from radarstream.schemas.codec import encode
 from tests.end_to_end.interrupting import interrupted
-from tests.pipelines.experiments import make_history
+from tests.pipelines.evaluation.experiments import make_history
 
 RIVALS = "radar,vanilla,reliability_rag"
 

@@ -22,14 +22,14 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink, Message
 from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.cases import Case, keep_case
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.tables import CASES, REPORTS
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.tables import CASES, REPORTS
+from radarstream.connectors.state_table.incidents.cases import Case, keep_case
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.report_wrong import checked
 from radarstream.pipelines.cli.terminal import stdout
-from radarstream.pipelines.job.reporting import take_in
+from radarstream.pipelines.job.incidents.reporting import take_in
 from radarstream.schemas.codec import decode_answer, decode_origin, decode_report, encode
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.reports import AnswerReport, Decision
@@ -37,7 +37,7 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import MAIN, produce
-from tests.pipelines.attributing_rig import trusted
+from tests.pipelines.job.attributing_rig import trusted
 from tests.wire_samples import REPORT
 
 HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"

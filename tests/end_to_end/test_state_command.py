@@ -16,11 +16,11 @@ from typer.testing import CliRunner, Result
 
 from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.memory import MemoryRow, commit_fold, load
-from radarstream.connectors.state_table.migration import HEAD
-from radarstream.connectors.state_table.outbox import append
-from radarstream.connectors.state_table.watchlist import find, replace_all
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.migration import HEAD
+from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.queries.outbox import append
+from radarstream.connectors.state_table.queries.watchlist import find, replace_all
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app, main
 from radarstream.pipelines.signals.prompts import build_prompt

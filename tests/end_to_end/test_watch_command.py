@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.watchlist import credits_used, load_active
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.queries.watchlist import credits_used, load_active
 from radarstream.schemas.codec import decode_snapshot
 from radarstream.schemas.records import Limits
 from tests.brokers import Broker
-from tests.connectors.serpapi_server import KEY, Reply, SerpApiServer, page, results, serve
+from tests.connectors.serpapi.serpapi_server import KEY, Reply, SerpApiServer, page, results, serve
 
 REPOSITORY = Path(__file__).parents[2]
 LIST = """

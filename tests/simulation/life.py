@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.job.failures import kind_of
 from tests.simulation.plan import SLOW_START, START, Plan, draw, inputs
 from tests.simulation.promises import Promises

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, Engine, update
 from sqlalchemy.exc import OperationalError
 
-from radarstream.connectors.state_table import memory, order, outbox
-from radarstream.connectors.state_table.tables import MEMORY
+from radarstream.connectors.state_table.database.tables import MEMORY
+from radarstream.connectors.state_table.queries import memory, order, outbox
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.job.driver import Driver
-from radarstream.pipelines.job.holding import HoldBack
+from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.schemas.errors import BrokerError, StateConflictError
 from radarstream.schemas.records import RawRecord
 from tests.simulation import worker

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
-from radarstream.connectors.state_table.outbox import pending
-from radarstream.connectors.state_table.tables import MEMORY
+from radarstream.connectors.state_table.database.tables import MEMORY
+from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam.folding import outgoing
 from radarstream.pipelines.guard import Guard

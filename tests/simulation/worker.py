@@ -16,17 +16,17 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.state_table import outbox
-from radarstream.connectors.state_table.engine import open_engine
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.queries import outbox
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import lane_of
 from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
 from radarstream.pipelines.guard import Guard
-from radarstream.pipelines.job.driver import Driver
+from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.pipelines.job.failures import kind_of
-from radarstream.pipelines.job.holding import HoldBack
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record

@@ -12,7 +12,7 @@ from radarstream.connectors.models.response_cache.write_through import (
     checked_rows,
     digest_of,
 )
-from radarstream.connectors.state_table.subject import EMBEDDINGS
+from radarstream.connectors.state_table.queries.subject import EMBEDDINGS
 from radarstream.schemas.evidence import FloatArray
 
 

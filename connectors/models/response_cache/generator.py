@@ -9,7 +9,7 @@ from typing import Protocol
 from radarstream.connectors.models.outcomes import AnswersEach
 from radarstream.connectors.models.response_cache.store import ResponseCache
 from radarstream.connectors.models.response_cache.write_through import Model, WriteThrough
-from radarstream.connectors.state_table.subject import question_subject
+from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt
 

@@ -12,7 +12,7 @@ from radarstream.connectors.models.response_cache.write_through import (
     checked_rows,
     digest_of,
 )
-from radarstream.connectors.state_table.subject import question_subject
+from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair

@@ -6,8 +6,8 @@ from zlib import crc32
 
 from sqlalchemy import Engine, bindparam, delete, func, select, update
 
-from radarstream.connectors.state_table.engine import retry_contended
-from radarstream.connectors.state_table.tables import RESPONSE_CACHE, dialect_insert
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE, dialect_insert
 
 KEYS_PER_SELECT = 500
 CHECKSUM_BYTES = 4
@@ -53,7 +53,7 @@ class ResponseCache:
     ) -> None:
         """Write all values in one transaction, over those already there.
 
-        `subjects` tells by key whom a value is about, for `connectors.state_table.forgetting`.
+        `subjects` tells by key whom a value is about, for `queries.forgetting`.
         """
         if not values:
             return

@@ -11,7 +11,7 @@ from radarstream.connectors.models.response_cache.write_through import (
     WriteThrough,
     digest_of,
 )
-from radarstream.connectors.state_table.subject import question_subject
+from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt

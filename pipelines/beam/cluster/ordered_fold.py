@@ -23,7 +23,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from radarstream.connectors.state_table.outbox import append
+from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import fold_queries, lane_of
 from radarstream.pipelines.beam.witnesses import witnesses_of

@@ -8,7 +8,7 @@ from apache_beam.coders import VarIntCoder
 from apache_beam.metrics.metric import Metrics
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 
-from radarstream.connectors.state_table.outbox import Sink, publish_outbox
+from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
 from radarstream.pipelines.beam.cluster.ordered_fold import METRICS
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings

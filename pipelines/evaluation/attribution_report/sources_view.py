@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from markupsafe import Markup
 
-from radarstream.connectors.state_table.source_listing import SourceRecord, SourceSummary
+from radarstream.connectors.state_table.sources.listing import SourceRecord, SourceSummary
 from radarstream.defenses.kernels.honesty import credible_interval, distrust
 from radarstream.pipelines.evaluation.attribution_report.reliability_svg import (
     WORDS,

@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from radarstream.connectors.state_table.origin_listing import OriginLife
-from radarstream.connectors.state_table.reports import StoredReport
+from radarstream.connectors.state_table.incidents.origin_listing import OriginLife
+from radarstream.connectors.state_table.incidents.reports import StoredReport
 from radarstream.pipelines.evaluation.attribution_report.event_view import (
     FINDINGS,
     EventView,

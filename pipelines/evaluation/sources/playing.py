@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from radarstream.connectors.state_table.engine import open_engine
-from radarstream.connectors.state_table.source_agreement import agree
-from radarstream.connectors.state_table.source_reader import SourceReader
-from radarstream.connectors.state_table.sources import record, standings
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.sources.agreement import agree
+from radarstream.connectors.state_table.sources.ledger import record, standings
+from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct

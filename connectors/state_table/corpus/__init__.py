@@ -1,0 +1,1 @@
+"""The documents that questions can be answered from, and their vectors."""

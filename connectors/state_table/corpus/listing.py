@@ -1,0 +1,137 @@
+"""What the corpus holds, for whoever looks: texts by id, the newest, counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, not_, select
+
+from radarstream.connectors.state_table.corpus.texts import EPOCH, address_begins, chunks
+from radarstream.connectors.state_table.database.tables import (
+    CORPUS_QUERIES,
+    CORPUS_STATE,
+    CORPUS_TEXTS,
+    CORPUS_VECTORS,
+)
+from radarstream.schemas.snapshot import Document
+
+SHORTEST_PART = 4  # of an id; less is a slip sooner than a name
+_TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A text of the corpus; `queries` are those it was found for last, at most 16, sorted.
+
+    The document's rank means nothing here. `own`: a user added it, so neither time nor a forgotten
+    query removes it; `name` is the user's own id for it.
+    """
+
+    id: str
+    document: Document
+    first_seen_ms: int
+    last_seen_ms: int
+    own: bool
+    name: str | None = None
+    queries: tuple[str, ...] = ()
+
+
+class Statistics(NamedTuple):
+    """What the corpus holds. `embedded` texts can be found, of `unusable` no vector can be made."""
+
+    texts: int
+    own: int
+    embedded: int
+    unusable: int
+    queries: int
+    first_seen_ms: int | None
+    last_seen_ms: int | None
+    model: str | None
+
+
+def read(engine: Engine, ids: Sequence[str]) -> dict[str, StoredText]:
+    """Return the texts with these ids; what is not there is missing."""
+    found: dict[str, StoredText] = {}
+    with engine.connect() as connection:
+        for chunk in chunks(ids):
+            statement = select(CORPUS_TEXTS).where(_TEXTS.id.in_(chunk))
+            found |= {text.id: text for text in _stored(connection, statement)}
+    return found
+
+
+def ids_beginning(engine: Engine, part: str) -> list[str]:
+    """Return up to four ids that begin with at least four characters, sorted.
+
+    None for fewer characters, and where `part` is a whole id, or a user's own.
+    """
+    if len(part) < SHORTEST_PART:
+        return []
+    whole = select(_TEXTS.id).where((_TEXTS.id == part) | (_TEXTS.name == part)).limit(1)
+    begins = func.substr(_TEXTS.id, 1, len(part)) == part
+    with engine.connect() as connection:
+        if connection.execute(whole).first():
+            return []
+        few = select(_TEXTS.id).where(begins).order_by(_TEXTS.id).limit(4)
+        return list(connection.execute(few).scalars())
+
+
+def newest(
+    engine: Engine, limit: int, *, query_id: str | None = None, url_prefix: str = ""
+) -> list[StoredText]:
+    """Return the texts seen last, newest first: of one query, of one place, or all."""
+    statement = select(CORPUS_TEXTS).order_by(_TEXTS.last_seen_ms.desc(), _TEXTS.id).limit(limit)
+    if query_id is not None:
+        mine = select(_QUERIES.text_id).where(_QUERIES.query_id == query_id)
+        statement = statement.where(_TEXTS.id.in_(mine))
+    if url_prefix:
+        statement = statement.where(address_begins(url_prefix))
+    with engine.connect() as connection:
+        return _stored(connection, statement)
+
+
+def statistics(engine: Engine) -> Statistics:
+    """Count what is there."""
+
+    def count(*conditions: ColumnElement[bool]) -> Any:
+        return select(func.count()).where(*conditions).scalar_subquery()
+
+    usable = func.length(_VECTORS.vector) > 0
+    statement = select(
+        select(func.count()).select_from(CORPUS_TEXTS).scalar_subquery(),
+        count(_TEXTS.own),
+        count(usable),
+        count(not_(usable)),
+        select(func.count(_QUERIES.query_id.distinct())).scalar_subquery(),
+        select(func.min(_TEXTS.first_seen_ms)).scalar_subquery(),
+        select(func.max(_TEXTS.last_seen_ms)).scalar_subquery(),
+        select(CORPUS_STATE.c.model).scalar_subquery(),
+    )
+    with engine.connect() as connection:
+        return Statistics(*connection.execute(statement).one())
+
+
+def _stored(connection: Connection, statement: Select[Any]) -> list[StoredText]:
+    rows = connection.execute(statement).all()
+    queries: dict[str, list[str]] = {row.id: [] for row in rows}
+    for chunk in chunks(queries):
+        pairs = select(_QUERIES.text_id, _QUERIES.query_id).where(_QUERIES.text_id.in_(chunk))
+        for text_id, query_id in connection.execute(pairs):
+            queries[text_id].append(query_id)
+    return [_text_of(row, queries[row.id]) for row in rows]
+
+
+def _text_of(row: Row[Any], queries: Sequence[str]) -> StoredText:
+    document = document_of(row.text, row.title, row.url, row.published_ms)
+    seen = (row.first_seen_ms, row.last_seen_ms)
+    return StoredText(row.id, document, *seen, row.own, row.name, tuple(sorted(queries)))
+
+
+def document_of(text: bytes, title: bytes, url: bytes, published_ms: int | None) -> Document:
+    """Read a document from its columns; rank 1 stands for none.
+
+    Raises UnicodeDecodeError and OverflowError for what was never written by this module.
+    """
+    words = [part.decode("utf-8", "surrogatepass") for part in (text, title, url)]
+    published = EPOCH + timedelta(milliseconds=published_ms) if published_ms is not None else None
+    return Document(1, words[0], words[1], words[2], published)

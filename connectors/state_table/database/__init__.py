@@ -1,0 +1,1 @@
+"""The database itself: its tables, opening, migrating, copying and inspecting it."""

@@ -1,0 +1,228 @@
+"""Open the state database: SQLite by default, PostgreSQL through psycopg 3."""
+
+from collections.abc import Callable
+from pathlib import Path
+from sqlite3 import SQLITE_BUSY
+from sqlite3 import Error as SqliteError
+from typing import Any, Literal, TypeVar
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+
+from radarstream.connectors.state_table.database.migration import bring_to_head
+from radarstream.connectors.state_table.database.same_file import insist_on_file
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    DatabaseUnavailableError,
+    RadarstreamError,
+)
+
+Durability = Literal["normal", "full"]
+ResultT = TypeVar("ResultT")
+CONTENDED_SQLSTATES = {"40001", "40P01", "55P03"}  # serialisation, deadlock, lock not available
+MAY_NOT = "42501"
+# Shut down, crashed, starting up; too many connections. Class 08 is the connection itself.
+UNREACHABLE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
+ATTEMPTS = 3
+DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+
+
+def open_engine(
+    url: str,
+    *,
+    durability: Durability = "normal",
+    busy_timeout_s: float = 30.0,
+    migrate: bool = True,
+) -> Engine:
+    """Open the database at `url` and bring its tables to this release's schema.
+
+    SQLite runs in WAL mode. `durability` applies to SQLite alone: "normal" survives the death of
+    the process, "full" also a power cut, at one disk flush per transaction. `busy_timeout_s` is
+    how long a transaction waits for another writer's lock. Without `migrate` nothing is read or
+    written yet. Raises ConfigurationError when the URL is unknown, the database cannot be written
+    or a later release has migrated it, DatabaseUnavailableError when its server does not answer;
+    no message repeats a password.
+    """
+    parsed = parsed_url(url)
+    is_sqlite = parsed.drivername == "sqlite"
+    wait_ms = int(busy_timeout_s * 1000)
+    try:
+        # hide_parameters: a failed statement must not carry answers or pages into a log.
+        engine = create_engine(parsed, hide_parameters=True, pool_pre_ping=not is_sqlite)
+        if is_sqlite:
+            insist_on_file(engine, Path(parsed.database or ""))
+            event.listen(engine, "connect", _sqlite_setup(durability, wait_ms))
+        else:
+            event.listen(engine, "connect", _postgresql_setup(wait_ms))
+    except ImportError:
+        raise ConfigurationError(
+            "a PostgreSQL state database needs psycopg: install the `postgres` extra"
+        ).mended_by("pip install 'radarstream[postgres]'") from None
+    if migrate:
+        _migrate(engine, parsed)
+    return engine
+
+
+def insist_on_database(url: str) -> None:
+    """Raise ConfigurationError where `url` is a SQLite file that does not exist; ask no server."""
+    parsed = parsed_url(url)
+    if parsed.drivername == "sqlite" and not Path(parsed.database or "").is_file():
+        raise ConfigurationError(
+            f"there is no state database {parsed.database} (setting `database`) yet: a run makes "
+            "it; is this the right directory, and --config the right file?"
+        )
+
+
+def _migrate(engine: Engine, url: URL) -> None:
+    try:
+        bring_to_head(engine)
+    except ConfigurationError:
+        engine.dispose()
+        raise
+    except DBAPIError as error:
+        engine.dispose()
+        raise explained(url, error, "write") from None
+
+
+def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
+    """Say where a database is that a deed failed on, and why; no password is repeated."""
+    told = f"the state database {_location(url)}: {_cause(url, error)}"
+    if deed == "write" and _sqlstate(error) == MAY_NOT:
+        told += " (`radarstream state migrate --sql` prints what an administrator may run)"
+    if _out_of_reach(error):
+        remedy = "start the server, or correct `database`"
+        return DatabaseUnavailableError(f"cannot reach {told}").mended_by(remedy)
+    refused = ConfigurationError(f"cannot {deed} {told}")
+    if url.drivername == "sqlite":
+        refused.mended_by("restore the file from a backup, or delete it to start over")
+    elif _sqlstate(error) == MAY_NOT:
+        refused.mended_by("let an administrator grant this user the database's tables")
+    return refused
+
+
+def _out_of_reach(error: DBAPIError) -> bool:
+    """Whether the server did not answer; a refused password comes without a code as well."""
+    refused = "authentication" in str(error.orig) or "does not exist" in str(error.orig)
+    return not isinstance(error.orig, SqliteError) and is_transient(error) and not refused
+
+
+def retry_contended(work: Callable[[], ResultT]) -> ResultT:
+    """Run a whole transaction again when it lost against other writers, at most three times.
+
+    The database has already waited for the lock, up to its time-out, so there is no pause here.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return work()
+        except OperationalError as error:
+            if not _contended(error):
+                raise
+    return work()
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether a failed transaction may succeed later without anybody mending anything.
+
+    True for a server that restarts or does not answer, a connection that broke, and a lock that
+    others hold. False for a full disk, a read-only or damaged database, a missing table, and for
+    what is no database error. Whether the transaction was committed stays unknown when the
+    connection broke in its end: read before writing again, as the fold does.
+    """
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    if _contended(error):
+        return True
+    if isinstance(error.orig, SqliteError):
+        return False
+    state = _sqlstate(error)
+    # The client library gives no code to what it finds out itself, such as a refused connection.
+    return state is None or state.startswith("08") or state in UNREACHABLE_SQLSTATES
+
+
+def database_code(error: BaseException) -> str:
+    """Name what the database said, such as SQLITE_FULL or SQLSTATE 42P01: its words hold data.
+
+    "" for what is no database's error.
+    """
+    if not isinstance(error, DBAPIError):
+        return ""
+    state = _sqlstate(error)
+    return f"SQLSTATE {state}" if state else str(getattr(error.orig, "sqlite_errorname", ""))
+
+
+def _contended(error: DBAPIError) -> bool:
+    sqlite_code = getattr(error.orig, "sqlite_errorcode", 0)
+    return sqlite_code & 0xFF == SQLITE_BUSY or _sqlstate(error) in CONTENDED_SQLSTATES
+
+
+def _sqlstate(error: DBAPIError) -> str | None:
+    state = getattr(error.orig, "sqlstate", None)
+    return state if isinstance(state, str) else None
+
+
+def parsed_url(url: str) -> URL:
+    """Return the URL with the driver this project tests. Never quote `url`: it holds a password.
+
+    Raises ConfigurationError, likewise.
+    """
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, ValueError):
+        raise ConfigurationError(
+            "the state database URL cannot be read; "
+            "write sqlite:///relative/path.db or postgresql://user@host/database"
+        ) from None
+    if backend not in DRIVERS:
+        raise ConfigurationError(
+            f"no state database of kind {backend!r}; use sqlite:/// or postgresql://"
+        )
+    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise ConfigurationError(
+            "an in-memory database would forget every answer; give a path: sqlite:///state.db"
+        )
+    return parsed.set(drivername=DRIVERS[backend])
+
+
+def _sqlite_setup(durability: Durability, wait_ms: int) -> Callable[[Any, object], None]:
+    def configure(connection: Any, _record: object) -> None:
+        # A damaged text must not fail the query that reads it beside sound ones.
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout = {wait_ms}")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute(f"PRAGMA synchronous = {durability.upper()}")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    return configure
+
+
+def _postgresql_setup(wait_ms: int) -> Callable[[Any, object], None]:
+    def configure(connection: Any, _record: object) -> None:
+        connection.execute(f"SET lock_timeout = {wait_ms}")
+        connection.commit()
+
+    return configure
+
+
+def _location(url: URL) -> str:
+    """Where the database is, without user, password or query string."""
+    if url.drivername == "sqlite":
+        remedy = "its directory must exist and be writable; delete a damaged file to start over"
+        return f"{url.database} ({remedy})"
+    return f"{url.database} on {url.host or 'the local socket'}"
+
+
+def _cause(url: URL, error: DBAPIError) -> str:
+    """Return the driver's own words on one line, any password in them blotted out."""
+    words = " ".join(str(error.orig).split())
+    secrets = [url.password, *(v for name, v in url.query.items() if "password" in name)]
+    for secret in secrets:
+        if isinstance(secret, str) and secret:
+            words = words.replace(secret, "***")
+    return words

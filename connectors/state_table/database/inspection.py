@@ -1,0 +1,105 @@
+"""Look at a state database without changing it: no table, no file, no migration."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, inspect, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from radarstream.connectors.state_table.database.engine import explained, open_engine, parsed_url
+from radarstream.connectors.state_table.database.groups import group_mark, remembers
+from radarstream.connectors.state_table.database.migration import stored_version
+from radarstream.connectors.state_table.database.tables import CONSUMER_GROUPS, MEMORY
+
+PATIENCE_S: Final = 3.0
+MAY: Final = text(
+    "SELECT has_schema_privilege(current_schema(), 'CREATE') AS make, "
+    "to_regclass('memory') IS NULL OR (has_table_privilege('memory', 'INSERT') AND "
+    "has_table_privilege('memory', 'UPDATE') AND has_table_privilege('memory', 'DELETE')) AS write"
+)
+
+
+class Inspected(NamedTuple):
+    """What is there. `version` is None without tables, "" where they are older than versions.
+
+    `may_make` and `may_write`: whether this user may make tables, and write rows.
+    """
+
+    name: str
+    version: str | None
+    may_make: bool
+    may_write: bool
+
+
+def absent_file(url: str) -> Path | None:
+    """The SQLite file of a database where there is none yet. Raises ConfigurationError."""
+    parsed = parsed_url(url)
+    file = Path(parsed.database or "")
+    return file if parsed.drivername == "sqlite" and not file.exists() else None
+
+
+def inspected(url: str) -> Inspected:
+    """Look at a database that exists; nothing is written.
+
+    Raises ConfigurationError where it is no database, or of a later release, and
+    DatabaseUnavailableError where its server does not answer.
+    """
+    parsed = parsed_url(url)
+    engine = _reader(parsed, url)
+    try:
+        with engine.connect() as connection:
+            version = stored_version(connection)
+            if version is None and inspect(connection).has_table(MEMORY.name):
+                version = ""
+            make, write = _rights(connection, parsed)
+    except DBAPIError as error:
+        raise explained(parsed, error, "read") from None
+    finally:
+        engine.dispose()
+    return Inspected(parsed.render_as_string(hide_password=True), version, make, write)
+
+
+def knows_group(url: str, group: str) -> bool:
+    """Whether a worker of this consumer group may start on the database; nothing is written.
+
+    It may where the group answered from it, or a memory is there: see `groups.enter`. Raises like
+    `inspected`.
+    """
+    if absent_file(url) is not None:
+        return False
+    parsed = parsed_url(url)
+    engine = _reader(parsed, url)
+    try:
+        with engine.connect() as connection:
+            tables = inspect(connection).get_table_names()
+            entered = CONSUMER_GROUPS.name in tables and group_mark(connection, group) is not None
+            return entered or (MEMORY.name in tables and remembers(connection))
+    except DBAPIError as error:
+        raise explained(parsed, error, "read") from None
+    finally:
+        engine.dispose()
+
+
+def _reader(parsed: URL, url: str) -> Engine:
+    if parsed.drivername != "sqlite":
+        return open_engine(url, busy_timeout_s=PATIENCE_S, migrate=False)
+    file = Path(parsed.database or "").absolute()
+    # With its two companions, others may be using it; without, a reader would make them.
+    shared = all(file.with_name(file.name + end).exists() for end in ("-wal", "-shm"))
+    address = f"file:{quote(str(file))}?mode=ro" + ("" if shared else "&immutable=1")
+    return create_engine(
+        "sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool
+    )
+
+
+def _rights(connection: Connection, parsed: URL) -> tuple[bool, bool]:
+    if parsed.drivername == "sqlite":
+        file = Path(parsed.database or "")
+        free = os.access(file, os.W_OK) and os.access(file.absolute().parent, os.W_OK)
+        return free, free
+    row = connection.execute(MAY).one()
+    return bool(row.make), bool(row.write)

@@ -1,0 +1,1 @@
+"""Complaints about answers, what was found out about them, and texts in quarantine."""

@@ -1,0 +1,122 @@
+"""Texts that are left out of snapshots because they taught a wrong answer; nothing is deleted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
+
+from radarstream.connectors.state_table.database.tables import ORIGINS, QUARANTINE, dialect_insert
+
+_Q = QUARANTINE.c
+
+
+def withheld_keys(engine: Engine, query_ids: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Return, per query that has any, the keys of the texts to leave out (see `text_key`)."""
+    wanted = list(dict.fromkeys(query_ids))
+    statement = select(_Q.query_id, _Q.text_key, _Q.everywhere).where(
+        _Q.active, or_(_Q.everywhere, _Q.query_id.in_(wanted))
+    )
+    with engine.connect() as connection:
+        rows = connection.execute(statement).all()
+    if not rows:
+        return {}
+    shared = frozenset(key for _, key, everywhere in rows if everywhere)
+    own: dict[str, set[str]] = {query_id: set(shared) for query_id in wanted}
+    for query_id, key, _ in rows:
+        if query_id in own:
+            own[query_id].add(key)
+    return {query_id: frozenset(keys) for query_id, keys in own.items() if keys}
+
+
+def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Name the texts of a misgeneration in the caller's transaction; known ones stay as they are.
+
+    A row has the columns of the table but `active`, `everywhere` and `released`, which begin false.
+    """
+    if rows:
+        fresh = {"active": False, "everywhere": False, "released": False}
+        statement = dialect_insert(connection, QUARANTINE).on_conflict_do_nothing()
+        connection.execute(statement, [dict(row) | fresh for row in rows])
+
+
+def switch(
+    connection: Connection, misgeneration: str, *, active: bool, everywhere: bool, now_ms: int
+) -> None:
+    """Begin or end the quarantine of a misgeneration's texts; released ones stay released."""
+    connection.execute(
+        update(QUARANTINE)
+        .where(_Q.misgeneration == misgeneration, ~_Q.released)
+        .values(active=active, everywhere=everywhere, updated_ms=now_ms)
+    )
+
+
+def hold_all(connection: Connection, misgeneration: str) -> None:
+    """Take back what was released of a misgeneration; whether it is held, `switch` decides."""
+    held = update(QUARANTINE).where(_Q.misgeneration == misgeneration)
+    connection.execute(held.values(released=False))
+
+
+def holders_of(engine: Engine, query_id: str, text_keys: Sequence[str] | None) -> list[str]:
+    """Return the misgenerations of a query that hold any of these texts, or any text at all."""
+    where = [_Q.query_id == query_id, _Q.active]
+    if text_keys is not None:
+        where.append(_Q.text_key.in_(text_keys))
+    statement = select(_Q.misgeneration).where(*where).distinct().order_by(_Q.misgeneration)
+    with engine.connect() as connection:
+        return list(connection.execute(statement).scalars())
+
+
+def release(
+    connection: Connection, misgeneration: str, text_keys: Sequence[str] | None, now_ms: int
+) -> int:
+    """Let texts of a misgeneration, or all, back in for good; return how many were held.
+
+    A later misgeneration may hold the same text again, and so may a person's new approval.
+    """
+    where = [_Q.misgeneration == misgeneration, _Q.active]
+    if text_keys is not None:
+        where.append(_Q.text_key.in_(text_keys))
+    statement = update(QUARANTINE).where(*where)
+    freed = statement.values(active=False, released=True, updated_ms=now_ms)
+    return connection.execute(freed).rowcount
+
+
+def texts_of(connection: Connection, misgeneration: str) -> list[dict[str, Any]]:
+    """Return the texts of a misgeneration, whether held, proposed or released."""
+    statement = select(QUARANTINE).where(_Q.misgeneration == misgeneration).order_by(_Q.text_key)
+    return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def list_quarantine(
+    engine: Engine, query_id: str | None = None, *, active_only: bool = True, limit: int = 1_000
+) -> list[dict[str, Any]]:
+    """Return texts in quarantine, the newest first, with what was decided about their answer.
+
+    With `active_only` False, also those that are not held: proposed, released, dismissed.
+    """
+    where: list[ColumnElement[bool]] = [] if query_id is None else [_Q.query_id == query_id]
+    if active_only:
+        where.append(_Q.active)
+    newest = (_Q.updated_ms.desc(), _Q.misgeneration, _Q.text_key)
+    statement = (
+        select(QUARANTINE, ORIGINS.c.decision)
+        .outerjoin(ORIGINS, ORIGINS.c.misgeneration == _Q.misgeneration)
+        .where(*where)
+        .order_by(*newest)
+        .limit(limit)
+    )
+    with engine.connect() as connection:
+        return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def count_active(engine: Engine) -> int:
+    """Return how many texts are left out at present."""
+    with engine.connect() as connection:
+        statement = select(func.count()).select_from(QUARANTINE).where(_Q.active)
+        return connection.execute(statement).scalar_one()
+
+
+def holding(misgeneration: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a misgeneration holds a text."""
+    held = and_(_Q.misgeneration == misgeneration, _Q.active)
+    return select(_Q.text_key).where(held).exists()

@@ -1,0 +1,106 @@
+"""The right to be forgotten: delete a query with all traces that this database has of it."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Engine, Update, delete, update
+
+from radarstream.connectors.state_table.corpus.texts import forget_query
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.tables import (
+    CASES,
+    MEMORY,
+    ORIGINS,
+    OUTBOX,
+    QUARANTINE,
+    REPORTS,
+    RESPONSE_CACHE,
+    SOURCE_EVENTS,
+    WATCHLIST,
+)
+from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
+from radarstream.connectors.state_table.queries.traces import erase, traces_of
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.events import AnswerEvent, AttributionEvent
+
+# The topics whose events have the query as their key; a dead letter's key is its source.
+KEYED_TOPICS = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, AttributionEvent))
+
+
+REPORTED = (CASES, REPORTS, ORIGINS, QUARANTINE)
+
+
+class Forgotten(NamedTuple):
+    """How many rows were deleted; `corpus_texts` are those that no other query had found.
+
+    `reports` counts everything about wrong answers: cases, reports, origins, texts in quarantine.
+
+    `cached_answers` are model answers about the question, `cached_unmarked` those of an earlier
+    release, which do not tell what they are about, and `cached_embeddings` all embeddings, which
+    do not tell it either. All three are None when no question was given. `source_events` are not
+    deleted: what they said of the query is.
+    """
+
+    memory: int
+    unsent_events: int
+    watchlist: int
+    cached_answers: int | None = None
+    cached_unmarked: int | None = None
+    cached_embeddings: int | None = None
+    source_events: int = 0
+    corpus_texts: int = 0
+    reports: int = 0
+    dead_letters: int = 0
+    elsewhere: int = 0
+
+
+def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
+    """Delete a query's memory, unsent events, watchlist entry, documents, reports, cached answers.
+
+    All or nothing; doing it again deletes what appeared since. Rows of others stay without the
+    words that they had of the query (see `traces`). The ledger of sources keeps what counts against
+    a domain, without a word of the query. Other questions lose nothing but cached embeddings,
+    unmarked answers, and cached answers that may have come from the query's documents, which are
+    computed again when needed. The bytes of the deleted rows are in the database's files until
+    `compaction.compact`.
+    """
+    traces = traces_of(engine, query_id, question)
+    statements = [
+        delete(MEMORY).where(MEMORY.c.query_id == query_id),
+        delete(OUTBOX).where(OUTBOX.c.key == query_id, OUTBOX.c.topic.in_(KEYED_TOPICS)),
+        delete(WATCHLIST).where(WATCHLIST.c.query_id == query_id),
+    ]
+    if question is not None:
+        subject = RESPONSE_CACHE.c.subject
+        about = (subject == question_subject(question), subject.is_(None), subject == EMBEDDINGS)
+        statements += [delete(RESPONSE_CACHE).where(condition) for condition in about]
+
+    def work() -> Forgotten:
+        with engine.begin() as connection:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA secure_delete = ON")
+            counts = [connection.execute(statement).rowcount for statement in statements]
+            blanked = connection.execute(blank_source_events(query_id)).rowcount
+            erased = erase(connection, traces)
+            texts = forget_query(connection, query_id)
+            reported = sum(
+                connection.execute(delete(table).where(table.c.query_id == query_id)).rowcount
+                for table in REPORTED
+            )
+            forgotten = Forgotten(*counts)
+            answers = forgotten.cached_answers
+            return forgotten._replace(
+                cached_answers=answers if answers is None else answers + erased.cached,
+                source_events=blanked,
+                corpus_texts=texts,
+                reports=reported,
+                dead_letters=erased.dead_letters,
+                elsewhere=erased.elsewhere,
+            )
+
+    return retry_contended(work)
+
+
+def blank_source_events(query_id: str) -> Update:
+    """Make the ledger of sources forget what an answer was about; that a domain is blamed stays."""
+    gone = {"query_id": None, "step": None, "text_id": None, "claim": None}
+    return update(SOURCE_EVENTS).where(SOURCE_EVENTS.c.query_id == query_id).values(**gone)

@@ -1,0 +1,207 @@
+"""One row per query: what was folded last, and the defence's state after it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+
+from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
+
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.tables import CASES, MEMORY, OUTBOX, dialect_insert
+from radarstream.connectors.state_table.queries.outbox import insert_records
+from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.codec.state import State
+from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
+from radarstream.schemas.memory import Memory, without_answer
+from radarstream.schemas.records import OutboxRecord
+
+KEYS_PER_SELECT = 500
+MOST_STEPS = 2**53
+CALENDAR_MS = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
+# SQLite stores what it is given, whatever a column's type: a damaged number is another number.
+_COLUMNS = [cast(c, BigInteger) if isinstance(c.type, Integer) else c for c in MEMORY.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """A query's memory as stored; columns of the same names.
+
+    `step` counts folded snapshots. `as_of_ms` and `log_offset` are the event time and the offset
+    of the record folded last, `log_epoch` and `log_partition` the log it came from (a Kafka
+    cluster id, a file's digest). `log_high_offset` is the highest offset folded from that log,
+    which `advance` carries along; it is never below `log_offset`. `state` is the defence's
+    encoded state, read here only to `unlearn`.
+    """
+
+    query_id: str
+    defense: str
+    step: int
+    as_of_ms: int
+    log_epoch: str
+    log_partition: int
+    log_offset: int
+    state: bytes
+    log_high_offset: int = -1
+
+    def __post_init__(self) -> None:
+        if self.log_high_offset < self.log_offset:
+            object.__setattr__(self, "log_high_offset", self.log_offset)
+
+
+def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
+    """Return `new` with the highest offset folded from its log so far.
+
+    Records are folded by event time, so an earlier fold may have had a higher offset; forgetting
+    it would call that record late when it is read again. Whoever folds several records of a query
+    before committing passes each intermediate row through here.
+    """
+    if previous is None or _log(previous) != _log(new):
+        return new
+    return replace(new, log_high_offset=max(previous.log_high_offset, new.log_high_offset))
+
+
+def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
+    """Return the rows of the queries that have one."""
+    ids = iter(dict.fromkeys(query_ids))
+    rows: dict[str, MemoryRow] = {}
+    with engine.connect() as connection:
+        while chunk := list(islice(ids, KEYS_PER_SELECT)):
+            found = connection.execute(select(*_COLUMNS).where(MEMORY.c.query_id.in_(chunk)))
+            rows.update((row.query_id, MemoryRow(*row)) for row in found)
+    return rows
+
+
+def remembered(row: MemoryRow) -> Memory[State]:
+    """Return what a row remembers. Raises InputError, without its words, for a damaged one."""
+    if not isinstance(row.state, bytes):
+        raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not binary")
+    if not 1 <= row.step < MOST_STEPS:
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"the stored step is {row.step}")
+    if row.as_of_ms not in CALENDAR_MS:
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"the stored time is {row.as_of_ms} ms")
+    return Memory(row.step, decode_state(row.state))
+
+
+def load_first(engine: Engine, limit: int) -> list[MemoryRow]:
+    """Return the first rows by query id."""
+    statement = select(*_COLUMNS).order_by(MEMORY.c.query_id).limit(limit)
+    with engine.connect() as connection:
+        return [MemoryRow(*row) for row in connection.execute(statement)]
+
+
+def count(engine: Engine, defense: str | None = None) -> int:
+    """Return how many queries have a row, or one that this defence wrote."""
+    statement = select(func.count()).select_from(MEMORY)
+    if defense is not None:
+        statement = statement.where(MEMORY.c.defense == defense)
+    with engine.connect() as connection:
+        return connection.execute(statement).scalar_one()
+
+
+def log_epochs(engine: Engine) -> set[str]:
+    """Return the logs that the rows were last folded from."""
+    with engine.connect() as connection:
+        return set(connection.execute(select(MEMORY.c.log_epoch).distinct()).scalars())
+
+
+def commit_fold(
+    engine: Engine,
+    previous: MemoryRow | None,
+    new: MemoryRow,
+    outbox: Sequence[OutboxRecord] = (),
+    beside: Sequence[Callable[[Connection], None]] = (),
+) -> MemoryRow:
+    """Replace `previous`, as it was loaded, by `new` and queue the events, all or nothing.
+
+    `beside` write other rows that the fold led to, in order, in the same transaction, which is
+    tried again when it lost against other writers.
+    Returns the row as stored (see `advance`). `new` may be several steps ahead. Of several
+    writers that loaded the same row one wins and the others get StateConflictError, with nothing
+    written. ValueError when `new` does not lie ahead of `previous`.
+    """
+    if previous is not None and (
+        new.query_id != previous.query_id
+        or new.step <= previous.step
+        or new.as_of_ms < previous.as_of_ms
+    ):
+        raise ValueError(f"row of {new.query_id!r} would move back from step {previous.step}")
+    written_row = advance(previous, new)
+
+    def work() -> None:
+        with engine.begin() as connection:
+            # The row before the events: its lock gives one query's events ascending numbers.
+            if previous is None:
+                written = _insert(connection, written_row)
+            else:
+                written = _replace(connection, previous, written_row)
+            if written != 1:
+                raise StateConflictError(f"another writer moved query {new.query_id!r} first")
+            insert_records(connection, outbox)
+            for write in beside:
+                write(connection)
+
+    # Folds of several steps take the rows of sources in turn, and may wait for each other.
+    retry_contended(work)
+    return written_row
+
+
+def unlearn(connection: Connection, query_id: str, wrong: str) -> bool:
+    """Take a wrong answer out of what a query remembers; False when it is not there.
+
+    A fold that loaded the row before loses against this: it is done again without the answer.
+    """
+    held = select(MEMORY.c.state).where(MEMORY.c.query_id == query_id).with_for_update()
+    stored = connection.execute(held).scalar_one_or_none()
+    if stored is None:
+        return False
+    try:
+        kept = encode_state(without_answer(decode_state(stored), wrong))
+    except InputError:  # a damaged row is the next fold's to tell
+        return False
+    if kept == stored:
+        return False
+    connection.execute(update(MEMORY).where(MEMORY.c.query_id == query_id).values(state=kept))
+    return True
+
+
+def _insert(connection: Connection, new: MemoryRow) -> int:
+    statement = dialect_insert(connection, MEMORY).on_conflict_do_nothing()
+    # Without the option SQLAlchemy reports -1 for an INSERT on PostgreSQL.
+    counted = statement.execution_options(preserve_rowcount=True)
+    return connection.execute(counted, asdict(new)).rowcount
+
+
+def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int:
+    # A plain UPDATE, not an upsert: a row that `clear_run` deleted meanwhile must stay deleted.
+    statement = update(MEMORY).where(
+        MEMORY.c.query_id == previous.query_id,
+        cast(MEMORY.c.step, BigInteger) == previous.step,  # as it was loaded
+        MEMORY.c.state == previous.state,  # `unlearn` moves no step
+    )
+    return connection.execute(statement, asdict(new)).rowcount
+
+
+def clear_run(engine: Engine) -> None:
+    """Forget every query and every unsent event, so that a replay starts over.
+
+    The cache stays, and so do reports and quarantine: they hold for whoever asks again.
+    """
+    with engine.begin() as connection:
+        connection.execute(delete(MEMORY))
+        connection.execute(delete(CASES))
+        connection.execute(delete(OUTBOX))
+
+
+def row_bytes(row: MemoryRow) -> int:
+    """Bytes of the row's values: text as UTF-8, integers as the 8 bytes a database gives them."""
+    return sum(_value_bytes(value) for value in asdict(row).values())
+
+
+def _value_bytes(value: str | bytes | int) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    return len(value) if isinstance(value, bytes) else 8
+
+
+def _log(row: MemoryRow) -> tuple[str, int]:
+    return row.log_epoch, row.log_partition

@@ -1,0 +1,150 @@
+"""Events written with the state that produced them, until a sink has made them durable."""
+
+import logging
+import re
+from base64 import b64encode
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from sqlalchemy import Connection, Engine, LargeBinary, Text, cast, delete, func, select
+
+from radarstream.connectors.state_table.database.tables import OUTBOX, dialect_insert
+from radarstream.schemas.codec.cloud_events import decode_envelope, encode_envelope, outbox_record
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.records import OutboxRecord
+
+RECORDS_PER_PUBLISH = 500
+TOPIC: Final = re.compile(r"[\w.-]{1,200}", re.ASCII)  # a later release may have others than this
+_C = OUTBOX.c
+# SQLite stores what it is given, whatever a column's type.
+_COLUMNS: Final = (
+    _C.seq,
+    cast(_C.topic, Text),
+    cast(_C.envelope, Text),
+    cast(_C.data, LargeBinary),
+    _C.lane,
+)
+
+log = logging.getLogger(__name__)
+
+
+class Sink(Protocol):
+    """Where events go."""
+
+    def publish(self, records: Sequence[OutboxRecord]) -> None:
+        """Return only when every record is durable; raise when any is not."""
+        ...
+
+
+class PendingRecord(NamedTuple):
+    """An unsent event and its place in the queue."""
+
+    seq: int
+    record: OutboxRecord
+
+
+def append(engine: Engine, records: Sequence[OutboxRecord]) -> None:
+    """Queue events that belong to no query's row, such as dead letters, in one transaction."""
+    if records:
+        with engine.begin() as connection:
+            insert_records(connection, records)
+
+
+def insert_records(connection: Connection, records: Sequence[OutboxRecord]) -> None:
+    """Queue events inside the caller's transaction; one queued before is left as it is.
+
+    The stored payload wins over a second one of the same topic and id: a model asked again after
+    a crash may answer differently, the event that is published must not change.
+    """
+    if records:
+        statement = dialect_insert(connection, OUTBOX).on_conflict_do_nothing()
+        connection.execute(statement, [_columns(record) for record in records])
+
+
+def pending(
+    engine: Engine, limit: int = RECORDS_PER_PUBLISH, lanes: Collection[int] | None = None
+) -> list[PendingRecord]:
+    """Return the oldest unsent events of these lanes, or of all, oldest first.
+
+    In the place of a damaged one stands a dead letter, so that those behind it are not held up.
+    """
+    statement = select(*_COLUMNS).order_by(OUTBOX.c.seq).limit(limit)
+    if lanes is not None:
+        statement = statement.where(OUTBOX.c.lane.in_(lanes))
+    with engine.connect() as connection:
+        rows = connection.execute(statement).all()
+    return [PendingRecord(row[0], _record(*row)) for row in rows]
+
+
+def depth(engine: Engine) -> int:
+    """Return how many events are unsent, in all lanes."""
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
+
+
+def mark_sent(engine: Engine, seqs: Sequence[int]) -> None:
+    """Drop events that a sink has made durable. Marking twice, or in two processes, is harmless.
+
+    Sent events are deleted, so that the table stays as small as the backlog; what must not be
+    answered again is guarded by the step in the query's row.
+    """
+    if seqs:
+        with engine.begin() as connection:
+            connection.execute(delete(OUTBOX).where(OUTBOX.c.seq.in_(seqs)))
+
+
+def publish_outbox(
+    engine: Engine,
+    sink: Sink,
+    limit: int = RECORDS_PER_PUBLISH,
+    lanes: Collection[int] | None = None,
+) -> int:
+    """Publish every unsent event of these lanes in order and return how many were sent.
+
+    `limit` at a time; without `lanes`, of every lane.
+
+    At least once: killed at any point, the next call publishes what was not yet marked, with the
+    same ids and payloads.
+    """
+    sent = 0
+    while batch := pending(engine, limit, lanes):
+        sink.publish([entry.record for entry in batch])
+        mark_sent(engine, [entry.seq for entry in batch])
+        sent += len(batch)
+    return sent
+
+
+def _record(seq: int, topic: str, envelope: str, data: bytes, lane: int) -> OutboxRecord:
+    try:
+        event = decode_envelope(envelope)
+    except InputError as error:
+        return _dead_letter(seq, data, lane, error.detail)
+    if not TOPIC.fullmatch(topic):
+        return _dead_letter(seq, data, lane, "its topic is none")
+    return OutboxRecord(topic, event, data, lane)
+
+
+def _dead_letter(seq: int, data: bytes, lane: int, damage: str) -> OutboxRecord:
+    log.error("an unsent event is damaged: a dead letter is published in its place")
+    letter = DeadLetter(
+        reason=ReasonClass.DAMAGED_STATE,
+        detail=f"an unsent event is damaged: {damage}",
+        disposition="poison",  # what it carries is no snapshot
+        source="outbox",
+        position=seq,
+        attempts=1,
+        payload_base64=b64encode(data).decode("ascii"),
+    )
+    return outbox_record(letter, lane=lane)
+
+
+def _columns(record: OutboxRecord) -> dict[str, object]:
+    return {
+        "topic": record.topic,
+        "event_id": record.event_id,
+        "key": record.key,
+        "envelope": encode_envelope(record.envelope),
+        "data": record.data,
+        "lane": record.lane,
+    }

@@ -1,0 +1,242 @@
+"""What rows of others hold of a query that is to be forgotten: the rows stay, the words go.
+
+An attribution may look for texts in the whole archive, so the origin of one query's wrong answer,
+its quarantine and its unsent event may show pages that another query alone had found. An unsent
+dead letter holds a whole record. People quote questions in comments and notes.
+"""
+
+import json
+import re
+from base64 import b64decode
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    LargeBinary,
+    cast,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
+
+from radarstream.connectors.state_table.corpus.texts import not_found_by_others
+from radarstream.connectors.state_table.database.tables import (
+    CASES,
+    ORIGINS,
+    OUTBOX,
+    QUARANTINE,
+    REPORTS,
+    RESPONSE_CACHE,
+    SOURCE_EVENTS,
+    SOURCE_LEDGER,
+)
+from radarstream.connectors.state_table.incidents.cases import NO_LIMITS, cases_of
+from radarstream.connectors.state_table.incidents.origins import (
+    STORED_EVENT,
+    list_origins,
+    readable,
+)
+from radarstream.connectors.state_table.queries.subject import question_subject
+from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, encode
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.reports import OriginEvent
+
+ORIGIN_TOPIC: Final = WIRE_SCHEMAS[OriginEvent].topic
+DEAD_LETTERS: Final = WIRE_SCHEMAS[DeadLetter].topic
+TEXT_ID: Final = re.compile(rb"d-[0-9a-f]{32}")
+QUOTATION: Final = 12  # characters; a shorter question is found in texts that do not mean it
+MOST_ORIGINS: Final = 100_000
+ROWS_AT_ONCE: Final = 100
+QUOTING: Final = (REPORTS.c.comment, SOURCE_LEDGER.c.note, SOURCE_EVENTS.c.claim)
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What to look for: the query, its question if known, ids of pages that it alone had found."""
+
+    query_id: str
+    question: str | None
+    pages: frozenset[str]
+
+    @property
+    def quoted(self) -> tuple[bytes, ...]:
+        """The question as it stands in JSON and elsewhere; empty if it is short or not known."""
+        if self.question is None or len(self.question) < QUOTATION:
+            return ()
+        escaped = json.dumps(self.question)[1:-1]
+        plain = json.dumps(self.question, ensure_ascii=False)[1:-1]
+        spellings = (self.question, plain, escaped)
+        return tuple({text.encode("utf-8", "surrogatepass") for text in spellings})
+
+    def mentioned_in(self, record: bytes) -> bool:
+        """Whether a record is about the query, or, where it cannot be decoded, speaks of it."""
+        try:
+            return decode_snapshot(record, limits=NO_LIMITS, now=None).query.id == self.query_id
+        except InputError:
+            name = json.dumps(self.query_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            named = re.search(rb'"(query_)?id"\s*:\s*' + re.escape(name), record)
+            return bool(named) or any(question in record for question in self.quoted)
+
+
+class Erased(NamedTuple):
+    """How many rows were deleted, and in how many of others words were."""
+
+    dead_letters: int
+    elsewhere: int
+    cached: int
+
+
+def traces_of(engine: Engine, query_id: str, question: str | None) -> Traces:
+    """Find out what belongs to a query alone, while the database still tells."""
+    pages = {d.content_id for case in cases_of(engine, query_id) for d in case.snapshot.documents}
+    for event in list_origins(engine, query_id, MOST_ORIGINS):
+        pages.update(text.id for text in event.texts if text.search_rank is not None)
+    with engine.connect() as connection:
+        return Traces(query_id, question, not_found_by_others(connection, query_id, pages))
+
+
+def erase(connection: Connection, traces: Traces) -> Erased:
+    """Take the words out of the rows of others, and delete what holds nothing else."""
+    letters, events = _erase_unsent(connection, traces)
+    origins, subjects = _erase_origins(connection, traces)
+    quotations = sum(
+        connection.execute(
+            update(column.table).where(_quotes(column, traces)).values({column: _nothing(column)})
+        ).rowcount
+        for column in QUOTING
+        if traces.quoted
+    )
+    about: list[ColumnElement[bool]] = [RESPONSE_CACHE.c.subject.in_(subjects)]
+    about += [_holds(connection, RESPONSE_CACHE.c.value, words) for words in traces.quoted]
+    cached = connection.execute(delete(RESPONSE_CACHE).where(or_(*about))).rowcount
+    return Erased(letters, events + origins + quotations, cached)
+
+
+def _erase_origins(connection: Connection, traces: Traces) -> tuple[int, list[bytes]]:
+    """Return how many rows were changed, and the subjects of questions that models were asked."""
+    if not traces.pages:
+        return 0, []
+    others = select(ORIGINS.c.misgeneration, STORED_EVENT).where(
+        ORIGINS.c.query_id != traces.query_id, ORIGINS.c.event.is_not(None)
+    )
+    showing = [name for name, event in connection.execute(others) if _ids_in(event) & traces.pages]
+    changed, questions = 0, set[str]()
+    for name in showing:
+        held = select(STORED_EVENT).where(ORIGINS.c.misgeneration == name).with_for_update()
+        event = readable(connection.execute(held).scalar_one_or_none())
+        if event is None or not (pages := _shown(event, traces)):
+            continue
+        questions.add(event.question)
+        row = ORIGINS.c.misgeneration == name
+        connection.execute(update(ORIGINS).where(row).values(event=encode(_without(event, traces))))
+        changed += 1 + _erase_quarantine(connection, name, pages)
+    # An attribution that failed has no event, but its models have been asked.
+    failed = select(ORIGINS.c.query_id).where(
+        ORIGINS.c.event.is_(None), ORIGINS.c.query_id != traces.query_id
+    )
+    asked = select(CASES.c.subject).where(CASES.c.query_id.in_(failed))
+    subjects = [bytes(subject) for subject in connection.execute(asked).scalars()]
+    return changed, [*subjects, *map(question_subject, questions)]
+
+
+def _erase_quarantine(connection: Connection, misgeneration: str, pages: frozenset[str]) -> int:
+    """Leave the key of a text, which keeps it away, and its site."""
+    rows = (QUARANTINE.c.misgeneration == misgeneration, QUARANTINE.c.content_id.in_(pages))
+    changed = 0
+    for url in connection.execute(select(QUARANTINE.c.url).where(*rows).distinct()).scalars().all():
+        blank = {"url": site_only(url), "title": "", "excerpt": ""}
+        statement = update(QUARANTINE).where(*rows, QUARANTINE.c.url == url).values(blank)
+        changed += connection.execute(statement).rowcount
+    return changed
+
+
+def _erase_unsent(connection: Connection, traces: Traces) -> tuple[int, int]:
+    """Delete dead letters about the query; return how many, and how many events were changed."""
+    columns = (OUTBOX.c.seq, OUTBOX.c.topic, cast(OUTBOX.c.data, LargeBinary))
+    wanted = select(*columns).where(OUTBOX.c.topic.in_((DEAD_LETTERS, ORIGIN_TOPIC)))
+    letters, events = list[int](), dict[int, bytes]()
+    few = wanted.execution_options(yield_per=ROWS_AT_ONCE)  # each may hold a whole record
+    for seq, topic, data in connection.execute(few):
+        if topic == DEAD_LETTERS:
+            if _about(data, traces):
+                letters.append(seq)
+        elif _ids_in(data) & traces.pages and (event := readable(data)) is not None:
+            events[seq] = encode(_without(event, traces))
+    for seq in letters:
+        connection.execute(delete(OUTBOX).where(OUTBOX.c.seq == seq))
+    for seq, data in events.items():
+        connection.execute(update(OUTBOX).where(OUTBOX.c.seq == seq).values(data=data))
+    return len(letters), len(events)
+
+
+def _about(letter: bytes, traces: Traces) -> bool:
+    try:
+        record = b64decode(decode_dead_letter(letter).payload_base64)
+    except (InputError, ValueError):
+        return traces.mentioned_in(letter)
+    return traces.mentioned_in(record)
+
+
+def _ids_in(event: bytes) -> set[str]:
+    return {name.decode() for name in TEXT_ID.findall(event)}
+
+
+def _shown(event: OriginEvent, traces: Traces) -> frozenset[str]:
+    """Pages of the forgotten query that the other query's own search did not return."""
+    return frozenset(t.id for t in event.texts if t.search_rank is None) & traces.pages
+
+
+def _without(event: OriginEvent, traces: Traces) -> OriginEvent:
+    gone = _shown(event, traces)
+    return replace(
+        event,
+        texts=tuple(
+            replace(text, url=site_only(text.url), title="", excerpt="")
+            if text.id in gone
+            else text
+            for text in event.texts
+        ),
+    )
+
+
+def site_only(url: str) -> str:
+    """The address of a page's site: whom the ledger of sources holds responsible.
+
+    >>> site_only("https://example.org/who-asked?for=this")
+    'https://example.org/'
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    site = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{site}/" if site else ""
+
+
+def _quotes(column: ColumnElement[str], traces: Traces) -> ColumnElement[bool]:
+    question = traces.question or ""
+    return or_(
+        column.contains(question, autoescape=True),
+        func.lower(column).contains(question.lower(), autoescape=True),
+    )
+
+
+def _nothing(column: ColumnElement[str]) -> str | None:
+    return None if getattr(column, "nullable", False) else ""
+
+
+def _holds(
+    connection: Connection, column: ColumnElement[bytes], words: bytes
+) -> ColumnElement[bool]:
+    if connection.dialect.name == "sqlite":
+        return func.instr(column, words) > 0
+    return func.position(literal(words).op("IN")(column)) > 0

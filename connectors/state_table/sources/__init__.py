@@ -1,0 +1,1 @@
+"""The ledger of sources: what speaks for and against a domain."""

@@ -1,0 +1,1 @@
+"""Following the output topics, and alerts about answers that changed."""

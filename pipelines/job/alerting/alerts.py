@@ -1,0 +1,240 @@
+"""Alerts: answers that changed, one webhook call each, in order and at least once.
+
+    poll -> decode, drop repetitions, select -> deliver -> commit
+
+An alert is committed only when the receiver has it or has refused it for good. A receiver that is
+down holds everything up: what is not delivered stays in the topic, and nothing is dropped until
+the topic's retention ends.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+import structlog
+
+from radarstream.connectors.webhook import Attempt
+from radarstream.pipelines.job.alerting.following import ANSWERS, Following, Selection
+from radarstream.pipelines.job.answering.ports import Clock
+from radarstream.pipelines.settings.alerts import AlertSettings, Occasion
+from radarstream.schemas.codec import envelope
+from radarstream.schemas.codec.wire import compact_json, wire_time
+from radarstream.schemas.errors import BrokerError, InputError
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.verdict import (
+    DocumentVerdict,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
+
+SCHEMA = "alert.answer/1"
+TITLE_CHARACTERS = 300
+URL_CHARACTERS = 2_000
+POLL_S = 1.0
+PAUSE_S = 5.0  # before the broker is asked again
+
+log = structlog.get_logger(__name__)
+
+
+class Record(Protocol):
+    """One record of the answers' topic."""
+
+    @property
+    def partition(self) -> int:
+        """Partition of the topic."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Place in the partition."""
+        ...
+
+    @property
+    def value(self) -> bytes | None:
+        """The encoded answer; None when its query was forgotten."""
+        ...
+
+    def read(self) -> bytes:
+        """Return the encoded answer. Raises InputError for what the broker gave unreadably."""
+        ...
+
+
+class AnswerLog(Protocol):
+    """The answers' topic, read on from the last commit."""
+
+    def poll(self, *, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, none after the time-out. Raises BrokerError."""
+        ...
+
+    def commit(self, next_offsets: Mapping[int, int]) -> None:
+        """Remember where to read on after a restart. Raises BrokerError."""
+        ...
+
+
+@dataclass(slots=True)
+class AlertCounts:
+    """What became of the answers read so far."""
+
+    delivered: int = 0
+    refused: int = 0
+    passed_over: int = 0
+    unreadable: int = 0
+
+
+class Alerting:
+    """Delivers the alerts that a log of answers calls for."""
+
+    def __init__(
+        self,
+        answers: AnswerLog,
+        deliver: Callable[[str, bytes], Attempt],
+        settings: AlertSettings,
+        *,
+        stopping: Callable[[], bool],
+        clock: Clock,
+    ) -> None:
+        self.counts = AlertCounts()
+        self._answers = answers
+        self._deliver = deliver
+        self._settings = settings
+        self._stopping = stopping
+        self._clock = clock
+        self._following = Following(
+            Selection(queries=frozenset(settings.queries), tags=frozenset(settings.tags))
+        )
+        self._next: dict[int, int] = {}
+
+    def run(self, *, drained: Callable[[], bool] = lambda: False) -> AlertCounts:
+        """Deliver until stopping, or until a poll finds nothing and `drained` says so."""
+        log.info("alerting")
+        while not self._stopping():
+            try:
+                records = self._answers.poll(timeout_s=POLL_S)
+            except BrokerError as error:
+                self._broker_failed("poll", error)
+                self._clock.wait(PAUSE_S)
+                continue
+            if not records and drained():
+                break
+            self._take(records)
+        return self.counts
+
+    def _take(self, records: Sequence[Record]) -> None:
+        for record in records:
+            if self._stopping() or not self._finished(record):
+                break
+            self._next[record.partition] = record.offset + 1
+        self._commit()
+
+    def _finished(self, record: Record) -> bool:
+        """Deliver if that is called for; False when stopped before the receiver had it."""
+        if record.value is None:
+            return True
+        try:
+            event = self._following.event(ANSWERS, record.read())
+        except InputError as error:
+            self.counts.unreadable += 1
+            place = {"partition": record.partition, "offset": record.offset}
+            log.warning("an answer cannot be read", reason=error.reason.value, **place)
+            return True
+        occasions = occasions_of(event) if isinstance(event, AnswerEvent) else ()
+        wanted = [occasion for occasion in self._settings.occasions if occasion in occasions]
+        if not isinstance(event, AnswerEvent) or not wanted:
+            self.counts.passed_over += 1
+            return True
+        self._commit()  # waiting for the receiver may take long
+        attempt = self._deliver(envelope(event).id, alert(event, wanted))
+        if attempt.temporary:
+            return False
+        self._count(event, attempt)
+        return True
+
+    def _count(self, event: AnswerEvent, attempt: Attempt) -> None:
+        named = {"query_id": event.query_id, "step": event.step, "status": attempt.status}
+        if attempt.accepted:
+            self.counts.delivered += 1
+            log.info("alert delivered", **named)
+        else:
+            self.counts.refused += 1
+            log.error("alert refused", **named)
+
+    def _commit(self) -> None:
+        if not self._next:
+            return
+        try:
+            self._answers.commit(self._next)
+        except BrokerError as error:  # the next commit covers it
+            self._broker_failed("commit", error)
+        else:
+            self._next = {}
+
+    def _broker_failed(self, stage: str, error: BrokerError) -> None:
+        log.warning("the broker does not answer", stage=stage, error=error)
+
+
+def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:
+    """Say what is remarkable about an answer."""
+    happened: dict[Occasion, bool] = {
+        "changed": event.changed is True,
+        "falsified": event.verdict.memory.decision is MemoryDecision.FALSIFIED,
+        "abstained": event.abstention is not None,
+    }
+    return tuple(occasion for occasion, so in happened.items() if so)
+
+
+def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
+    """Encode what the receiver is told; its JSON Schema is in docs/consuming.md.
+
+    Equal events give equal bytes. Titles and addresses are shortened: pages choose their length.
+    """
+    kept = set(event.verdict.kept_ranks)
+    told: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": envelope(event).id,
+        "occasions": list(occasions),
+        "query_id": event.query_id,
+        "question": event.question,
+        "tags": list(event.tags),
+        "step": event.step,
+        "observed_at": wire_time(event.observed_at),
+        "old_answer": event.verdict.memory.previous_answer,
+        "new_answer": None if event.abstention else event.answer,
+        "abstention": event.abstention,
+        "memory": event.verdict.memory.decision,
+        "kept_sources": [
+            {"title": source.title[:TITLE_CHARACTERS], "url": source.url[:URL_CHARACTERS]}
+            for source in event.sources
+            if source.rank in kept
+        ],
+        "attributions": len(event.verdict.documents) - len(kept),
+    }
+    return compact_json(told).encode()
+
+
+def sample(now: datetime) -> tuple[str, bytes]:
+    """Return id and body of an alert that is about no query, to try a receiver out."""
+    source = Source(rank=1, title="A page that never was", url="https://example.org/")
+    event = AnswerEvent(
+        query_id="radarstream-test",
+        question="Does the receiver get alerts?",
+        step=1,
+        snapshot_id=f"radarstream-test@{int(now.timestamp() * 1000)}",
+        observed_at=now,
+        provenance=Provenance.SIMULATED,
+        defense="radar",
+        answer="yes",
+        abstention=None,
+        changed=True,
+        verdict=Verdict(
+            answer="yes",
+            documents=(DocumentVerdict(source.rank, kept=True, reason=Reason.SUPPORTED),),
+            memory=MemoryVerdict(previous_answer="no"),
+        ),
+        sources=(source,),
+        tags=("test",),
+    )
+    return f"{envelope(event).id}/{wire_time(now)}", alert(event, ["changed"])

@@ -1,0 +1,1 @@
+"""The loop that answers: poll, fold, publish, commit."""

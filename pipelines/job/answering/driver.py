@@ -1,0 +1,197 @@
+"""The continuous job: poll, fold, publish, commit - in that order, for ever.
+
+    log -> hold back -> batch (memory and events, one transaction a query) -> publish -> commit
+
+Killed between any two steps, the next start reads from the last commit, folds nothing twice and
+publishes what was not yet marked as sent. Everything outside comes in as an argument, so that
+tests can run the loop on a simulated broker, database and clock.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from time import perf_counter
+from typing import TypeVar
+
+from radarstream.pipelines.job.answering.dead_share import DeadShare
+from radarstream.pipelines.job.answering.holding import HoldBack, place
+from radarstream.pipelines.job.answering.ports import Batch, Clock, JobObserver, SnapshotLog
+from radarstream.pipelines.job.failures import ErrorKind
+from radarstream.pipelines.job.waiting import pause_s
+from radarstream.pipelines.settings import JobSettings
+from radarstream.schemas.errors import BrokerError, InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import RawRecord
+
+ResultT = TypeVar("ResultT")
+IDLE_POLL_S = 1.0  # how long an idle job sleeps in its broker's arms
+FIRST_BATCH = 4  # records; grows while batches are quicker than they may be
+Outcome = AnswerEvent | DeadLetter
+
+
+@dataclass
+class Driver:
+    """Runs the loop until it is asked to stop or something does not heal.
+
+    `publish` sends the unsent events of some lanes and returns how many; `park` makes a record
+    that breaks the graph a dead letter; `kind_of` says what an error means. A "transient" one (a
+    broker or database that restarts) is tried again, a "fatal" one ends the job, and a "defect"
+    of ours is pinned to the record that meets it.
+    """
+
+    log: SnapshotLog
+    batch: Batch
+    publish: Callable[[frozenset[int]], int]
+    park: Callable[[RawRecord, InputError], DeadLetter]
+    kind_of: Callable[[BaseException], ErrorKind]
+    holding: HoldBack
+    clock: Clock
+    observer: JobObserver
+    settings: JobSettings
+    stopping: Callable[[], bool]
+    random: Random = field(default_factory=Random)
+    committed: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.batch_size = min(FIRST_BATCH, self.settings.batch_records)
+        self.dead_share = DeadShare(self.settings.dead_share, self.settings.dead_share_after)
+
+    def run(self, *, drain: bool = False) -> None:
+        """Run until asked to stop; what is in hand then is finished and committed.
+
+        Asked during an outage, it stops without: the next start finishes it. With `drain`, stop
+        also when the log holds nothing more.
+        """
+        while not self.stopping():
+            try:
+                idle = not self.step()
+            except Exception as error:
+                if self.stopping() and self.kind_of(error) == "transient":
+                    self.observer.retried("stop", error)
+                    return
+                raise
+            if drain and idle and self.drained:
+                break
+
+    @property
+    def drained(self) -> bool:
+        """Whether everything in the log, as far as it is known, has been folded."""
+        partitions, unread = self.log.partitions(), self.log.unread()
+        return (
+            bool(partitions)
+            and partitions <= unread.keys()
+            and not any(unread.values())
+            and not self.holding.held
+            and not self.holding.ahead
+        )
+
+    def step(self) -> int:
+        """Take one batch through: poll, fold, publish, commit. Return how much was polled."""
+        records = self.retried("poll", self.poll)
+        unread, partitions = self.log.unread(), self.log.partitions()
+        self.observer.polled(records)
+        self.observer.assigned(partitions)
+        self.holding.keep_only(partitions)
+        # A partition may have gone to another worker since its records were polled.
+        ours = [record for record in records if place(record).partition in partitions]
+        wall_s = self.clock.now().timestamp()
+        ripe = self.holding.take(ours, self.clock.monotonic(), unread, wall_s)
+        self.observer.held_back(self.holding.held, self.holding.ahead, self.holding.lead_s(wall_s))
+        outcomes = self.folded(ripe) if ripe else []
+        sent = self.timed("publish", lambda: self.publish(partitions))
+        self.observer.published(sent)
+        self.commit()
+        self.observer.outcomes(outcomes, self.clock.now())
+        self.dead_share.check(outcomes)
+        return len(records)
+
+    def poll(self) -> list[RawRecord]:
+        """Wait for a first record, then for the batch to fill."""
+        limits = self.settings
+        records = self.log.poll(
+            max_records=self.batch_size,
+            max_bytes=limits.batch_bytes,
+            timeout_s=min(IDLE_POLL_S, limits.allowed_lateness_s or IDLE_POLL_S),
+        )
+        deadline = self.clock.monotonic() + limits.batch_seconds
+        while records and not self.stopping():
+            room = self.batch_size - len(records)
+            space = limits.batch_bytes - sum(len(record.payload) for record in records)
+            remaining = deadline - self.clock.monotonic()
+            if room <= 0 or space <= 0 or remaining <= 0:
+                break
+            try:
+                records += self.log.poll(max_records=room, max_bytes=space, timeout_s=remaining)
+            except BrokerError as error:
+                self.observer.retried("poll", error)
+                break  # what was polled is in hand and nowhere else
+        return records
+
+    def folded(self, records: Sequence[RawRecord]) -> list[Outcome]:
+        """Run the graph; a record that breaks it even alone becomes a dead letter."""
+        started = self.clock.monotonic()
+        try:
+            outcomes = self.timed("batch", lambda: self.batch(records), len(records))
+        except Exception as error:
+            if self.kind_of(error) != "defect":
+                raise
+            defect = error
+        else:
+            self.fit_batch_size((self.clock.monotonic() - started) / len(records))
+            return outcomes
+        # Not inside the handler: what fails below must not seem to follow from this defect.
+        if len(records) == 1:
+            refusal = InputError(ReasonClass.INTERNAL_ERROR, type(defect).__name__)
+            self.observer.broken(records[0], defect)
+            return [self.retried("park", lambda: self.park(records[0], refusal))]
+        middle = len(records) // 2
+        return self.folded(records[:middle]) + self.folded(records[middle:])
+
+    def fit_batch_size(self, seconds_a_record: float) -> None:
+        """Aim at batches of the configured duration: slow models get small ones, soon published."""
+        fitting = int(self.settings.batch_work_seconds / max(seconds_a_record, 1e-6))
+        grown = min(fitting, 2 * self.batch_size, self.settings.batch_records)
+        self.batch_size = max(1, grown)
+
+    def commit(self) -> None:
+        """Commit what has moved since the last commit; what fails is committed next time."""
+        moved = {
+            partition: offset
+            for partition, offset in self.holding.next_offsets().items()
+            if self.committed.get(partition) != offset
+        }
+        if not moved:
+            self.observer.committed({})
+            return
+        started = perf_counter()
+        try:
+            self.log.commit(moved)
+        except BrokerError as error:  # the next poll waits for the broker, or finds a new worker
+            self.observer.retried("commit", error)
+            return
+        self.committed |= moved
+        self.observer.took("commit", perf_counter() - started)
+        self.observer.committed(moved)
+
+    def timed(self, stage: str, work: Callable[[], ResultT], records: int = 0) -> ResultT:
+        """Run one stage with retries and tell the observer how long the good try took."""
+
+        def once() -> ResultT:
+            started = perf_counter()
+            result = work()
+            self.observer.took(stage, perf_counter() - started, records)
+            return result
+
+        return self.retried(stage, once)
+
+    def retried(self, stage: str, work: Callable[[], ResultT]) -> ResultT:
+        """Try until it succeeds, with growing pauses; the error of the last try ends the job."""
+        for attempt in range(self.settings.attempts - 1):
+            try:
+                return work()
+            except Exception as error:
+                if self.kind_of(error) != "transient" or self.stopping():
+                    raise
+                self.observer.retried(stage, error)
+                self.clock.wait(pause_s(attempt, self.settings, self.random))
+        return work()

@@ -1,0 +1,190 @@
+"""Puts the continuous job together from its settings."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+import structlog
+from sqlalchemy import Engine
+
+from radarstream.connectors.kafka.offsets import OffsetReader
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import enter_group, probe_service, shared_engine, shared_guard
+from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.pipelines.job.answering.holding import HoldBack, place
+from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
+from radarstream.pipelines.job.background import repeating
+from radarstream.pipelines.job.failures import behind, kind_of, named
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from radarstream.pipelines.job.telemetry.endpoint import serving
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.lag import REFRESH_S, Lag
+from radarstream.pipelines.job.telemetry.logs import configure_logging
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics
+from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.pipelines.job.telemetry.progress import BatchProgress
+from radarstream.pipelines.job.telemetry.tracing import traced
+from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
+from radarstream.schemas.codec.event_time import event_time
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    DatabaseUnavailableError,
+    InputError,
+    JobFailedError,
+    ModelError,
+    RadarstreamError,
+)
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.prompt import AnswerPair, Task
+from radarstream.schemas.records import RawRecord
+
+# Somebody else must act: the message says it all, and whoever called tells it.
+PLAIN: Final = (BrokerError, ConfigurationError, DatabaseUnavailableError)
+
+log = structlog.get_logger("radarstream")
+
+
+@contextmanager
+def opened_job(
+    settings: Settings, stop: Stop, *, start_over: bool = False, patient: bool = True
+) -> Iterator[Driver]:
+    """Connect to everything and yield a driver that is ready to run; disconnect afterwards.
+
+    A database or a broker that does not answer is waited for, if `patient`; /healthz and /readyz
+    answer meanwhile. Raises AskedToStopError; ConfigurationError for settings, and for an empty
+    database under a group that has committed, unless told to `start_over`.
+    """
+    metrics, kafka = JobMetrics(), settings.kafka
+    health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
+    waiting = Waiting(health, stop, settings.job, patient)
+    with ExitStack() as opened:
+        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
+        engine = waiting.until("database", lambda: shared_engine(settings))
+        guard = shared_guard(settings)
+        probe_service(settings)  # a refused key or an unknown model ends it here
+        metrics.registry.register(ModelMetrics.of(guard.models))
+        for observer in (metrics.stage, health.busy):
+            guard.meter.observers.append(observer)  # the guard is the process's own and stays
+            opened.callback(guard.meter.observers.remove, observer)
+        waiting.until("broker", lambda: ensure_topics(kafka))
+        mark = waiting.until(
+            "broker", lambda: enter_group(settings, kafka.group, start_over=start_over)
+        )
+        state = StateWatch(engine, kafka.group, mark, health)
+        opened.enter_context(repeating("database", state.look, LOOK_S))
+        lag = opened.enter_context(known_lag(kafka, metrics))
+        snapshots = opened.enter_context(
+            KafkaLog(kafka, membership=settings.job.membership, partitions=settings.job.partitions)
+        )
+        sink = opened.enter_context(KafkaSink(kafka))
+        with health.busy("warm up"):
+            warm_up(guard.models, health)
+        progress = BatchProgress(log, guard.meter, guard.models.generator)
+        opened.enter_context(repeating("progress", progress.tell, 1.0))
+        driver = Driver(
+            log=snapshots,
+            batch=progress.of(state.of_batch(MicroBatch(settings))),
+            publish=state.of_publication(lambda lanes: publish_outbox(engine, sink, lanes=lanes)),
+            park=lambda record, refusal: park(engine, record, refusal),
+            kind_of=kind_of,
+            holding=hold_back(settings),
+            clock=SystemClock(stop),
+            observer=Observer(log, metrics, health, lambda: depth(engine), lag, kafka.group),
+            settings=settings.job,
+            stopping=stop,
+        )
+        opened.enter_context(
+            traced(driver, guard.meter.observers, settings, guard.models.generator)
+        )
+        yield driver
+
+
+@contextmanager
+def known_lag(kafka: KafkaOptions, metrics: JobMetrics) -> Iterator[Lag]:
+    """Yield a lag that is kept up to date, and exported."""
+    offsets = OffsetReader(kafka, group=kafka.group)
+    lag = Lag(offsets.read)
+    metrics.registry.register(lag)
+    with repeating("lag", lag.refresh, REFRESH_S, at_end=offsets.close):
+        yield lag
+
+
+def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False) -> None:
+    """Run the job until SIGTERM, or until the topic is drained.
+
+    Raises one of the project's errors when it cannot go on: JobFailedError where the cause is
+    another library's, whose words may repeat what it was given. The log then has the frames; of
+    broker, database server and settings only which failed, and nothing at the start.
+    """
+    configure_logging(settings.telemetry)
+    stop, started = Stop(), False
+    stop.install()
+    try:
+        with opened_job(settings, stop, start_over=start_over, patient=not drain) as driver:
+            started = True
+            driver.run(drain=drain)
+    except AskedToStopError:
+        pass  # there was nothing to finish
+    except PLAIN as error:
+        if started:  # hours later nobody watches the terminal
+            log.error("failed", failure=named(error))  # noqa: TRY400 no frames where none help
+        raise
+    except Exception as error:  # noqa: BLE001 raised again below, without foreign words
+        log.error("failed", error=error)  # noqa: TRY400 frames, but no foreign words
+        own = [cause for cause in behind(error) if isinstance(cause, RadarstreamError)]
+        if own:
+            raise own[0] from None
+        raise JobFailedError(f"{named(error)}; the log says where") from None
+    log.info("stopped", state="asked to" if stop() else "drained")
+
+
+def warm_up(models: Models, health: Health) -> None:
+    """Load the models before the first snapshot; one that does not answer is no reason to stop."""
+    prompt = build_prompt(Task.ATOMIC_ANSWER, "What is this?", ["This is a test."])
+    try:
+        models.generator.complete([prompt])
+        models.relations.probabilities([AnswerPair("What is this?", "a test", "an exam")])
+    except ModelError:
+        log.warning("a model does not answer yet", exc_info=True)
+    else:
+        health.passed("models")
+
+
+def park(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
+    """Make a record a dead letter in the outbox."""
+    letter = dead_letter(record, refusal)
+    append(engine, [outbox_record(letter, lane=place(record).partition)])
+    return letter
+
+
+def hold_back(settings: Settings) -> HoldBack:
+    """Return what holds records back, as the settings want it."""
+    job, limits = settings.job, settings.limits.as_limits()
+
+    def event_time_of(record: RawRecord) -> float | None:
+        if not job.allowed_lateness_s:  # nothing is ordered by it: the decoder has the last word
+            time = None if record.reason else event_time(record.payload)
+            return time.timestamp() if time else None
+        try:
+            snapshot = decode_record(record, limits=limits, now=None)
+        except InputError:
+            return None
+        return snapshot.observed_at.timestamp()
+
+    return HoldBack(
+        job.allowed_lateness_s,
+        event_time_of,
+        tolerance_s=job.clock_tolerance_s,
+        ahead_bytes=job.batch_bytes,
+    )

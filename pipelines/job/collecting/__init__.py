@@ -1,0 +1,1 @@
+"""Fetching the watched queries when they are due."""

@@ -1,0 +1,166 @@
+"""Searches restricted to past periods: a history for replay, as far as date filters can give one.
+
+Date filters let later pages through, so every snapshot is marked `date_restricted`.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import BinaryIO, Final, Literal
+
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.lines import read_lines
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
+from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.pipelines.job.collecting.collector import Searcher
+from radarstream.schemas.codec import decode_record, encode
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.records import Limits
+from radarstream.schemas.snapshot import SearchSnapshot
+
+Every = Literal["year", "quarter", "month"]
+Write = Callable[[SearchSnapshot], None]
+MONTHS: Final[dict[Every, int]] = {"year": 12, "quarter": 3, "month": 1}
+MOMENT: Final = re.compile(r"(\d{4})(?:-(?:(\d\d)|Q([1-4])))?")
+EARLIEST_YEAR: Final = 1990
+OWN_LIMITS: Final = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
+FATAL: Final = (
+    FailureClass.OUT_OF_SEARCHES,
+    FailureClass.OUT_OF_BUDGET,
+    FailureClass.STOPPED,
+)
+
+
+def periods(first: str, last: str, every: Every, today: date) -> tuple[DateSpan, ...]:
+    """Return the whole periods from that of `first` to that in which `last` ends.
+
+    Moments are `2015`, `2015-03` or `2015-Q2`. Raises ConfigurationError for anything else, for an
+    empty span, and for a period that has not ended before `today`.
+
+    >>> [str(span.last) for span in periods("2015-03", "2015", "quarter", date(2020, 1, 1))]
+    ['2015-03-31', '2015-06-30', '2015-09-30', '2015-12-31']
+    """
+    start, (_, end) = _span(first)[0], _span(last)
+    step = MONTHS[every]
+    month = start - start % step
+    spans = []
+    while month <= end:
+        spans.append(DateSpan(_first_day(month), _first_day(month + step) - timedelta(days=1)))
+        month += step
+    if not spans:
+        raise ConfigurationError(f"{first} lies after {last}")
+    if spans[-1].last >= today:
+        raise ConfigurationError(f"the {every} until {spans[-1].last} has not ended yet")
+    return tuple(spans)
+
+
+def _span(text: str) -> tuple[int, int]:
+    """First and last month of a moment, counted from year 0."""
+    match = MOMENT.fullmatch(text)
+    year = int(match[1]) if match else 0
+    month = int(match[2]) if match and match[2] else 1
+    if not match or year < EARLIEST_YEAR or not 1 <= month <= 12:
+        raise ConfigurationError(
+            f"{text!r} is none of 2015, 2015-03, 2015-Q2, from {EARLIEST_YEAR} on"
+        )
+    if match[3]:
+        begin = year * 12 + (int(match[3]) - 1) * 3
+        return begin, begin + 2
+    begin = year * 12 + month - 1
+    return begin, begin if match[2] else begin + 11
+
+
+def _first_day(month: int) -> date:
+    return date(month // 12, month % 12 + 1, 1)
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Searches that are still to be done."""
+
+    requests: tuple[SearchRequest, ...]
+
+    @property
+    def credits(self) -> int:
+        """What they cost when nothing fails."""
+        return sum(request.pages for request in self.requests)
+
+
+def planned(
+    requests: Sequence[SearchRequest], spans: Sequence[DateSpan], present: frozenset[str]
+) -> Backfill:
+    """Return every query in every period, oldest first within a query, without what is present."""
+    wanted = (replace(request, dates=span) for request in requests for span in spans)
+    return Backfill(tuple(r for r in wanted if snapshot_id(r) not in present))
+
+
+def snapshot_id(request: SearchRequest) -> str:
+    """Return the id that the snapshot of a date-restricted request will have."""
+    if request.dates is None:
+        raise ValueError("a live search has no snapshot id in advance")
+    return SearchSnapshot(request.query, request.dates.last_second, ()).id
+
+
+def run_backfill(
+    work: Backfill, searcher: Searcher, write: Write, stopping: Callable[[], bool]
+) -> list[tuple[SearchRequest, str]]:
+    """Search and write one after another; return what failed or was not reached, and why.
+
+    Ends early when the budget or the account is used up or the process is asked to stop.
+    """
+    failed: list[tuple[SearchRequest, str]] = []
+    for number, request in enumerate(work.requests):
+        if stopping():
+            return failed + _unreached(work.requests[number:], "stopped")
+        try:
+            write(searcher.search(request))
+        except SearchFailedError as error:
+            failed.append((request, str(error)))
+            if error.kind in FATAL:
+                return failed + _unreached(work.requests[number + 1 :], str(error))
+    return failed
+
+
+def _unreached(requests: Sequence[SearchRequest], why: str) -> list[tuple[SearchRequest, str]]:
+    return [(request, f"not reached: {why}") for request in requests]
+
+
+@contextmanager
+def opened_history(file: Path) -> Iterator[tuple[frozenset[str], Write]]:
+    """Yield the ids of the snapshots that a file holds, and what appends one durably.
+
+    A last line that a crash left unfinished is removed first. One writer at a time in a directory.
+    Raises ConfigurationError if the file holds anything but snapshots.
+    """
+    with hold_directory(file.parent), file.open("a+b") as stream:
+        _drop_unfinished_line(stream)
+
+        def write(snapshot: SearchSnapshot) -> None:
+            stream.write(encode(snapshot) + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+        yield _present_in(file), write
+
+
+def _drop_unfinished_line(stream: BinaryIO) -> None:
+    stream.seek(0)
+    complete = 0
+    for line in stream:
+        if line.endswith(b"\n"):
+            complete += len(line)
+    stream.truncate(complete)
+
+
+def _present_in(file: Path) -> frozenset[str]:
+    ids = set()
+    for record in read_lines(file, OWN_LIMITS.record_bytes):
+        try:
+            ids.add(decode_record(record, limits=OWN_LIMITS, now=None).id)
+        except InputError as error:
+            raise ConfigurationError(f"{file} line {record.position} is damaged: {error}") from None
+    return frozenset(ids)

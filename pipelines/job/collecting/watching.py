@@ -1,0 +1,145 @@
+"""Puts the collector together from its settings."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+import structlog
+from sqlalchemy.exc import DBAPIError
+
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.serpapi.client import SerpApiClient
+from radarstream.connectors.serpapi.request import SearchRequest
+from radarstream.connectors.serpapi.search import SerpApiSearch, period_of
+from radarstream.connectors.state_table.queries.watchlist import credits_used, spend_credit
+from radarstream.connectors.webpages.reading import PageReader
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job.answering.ports import Clock
+from radarstream.pipelines.job.collecting.collector import Collector
+from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
+from radarstream.pipelines.job.collecting.watchlist import read_watchlist
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from radarstream.pipelines.job.telemetry.endpoint import serving
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.logs import configure_logging
+from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.settings import Settings, WatchSettings
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import SearchSnapshot
+
+log = structlog.get_logger("radarstream")
+
+
+def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
+    """Collect until SIGTERM, or once what is due; return how many fetches of a single pass failed.
+
+    SIGHUP reads the file again. Without a file the list is what the table holds.
+    """
+    configure_logging(settings.telemetry)
+    stop = Stop()
+    stop.install()
+    entries = read_watchlist(file) if file else None
+    opened = opened_collector(settings, stop, patient=not once)
+    with suppress(AskedToStopError), opened as (collector, turn):
+        if entries is not None:
+            collector.replace(entries)
+        if once:
+            return collector.fetch_due_once(stop)
+
+        def every_turn() -> None:
+            turn()
+            if stop.reload.is_set():
+                stop.reload.clear()
+                try:
+                    read_again(collector, file)
+                except DBAPIError:
+                    stop.reload.set()  # once more, when the database is back
+                    raise
+
+        log.info("watching", state="ready", queries=len(entries) if entries is not None else None)
+        collector.run(stop, every_turn)
+    log.info("stopped", state="asked to")
+    return 0
+
+
+def read_again(collector: Collector, file: Path | None) -> None:
+    """Replace the list by what the file says now; a file with a mistake changes nothing."""
+    if file is None:
+        return
+    try:
+        entries = read_watchlist(file)
+    except ConfigurationError:
+        log.exception("the watchlist stays as it was")
+        return
+    collector.replace(entries)
+    log.info("watchlist read again", queries=len(entries))
+
+
+@contextmanager
+def opened_search(settings: Settings, clock: Clock) -> Iterator[SerpApiSearch]:
+    """Yield a search client that pays from the month's budget in the state database."""
+    budget = settings.search.monthly_credits
+
+    def spend(amount: int) -> bool:
+        engine = shared_engine(settings)
+        return spend_credit(engine, period_of(clock.now()), amount, budget)
+
+    with closing(SerpApiClient(settings.search)) as client:
+        yield SerpApiSearch(client, settings.search, clock, spend)
+
+
+@contextmanager
+def opened_collector(
+    settings: Settings, stop: Stop, *, patient: bool = True
+) -> Iterator[tuple[Collector, Callable[[], None]]]:
+    """Connect to everything and yield the collector and what it does at every turn.
+
+    A database or a broker that does not answer is waited for, if `patient`. Raises
+    AskedToStopError.
+    """
+    clock, telemetry = SystemClock(stop), settings.telemetry
+    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=("broker", "database"))
+    waiting = Waiting(health, stop, settings.job, patient)
+    with ExitStack() as opened:
+        search = opened.enter_context(opened_search(settings, clock))
+        metrics = CollectingMetrics(search.counts)
+        opened.enter_context(serving(telemetry.listen, metrics.registry, health))
+        engine = waiting.until("database", lambda: shared_engine(settings))
+        waiting.until("broker", lambda: ensure_topics(settings.kafka))
+        sink = opened.enter_context(KafkaSink(settings.kafka))
+
+        def turn() -> None:
+            health.tick()
+            budget = settings.search.monthly_credits
+            metrics.budget(budget, credits_used(engine, period_of(clock.now())))
+
+        collector = Collector(
+            searcher=opened.enter_context(closing(Searching(search, settings.watch, health))),
+            sink=sink,
+            engine=engine,
+            clock=clock,
+            settings=settings.watch,
+            metrics=metrics,
+        )
+        yield collector, turn
+
+
+class Searching:
+    """A search that counts as a sign of life, with page text if the settings ask for it."""
+
+    def __init__(self, search: SerpApiSearch, settings: WatchSettings, health: Health) -> None:
+        self._search = search
+        self._health = health
+        self._reader = PageReader(settings.pages) if settings.fetch_pages else None
+
+    def search(self, request: SearchRequest) -> SearchSnapshot:
+        """Return the snapshot of a request."""
+        with self._health.busy("search"):
+            found = self._search.search(request)
+            return self._reader.with_pages(found) if self._reader else found
+
+    def close(self) -> None:
+        """End what reads pages."""
+        if self._reader:
+            self._reader.close()

@@ -1,0 +1,63 @@
+"""Whose pages taught a wrong answer, as the ledger of sources is told."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection
+
+from radarstream.connectors.state_table.incidents import quarantine
+from radarstream.pipelines.job.incidents.reporting import milliseconds
+from radarstream.schemas.reports import OriginEvent, OriginText
+from radarstream.schemas.sites import Granularity, key_of
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import EventKind, SourceEvent
+
+
+def source_of(text: OriginText, granularity: Granularity) -> str:
+    """Whose page a text is; "" without an address."""
+    return key_of(Document(text.rank, "", url=text.url), granularity)
+
+
+def sources_of(texts: Iterable[OriginText], granularity: Granularity) -> frozenset[str]:
+    """Whose pages texts are."""
+    return frozenset(source_of(text, granularity) for text in texts)
+
+
+def evidence(
+    connection: Connection, event: OriginEvent, kind: EventKind, granularity: Granularity
+) -> list[SourceEvent]:
+    """What the flagged texts say about their sources, but for those that were released."""
+    at_ms = milliseconds(event.observed_at)
+    return [
+        SourceEvent(
+            event=event.misgeneration,
+            domain=source_of(text, granularity),
+            kind=kind,
+            at_ms=at_ms,
+            query_id=event.query_id,
+            step=event.step,
+            text_id=text.id,
+            claim=event.answer,
+        )
+        for text in not_released(connection, event)
+    ]
+
+
+def not_released(connection: Connection, event: OriginEvent) -> list[OriginText]:
+    """The flagged texts that no person let back in.
+
+    Quarantine has one row for the same words at several addresses: a text without a row of its own
+    goes with those that begin like it.
+    """
+    released: dict[str, bool] = {}
+    alike: dict[tuple[str, str], bool] = {}
+    for row in quarantine.texts_of(connection, event.misgeneration):
+        begins = (row["title"].casefold(), row["excerpt"].casefold())
+        released[row["content_id"]] = row["released"]
+        alike[begins] = row["released"] and alike.get(begins, True)
+    return [
+        text
+        for text in event.flagged
+        if not released.get(
+            text.id, alike.get((text.title.casefold(), text.excerpt.casefold()), False)
+        )
+    ]

@@ -1,0 +1,243 @@
+"""The worker around deep attribution: reports in from their topic, events out, in a loop."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from time import monotonic
+from typing import Protocol
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.incidents.quarantine import count_active
+from radarstream.connectors.state_table.incidents.reports import counts
+from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
+from radarstream.pipelines.build import (
+    configured_attributor,
+    enter_group,
+    shared_corpus,
+    shared_engine,
+    shared_guard,
+)
+from radarstream.pipelines.job.answering.ports import Clock
+from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
+from radarstream.pipelines.job.background import repeating
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.job.incidents.attributing import Attributing, CorpusSearch
+from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
+from radarstream.pipelines.job.incidents.reporting import RefusedReportError, take_in
+from radarstream.pipelines.job.incidents.settling import LANE, policy_of
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
+from radarstream.pipelines.job.telemetry.endpoint import serving
+from radarstream.pipelines.job.telemetry.health import Check, Health
+from radarstream.pipelines.job.telemetry.logs import configure_logging
+from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.codec import decode_report
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.errors import BrokerError, InputError, ModelOutageError
+from radarstream.schemas.reports import AnswerReport
+
+REPORTS = WIRE_SCHEMAS[AnswerReport].topic
+PRUNE_S = 3_600.0
+EMBEDDED_AT_ONCE = 512
+PAUSE_S = 5.0  # before what is away is asked again
+
+log = structlog.get_logger("radarstream")
+
+
+class ReportLog(Protocol):
+    """The reports' topic, read on from the last commit."""
+
+    def poll(self, *, timeout_s: float) -> list[TopicRecord]:
+        """Return the next records, none after the time-out. Raises BrokerError."""
+        ...
+
+    def commit(self, next_offsets: dict[int, int]) -> None:
+        """Remember where to read on after a restart. Raises BrokerError."""
+        ...
+
+    def at_end(self) -> bool:
+        """Whether everything was polled. Raises BrokerError."""
+        ...
+
+
+@dataclass
+class Worker:
+    """Takes reports in, attributes, publishes. Without a log or a sink it does without."""
+
+    attributing: Attributing
+    settings: Settings
+    metrics: AttributingMetrics
+    health: Health
+    stop: Stop
+    clock: Clock
+    log: ReportLog | None = None
+    sink: Sink | None = None
+    state: StateWatch | None = None
+    pruned: float | None = field(default=None, init=False)
+
+    def run(self, *, drain: bool) -> None:
+        """Work until asked to stop; with `drain`, until nothing can be done any more.
+
+        A broker, a database or a model that is away is waited for; with `drain` only for as long
+        as something else can be done.
+        """
+        while not self.stop():
+            try:
+                busy = self.turn()
+            except Exception as error:
+                away = isinstance(error, ModelOutageError) or kind_of(error) == "transient"
+                if drain or not away:
+                    raise
+                if isinstance(error, BrokerError):
+                    self.health.passed("broker", False)
+                log.warning("trying again", error=error)
+                self.clock.wait(PAUSE_S)
+                continue
+            if drain and not busy and (self.log is None or self.log.at_end()):
+                self.attributing.budget.tell_waiting()
+                break
+            if not busy and self.log is None:
+                self.clock.wait(self.settings.attribution.poll_s)
+
+    def turn(self) -> bool:
+        """One round: take reports in, attribute one, publish. Whether there was anything to do."""
+        self.health.tick()
+        if self.state is not None:
+            self.state.insist()
+        taken = self.take_in()
+        with self.health.busy("attribution"):
+            worked = self.attributing.step()
+        if self.sink is not None:
+            publish_outbox(self.attributing.engine, self.sink, lanes={LANE})
+        if self.pruned is None or monotonic() - self.pruned > PRUNE_S:
+            self.attributing.prune()
+            self.pruned = monotonic()
+        return worked or taken > 0
+
+    def take_in(self) -> int:
+        """Store what the topic holds, then commit; return how many records were read."""
+        if self.log is None:
+            return 0
+        waiting = 0.0 if self.attributing.budget.next_turn() else self.settings.attribution.poll_s
+        records = self.log.poll(timeout_s=waiting)
+        self.health.passed("broker")
+        offsets = {}
+        for record in records:
+            self.metrics.intake(self.outcome(record))
+            offsets[record.partition] = record.offset + 1
+        if offsets:
+            self.log.commit(offsets)
+        return len(records)
+
+    def outcome(self, record: TopicRecord) -> str:
+        """Take one record in; tell what became of it, without a word of it."""
+        place = {"partition": record.partition, "offset": record.offset}
+        now = self.clock.now()
+        try:
+            tolerance = timedelta(seconds=self.settings.job.clock_tolerance_s)
+            report = decode_report(record.read(), now=now, tolerance=tolerance)
+            policy = self.attributing.policy
+            take_in(self.attributing.engine, report, policy.protection, now)
+        except InputError as error:
+            log.warning("a report cannot be read", reason=error.reason.value, **place)
+            return "unreadable"
+        except RefusedReportError as error:
+            log.warning("a report was refused", reason=error.reason, **place)
+            return "refused"
+        return "taken_in"
+
+
+@contextmanager
+def opened_worker(
+    settings: Settings, stop: Stop, *, kafka: bool, patient: bool = True, start_over: bool = False
+) -> Iterator[Worker]:
+    """Connect to everything and yield a worker.
+
+    A database or a broker that does not answer is waited for, if `patient`. Raises
+    AskedToStopError; ConfigurationError for settings, also when the models cannot answer the
+    attributor, and for an empty database under a group that has committed, unless told to
+    `start_over`.
+    """
+    attribution, telemetry, registry = settings.attribution, settings.telemetry, CollectorRegistry()
+    attributor = configured_attributor(settings)
+    checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)
+    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=checks)
+    waiting = Waiting(health, stop, settings.job, patient)
+    with ExitStack() as opened:
+        opened.enter_context(serving(telemetry.listen, registry, health))
+        engine = waiting.until("database", lambda: shared_engine(settings))
+        models = shared_guard(settings).models
+        check_needs(attributor, models)
+        metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)), registry)
+        registry.register(ModelMetrics.of(models))
+        clock = SystemClock(stop)
+        attributing = Attributing(
+            engine,
+            models,
+            attributor,
+            attribution,
+            policy_of(settings),
+            clock,
+            metrics,
+            corpus_search(settings, models),
+        )
+        worker = Worker(attributing, settings, metrics, health, stop, clock)
+        if kafka:
+            connect(worker, waiting, opened, start_over=start_over)
+        yield worker
+
+
+def connect(worker: Worker, waiting: Waiting, opened: ExitStack, *, start_over: bool) -> None:
+    """Give a worker its topics."""
+    settings, group = worker.settings, worker.settings.attribution.group
+    waiting.until("broker", lambda: ensure_topics(settings.kafka))
+    mark = waiting.until(
+        "broker", lambda: enter_group(settings, group, topic=REPORTS, start_over=start_over)
+    )
+    worker.state = StateWatch(worker.attributing.engine, group, mark, worker.health)
+    opened.enter_context(repeating("database", worker.state.look, LOOK_S))
+    reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [REPORTS], group=group))
+    worker.log = opened.enter_context(reader)
+    worker.sink = opened.enter_context(KafkaSink(settings.kafka))
+
+
+def corpus_search(settings: Settings, models: Models) -> CorpusSearch | None:
+    """Search of the archived documents, where they are kept and the settings want some of them.
+
+    Texts that nobody has embedded yet are, a few at a time: an attribution waits for no archive.
+    """
+    most = settings.attribution.corpus_texts
+    if not most or not settings.corpus.archive:
+        return None
+    corpus = shared_corpus(settings)
+
+    def search(question: str, own: Sequence[str]) -> list[RankedText]:
+        return corpus.search(
+            question, most, models.embedder, exclude=own, embed_at_most=EMBEDDED_AT_ONCE
+        )
+
+    return search
+
+
+def run_attribution(
+    settings: Settings, *, kafka: bool, drain: bool, start_over: bool = False
+) -> None:
+    """Attribute until SIGTERM, or until nothing can be done any more."""
+    configure_logging(settings.telemetry)
+    stop = Stop()
+    stop.install()
+    opened = opened_worker(settings, stop, kafka=kafka, patient=not drain, start_over=start_over)
+    with suppress(AskedToStopError), opened as worker:
+        log.info("attributing", state="ready", kafka=kafka)
+        worker.run(drain=drain)
+    log.info("stopped", state="asked to" if stop() else "drained")

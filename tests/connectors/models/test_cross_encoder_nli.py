@@ -1,0 +1,147 @@
+"""The NLI path on a real tiny cross-encoder: label order, canary, batches, failures."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from radarstream.connectors.models.cross_encoder_nli import (
+    CrossEncoderNli,
+    label_columns,
+    proposition,
+)
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.prompt import AnswerPair
+
+pytest.importorskip("transformers")
+tiny_nli = pytest.importorskip("tests.connectors.models.tiny_nli")
+
+pytestmark = pytest.mark.models
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory) -> Path:
+    return tiny_nli.build(tmp_path_factory.mktemp("straight"))
+
+
+@pytest.fixture(scope="module")
+def turned(tmp_path_factory) -> Path:
+    """The same weights with the label order of the sentence-transformers family."""
+    return tiny_nli.build(
+        tmp_path_factory.mktemp("turned"),
+        labels=("CONTRADICTION", "ENTAILMENT", "NEUTRAL"),
+        columns=(2, 0, 1),
+    )
+
+
+@pytest.fixture(scope="module")
+def mislabelled(tmp_path_factory) -> Path:
+    """Names that do not belong to the columns: what a wrong hard-coded order looks like."""
+    return tiny_nli.build(
+        tmp_path_factory.mktemp("mislabelled"), labels=("contradiction", "entailment", "neutral")
+    )
+
+
+PAIRS = [
+    AnswerPair(tiny_nli.QUESTION, a, b)
+    for a, b in [("Oslo", "Oslo"), ("Oslo", "Bergen"), ("12", "13"), ("a longer answer", "red")]
+]
+
+
+def test_both_label_orders_give_the_same_probabilities(straight, turned):
+    first = CrossEncoderNli(straight).probabilities(PAIRS)
+    second = CrossEncoderNli(turned).probabilities(PAIRS)
+    assert np.allclose(first, second, atol=1e-6)
+    assert np.ptp(first, axis=1).min() > 0.01  # no uniform rows: an exchange would show
+
+
+def test_a_model_whose_labels_lie_is_refused_and_can_be_told_to_pass(mislabelled):
+    with pytest.raises(ConfigurationError, match="canary"):
+        CrossEncoderNli(mislabelled).probabilities(PAIRS)
+    scorer = CrossEncoderNli(mislabelled, canary=False)
+    assert scorer.probabilities(PAIRS).shape == (len(PAIRS), 3)
+
+
+def test_a_refused_model_stays_refused(mislabelled):
+    scorer = CrossEncoderNli(mislabelled)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError):
+            scorer.load()
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_batches_change_neither_order_nor_values(straight, batch_size):
+    whole = CrossEncoderNli(straight).probabilities(PAIRS)
+    again = CrossEncoderNli(straight, batch_size=batch_size).probabilities(PAIRS[::-1])[::-1]
+    assert np.allclose(whole, again, atol=1e-5)
+
+
+def test_each_pair_is_scored_once(straight, monkeypatch):
+    scorer = CrossEncoderNli(straight)
+    scorer.load()
+    rows: list[int] = []
+    forward = scorer._forward
+    monkeypatch.setattr(scorer, "_forward", lambda batch: rows.append(len(batch)) or forward(batch))
+    result = scorer.probabilities(PAIRS * 5)
+    assert sum(rows) == len(PAIRS)
+    assert np.array_equal(result[: len(PAIRS)], result[-len(PAIRS) :])
+
+
+def test_a_failing_forward_pass_is_a_model_error(straight, monkeypatch):
+    scorer = CrossEncoderNli(straight)
+    scorer.load()
+
+    def out_of_memory(**_):
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(scorer._model, "forward", out_of_memory)
+    with pytest.raises(ModelError, match="out of memory"):
+        scorer.probabilities(PAIRS)
+
+
+def test_weights_that_are_not_finite_are_a_model_error(straight):
+    scorer = CrossEncoderNli(straight)
+    scorer.load()
+    scorer._model.classifier.bias.data.fill_(float("nan"))
+    with pytest.raises(ModelError, match="finite"):
+        scorer.probabilities(PAIRS)
+
+
+def test_overlong_answers_are_cut_not_refused(straight):
+    pair = AnswerPair(tiny_nli.QUESTION, "word " * 5_000, "Oslo")
+    assert CrossEncoderNli(straight).probabilities([pair]).sum() == pytest.approx(1.0)
+
+
+def test_model_id_follows_the_weights(straight, turned):
+    assert CrossEncoderNli(straight).model_id == CrossEncoderNli(str(straight)).model_id
+    assert CrossEncoderNli(straight).model_id != CrossEncoderNli(turned).model_id
+
+
+@pytest.mark.parametrize("name", ["no/such-model", "not a model name at all", "/nowhere"])
+def test_a_missing_model_is_a_configuration_error(name):
+    with pytest.raises(ConfigurationError):
+        CrossEncoderNli(name).load()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"},
+        {0: "entailment", 1: "not_entailment"},
+        {0: "entailment", 1: "neutral"},
+        {0: "entailment", 1: "neutral", 2: "contradiction", 3: "entail"},
+    ],
+)
+def test_unknown_labels_are_refused(labels):
+    with pytest.raises(ConfigurationError):
+        label_columns(labels)
+
+
+def test_label_columns_follow_the_names():
+    assert label_columns({0: "contradiction", 1: "Entailment", 2: "NEUTRAL"}) == [1, 2, 0]
+
+
+def test_question_and_answer_stand_in_one_sentence_whatever_they_hold():
+    assert proposition("Who {x}?", "%s {0}.") == (
+        'The answer to the question "Who {x}?" is: %s {0}.'
+    )

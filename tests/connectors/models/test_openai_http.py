@@ -1,0 +1,523 @@
+"""The OpenAI-compatible generator against a server that misbehaves in every way we know."""
+
+import json
+import logging
+import pickle
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    ModelError,
+    ModelOutageError,
+    PartialModelError,
+)
+from radarstream.schemas.prompt import Completion, Prompt, Task
+from tests.connectors.models.fault_server import (
+    Fault,
+    FaultServer,
+    chat_reply,
+    drip,
+    half,
+    hang,
+    reset,
+    says,
+    sends,
+    serving,
+    status,
+)
+
+CANARY = "sk-canary-7f3a"  # never a real key
+PHRASE = "zebra-phrase"  # in a page
+TOWNS = ("Bern", "Oslo", "Lima", "Kyiv", "Rabat")
+Make = Callable[..., OpenAiGenerator]
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with serving() as state:
+        yield state
+
+
+@pytest.fixture
+def make(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    monkeypatch.setenv("TEST_KEY", CANARY)
+    made = []
+
+    def build(**options: Any) -> OpenAiGenerator:
+        patient = {"first_pause_s": 0.01, "longest_pause_s": 0.02, "deadline_s": 10.0}
+        place = {"base_url": server.url, "model": "small", "api_key_variable": "TEST_KEY"}
+        generator = OpenAiGenerator(OpenAiOptions(**{**patient, **place, **options}))
+        made.append(generator)
+        return generator
+
+    yield build
+    for generator in made:
+        generator.close()
+
+
+def page(
+    number: int, question: str = "Where is the zoo?", task: Task = Task.ATOMIC_ANSWER
+) -> Prompt:
+    town = TOWNS[number % len(TOWNS)]
+    return build_prompt(task, question, [f"The zoo of page {number} {PHRASE} is in {town}."])
+
+
+def pages(count: int, **options: Any) -> list[Prompt]:
+    return [page(number, **options) for number in range(count)]
+
+
+def failure(generator: OpenAiGenerator, prompt: Prompt | None = None) -> ModelError:
+    with pytest.raises(PartialModelError) as raised:
+        generator.complete([prompt or page(0)])
+    (error,) = raised.value.outcomes
+    assert isinstance(error, ModelError)
+    return error
+
+
+def test_answers_keep_order_and_share_connections(make: Make, server: FaultServer) -> None:
+    generator = make(concurrency=4, price_in=2.0, price_out=10.0)
+    for _ in range(3):
+        texts = [completion.text for completion in generator.complete(pages(20))]
+        assert texts == [TOWNS[number % 5] for number in range(20)]
+    assert server.most_in_flight <= 4
+    assert len(server.connections) <= 4
+    assert (generator.client.calls, generator.client.tokens_in, generator.client.tokens_out) == (
+        60,
+        6_000,
+        300,
+    )
+    assert generator.client.cost == pytest.approx((6_000 * 2.0 + 300 * 10.0) / 1e6)
+    assert generator.complete([]) == []
+
+
+def test_the_request_holds_what_the_options_say(make: Make, server: FaultServer) -> None:
+    make(
+        seed=7,
+        extra_tokens=100,
+        max_tokens_field="max_completion_tokens",
+        extra_body={"top_p": 0.5},
+    ).complete([page(0)])
+    make(temperature=None).complete([page(0)])
+    full, plain = server.requests
+    assert (full["model"], full["seed"], full["temperature"], full["top_p"]) == (
+        "small",
+        7,
+        0.0,
+        0.5,
+    )
+    assert full["max_completion_tokens"] == page(0).max_tokens + 100
+    assert plain.keys() == {"model", "messages", "max_tokens"}
+    assert [m["role"] for m in plain["messages"]][0] == "system"
+    assert server.headers[0]["authorization"] == f"Bearer {CANARY}"
+    assert server.headers[0]["accept-encoding"] == "identity"
+
+
+def test_no_key_is_sent_where_none_is_wanted(make: Make, server: FaultServer) -> None:
+    make(api_key_variable="").complete([page(0)])
+    assert "authorization" not in server.headers[0]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(status(429, Retry_After="0"), id="429"),
+        pytest.param(status(500), id="500"),
+        pytest.param(status(503), id="503"),
+        pytest.param(reset, id="reset"),
+        pytest.param(half, id="half a body"),
+        pytest.param(sends(b""), id="empty body"),
+        pytest.param(sends(b"<html>Sign in</html>"), id="html"),
+        pytest.param(sends(b'{"choices": [{"mess'), id="half json"),
+        pytest.param(sends(b"[" * 100_000), id="deep json"),
+        pytest.param(sends([]), id="a list"),
+        pytest.param(sends({"choices": []}), id="no choice"),
+        pytest.param(sends({"choices": [{"message": "hi"}]}), id="message is text"),
+        pytest.param(sends({"choices": [{"message": {"content": ["x"]}}]}), id="content is a list"),
+    ],
+)
+def test_a_passing_fault_costs_nothing(make: Make, server: FaultServer, fault: Fault) -> None:
+    server.script.extend([fault, fault])
+    generator = make()
+    assert generator.complete([page(1)]) == [Completion("Oslo", 100, 5)]
+    assert len(server.requests) == 3
+    assert sum(generator.client.errors.values()) == 2
+    assert generator.client.breaker.state == "closed"
+
+
+@pytest.mark.parametrize("code", [500, 429, 503, 502])
+def test_attempts_are_bounded_and_an_outage_is_told(
+    make: Make, server: FaultServer, code: int
+) -> None:
+    server.always = status(code)
+    error = failure(make(attempts=3))
+    assert isinstance(error, ModelOutageError)
+    assert str(code) in str(error)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "outage"),
+    [
+        pytest.param(status(400), False, id="400"),
+        pytest.param(status(422), False, id="422"),
+        pytest.param(status(401), True, id="401"),
+        pytest.param(status(403), True, id="403"),
+        pytest.param(status(404), True, id="404"),
+        pytest.param(status(429, "insufficient_quota"), True, id="no credit"),
+        pytest.param(status(302, Location="http://127.0.0.1:9/"), True, id="redirect"),
+        pytest.param(sends(b"x" * 1_000_000), False, id="1 MB"),
+        pytest.param(says("word " * 200_000), False, id="1 MB of answer"),
+        pytest.param(says(None), False, id="null"),
+        pytest.param(says(""), False, id="empty where the task is no single page"),
+        pytest.param(says("", reason="length"), False, id="thought too long"),
+        pytest.param(says("<think>hm", reason="length"), False, id="still thinking"),
+        pytest.param(says(None, refusal="I cannot"), False, id="refusal"),
+        pytest.param(says("", reason="content_filter"), False, id="filter"),
+    ],
+)
+def test_what_asking_again_cannot_mend_is_asked_once(
+    make: Make, server: FaultServer, fault: Fault, outage: bool
+) -> None:
+    server.always = fault
+    generator = make()
+    error = failure(generator, page(0, task=Task.SYNTHESISE_ANSWERS))
+    assert isinstance(error, ModelOutageError) is outage
+    assert len(server.requests) == 1
+    assert sum(generator.client.errors.values()) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(says(None, refusal="I cannot help with that"), id="refusal"),
+        pytest.param(says("", reason="content_filter"), id="filter"),
+        pytest.param(status(400, "content_filter"), id="filter before the model"),
+        pytest.param(says(""), id="ended at once"),
+    ],
+)
+def test_a_page_that_makes_the_model_decline_costs_that_page_only(
+    make: Make, server: FaultServer, fault: Fault
+) -> None:
+    server.script.append(fault)
+    generator = make(concurrency=1)
+    texts = [completion.text for completion in generator.complete(pages(3))]
+    assert texts == ["I don't know", "Oslo", "Lima"]
+
+
+def test_an_empty_text_without_a_count_is_no_answer(make: Make, server: FaultServer) -> None:
+    server.always = sends({**chat_reply(""), "usage": None})
+    assert "no text" in str(failure(make()))
+
+
+def test_thoughts_are_no_answer_and_a_cut_answer_is_one(make: Make, server: FaultServer) -> None:
+    server.script.extend(
+        [says("<think>Oslo? No.</think>\nBern"), says("It is Be", reason="length")]
+    )
+    texts = [completion.text for completion in make(concurrency=1).complete(pages(2))]
+    assert texts == ["Bern", "It is Be"]
+
+
+def test_an_endless_answer_is_cut_to_what_was_asked_for(make: Make, server: FaultServer) -> None:
+    server.always = says("a" * 100_000)
+    (completion,) = make().complete([page(0)])
+    assert len(completion.text) == 32 * page(0).max_tokens
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": -1}, {"prompt_tokens": True}, [], "many"])
+def test_impossible_token_counts_are_not_added_up(
+    make: Make, server: FaultServer, usage: object
+) -> None:
+    server.always = sends({**chat_reply("Bern"), "usage": usage})
+    generator = make()
+    generator.complete([page(0)])
+    assert (generator.client.tokens_in, generator.client.tokens_out) == (0, 0)
+
+
+def test_a_page_too_long_for_the_model_is_shortened(make: Make, server: FaultServer) -> None:
+    server.script.extend([status(400, "context_length_exceeded")] * 2)
+    long = build_prompt(
+        Task.ATOMIC_ANSWER, "Where is the zoo?", ["The zoo is in Bern. " + "x" * 800]
+    )
+    assert make().complete([long])[0].text == "Bern"
+    lengths = [len(request["messages"][-1]["content"]) for request in server.requests]
+    assert lengths == sorted(lengths, reverse=True)
+    server.always = status(400, "context_length_exceeded")
+    assert not isinstance(failure(make(), long), ModelOutageError)
+
+
+def test_retry_after_in_seconds_and_as_a_date_is_kept(make: Make, server: FaultServer) -> None:
+    now = datetime(2020, 1, 1, tzinfo=UTC)  # by the server's clock, not by ours
+    date = format_datetime(now + timedelta(seconds=1), usegmt=True)
+
+    def by_date(handler: Any, request: dict[str, Any]) -> None:
+        body = b"{}"
+        handler.send_response_only(503)
+        for name, value in (("Date", format_datetime(now, usegmt=True)), ("Retry-After", date)):
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    for fault, seconds in ((status(429, Retry_After="0.6"), 0.6), (by_date, 1.0)):
+        server.script.append(fault)
+        started = time.perf_counter()
+        make().complete([page(0)])
+        assert seconds <= time.perf_counter() - started < seconds + 0.5
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["3600", format_datetime(datetime.now(UTC) + timedelta(hours=1))],
+    ids=["seconds", "date"],  # parallel workers must agree about the names
+)
+def test_nobody_waits_longer_than_the_deadline(make: Make, server: FaultServer, value: str) -> None:
+    server.always = status(429, Retry_After=value)
+    started = time.perf_counter()
+    assert "429" in str(failure(make(deadline_s=5.0)))
+    assert time.perf_counter() - started < 1.0
+    assert len(server.requests) == 1
+
+
+STAGES = [
+    (Task.ATOMIC_ANSWER, 0.6), (Task.ANSWER_FROM_DOCUMENTS, 0.2), (Task.SYNTHESISE_ANSWERS, 0.2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", [hang, drip], ids=["hang", "drip"])
+def test_all_stages_together_keep_the_deadline(
+    make: Make, server: FaultServer, fault: Fault
+) -> None:
+    generator = make(deadline_s=2.5, call_timeout_s=9.0, concurrency=4, failures_to_open=99)
+    generator.complete([page(0)])  # starts the loop and loads certificates
+    server.always = fault
+    total = 0.0
+    for task, share in STAGES:
+        started = time.perf_counter()
+        with pytest.raises(PartialModelError) as raised:
+            generator.complete(pages(10, task=task))  # more than can be in flight
+        seconds = time.perf_counter() - started
+        assert all(isinstance(outcome, ModelOutageError) for outcome in raised.value.outcomes)
+        assert seconds == pytest.approx(2.5 * share, rel=0.1, abs=0.05)
+        total += seconds
+    assert total == pytest.approx(2.5, rel=0.05)
+    assert generator.client.errors["timeout"] == 12  # those in flight; the others were never asked
+    server.always = None
+    server.stopping.set()
+    assert generator.complete([page(0)])[0].text == "Bern"  # no connection was lost
+
+
+def test_a_stuck_attempt_is_repeated_within_the_deadline(make: Make, server: FaultServer) -> None:
+    server.script.append(hang)
+    started = time.perf_counter()
+    assert make(call_timeout_s=0.3).complete([page(0)])[0].text == "Bern"
+    assert time.perf_counter() - started < 2.0
+
+
+def test_waiting_behind_another_snapshot_does_not_count(make: Make, server: FaultServer) -> None:
+    def slow(handler: Any, request: dict[str, Any]) -> None:
+        server.stopping.wait(0.3)
+        handler.reply(200, chat_reply("Bern"))
+
+    server.always = slow
+    generator = make(deadline_s=1.0, concurrency=1)  # 0.6 s for each question's documents
+    prompts = [page(0, f"Where is zoo {number}?") for number in range(4)]
+    assert len(generator.complete(prompts)) == 4
+
+
+def test_the_rate_limit_is_kept(make: Make, server: FaultServer) -> None:
+    generator = make(requests_per_minute=600.0)
+    started = time.perf_counter()
+    generator.complete(pages(6))
+    assert time.perf_counter() - started >= 0.5
+
+
+def test_what_gave_up_before_its_turn_takes_no_turn(make: Make, server: FaultServer) -> None:
+    """More is asked than the pace allows; the next snapshot starts at once all the same.
+
+    Our own pace says nothing of the service: the circuit stays closed.
+    """
+    options = {"requests_per_minute": 600.0, "concurrency": 16, "failures_to_open": 2}
+    generator = make(deadline_s=1.0, **options)  # 0.6 s for the documents: about 6 of 16
+    generator.complete([page(0)])  # starts the loop and loads certificates
+    for number in range(2):
+        with pytest.raises(PartialModelError) as raised:
+            generator.complete(pages(16, question=f"Where is zoo {number}?"))
+        assert any(isinstance(outcome, Completion) for outcome in raised.value.outcomes)
+    assert generator.client.breaker.opened == 0
+    assert generator.client.errors["not_asked"] > 0
+
+
+def test_one_failure_neither_fails_nor_repeats_the_others(make: Make, server: FaultServer) -> None:
+    def unless_lima(handler: Any, request: dict[str, Any]) -> None:
+        if "Lima" in request["messages"][-1]["content"]:
+            handler.reply(400, {})
+        else:
+            handler.reply(200, chat_reply("Bern"))
+
+    server.always = unless_lima
+    with pytest.raises(PartialModelError, match="1 of 5") as raised:
+        make().complete(pages(5))
+    assert [isinstance(o, ModelError) for o in raised.value.outcomes] == [
+        False, False, True, False, False,
+    ]  # fmt: skip
+    assert set(server.asked().values()) == {1}
+
+
+def test_an_outage_opens_the_circuit_and_a_good_answer_closes_it(
+    make: Make, server: FaultServer
+) -> None:
+    clock = [0.0]
+    options = make(attempts=1, failures_to_open=3, cool_down_s=10.0, concurrency=1).options
+    generator = OpenAiGenerator(options, clock=lambda: clock[0])
+    server.always = status(503)
+    with pytest.raises(PartialModelError) as raised:
+        generator.complete(pages(50))
+    assert len(server.requests) == 3
+    assert "circuit open" in str(raised.value.outcomes[-1])
+    server.always = None
+    assert "circuit open" in str(failure(generator))
+    clock[0] = 10.0
+    assert len(generator.complete([page(0)])) == 1
+    assert len(generator.complete(pages(5))) == 5
+    assert (generator.client.breaker.state, generator.client.breaker.opened) == ("closed", 1)
+    generator.close()
+
+
+def test_refused_prompts_do_not_open_the_circuit(make: Make, server: FaultServer) -> None:
+    server.always = status(400)
+    generator = make(failures_to_open=2)
+    with pytest.raises(PartialModelError):
+        generator.complete(pages(20))
+    assert generator.client.breaker.state == "closed"
+
+
+def test_a_caller_who_stops_stops_the_requests(make: Make, server: FaultServer) -> None:
+    generator = make(concurrency=2, call_timeout_s=0.5)
+    arriving = generator.complete_each(pages(200))
+    next(arriving)
+    arriving.close()  # type: ignore[attr-defined]
+    assert generator.complete([page(0)])[0].text == "Bern"
+    assert len(server.requests) < 150
+
+
+def test_no_server_is_an_outage(make: Make) -> None:
+    error = failure(make(base_url="http://127.0.0.1:9/v1", attempts=2))
+    assert isinstance(error, ModelOutageError)
+    assert "ConnectError" in str(error)
+
+
+def test_pickles_as_its_options(make: Make) -> None:
+    generator = make(seed=3)
+    generator.complete([page(0)])
+    copy = pickle.loads(pickle.dumps(generator))
+    assert copy.model_id == generator.model_id
+    assert copy.complete([page(0)]) == generator.complete([page(0)])
+    copy.close()
+
+
+def test_the_model_id_names_what_decides_the_answer(make: Make) -> None:
+    changed = [
+        {}, {"model": "other"}, {"seed": 1}, {"temperature": 0.5}, {"extra_body": {"top_p": 1}},
+        {"base_url": "http://elsewhere:8000/v1"}, {"extra_tokens": 9}, {"service": "prod"},
+    ]  # fmt: skip
+    assert len({make(**options).model_id for options in changed}) == len(changed)
+    assert make(concurrency=3).model_id == make().model_id
+    assert "small" in make().model_id
+
+
+def test_keys_and_pages_stay_out_of_errors_and_logs(
+    make: Make, server: FaultServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    generator = make(attempts=1, failures_to_open=999)
+    echo = sends({"error": {"message": CANARY + PHRASE, "code": CANARY, "type": PHRASE}}, 400)
+    seen = [repr(generator), str(generator), generator.model_id, repr(generator.options)]
+    faults = [status(code, CANARY) for code in (400, 401, 403, 404, 429, 500)]
+    for fault in [*faults, echo, sends(CANARY.encode()), says(None, refusal=PHRASE), half, reset]:
+        server.always = fault
+        try:
+            generator.complete([page(0)])
+        except PartialModelError as error:
+            seen += [
+                "".join(traceback.format_exception(e)) + repr(e)
+                for e in (error, *error.outcomes)
+                if isinstance(e, BaseException)
+            ]
+    seen += [str(generator.client.errors), pickle.dumps(generator).decode("latin-1"), caplog.text]
+    assert len(seen) > 20
+    assert not [text for text in seen if CANARY in text or PHRASE in text]
+
+
+@pytest.mark.parametrize("value", ["", "two\nlines", "with blank", "ключ"])
+def test_an_impossible_key_is_told_by_its_variable(
+    make: Make, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("TEST_KEY", value)
+    with pytest.raises(ConfigurationError, match="TEST_KEY") as raised:
+        make()
+    assert not value or value not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"base_url": "ftp://x/v1"},
+        {"base_url": "http://user:hunter2@host/v1"},
+        {"base_url": "http://host/v1?key=hunter2"},
+        {"extra_body": {"model": "x"}},
+        {"attempts": 0},
+    ],
+)
+def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="1 validation error"):
+        OpenAiOptions(model="small", **wrong)
+
+
+def test_the_probe_tells_what_is_there(make: Make, server: FaultServer) -> None:
+    def capable(handler: Any, request: dict[str, Any]) -> None:
+        if "response_format" in request:
+            handler.reply(200, chat_reply(json.dumps({"answer": "yes"})))
+        elif "logprobs" in request:
+            reply = chat_reply("yes")
+            reply["choices"][0]["logprobs"] = {"content": [{"token": "yes", "logprob": -0.1}]}
+            handler.reply(200, reply)
+
+    server.always = capable
+    found = make().probe()
+    assert (found.reachable, found.listed) == (True, True)
+    assert (found.log_probabilities, found.json_schema) == (True, True)
+    server.always = status(400)
+    found = make(model="unlisted").probe()
+    assert (found.listed, found.log_probabilities, found.json_schema) == (False, False, False)
+    server.always = status(500)
+    found = make(attempts=1).probe()
+    assert (found.reachable, found.log_probabilities) == (True, None)
+    assert not make(base_url="http://127.0.0.1:9/v1").probe().reachable
+
+
+def test_the_probe_stops_at_a_wrong_key_or_model(make: Make, server: FaultServer) -> None:
+    server.key = "another"
+    with pytest.raises(ConfigurationError, match="TEST_KEY"):
+        make().probe()
+    server.key = CANARY
+    server.always = status(404, "model_not_found")
+    with pytest.raises(ConfigurationError, match="'large'"):
+        make(model="large").probe()
+
+
+def test_faults_are_taken_in_turn(make: Make, server: FaultServer) -> None:
+    """Many prompts, many passing faults: everything is answered in the end."""
+    server.script = deque([reset, status(503), half, status(429, Retry_After="0")] * 10)
+    texts = [c.text for c in make(attempts=20, deadline_s=20.0).complete(pages(30))]
+    assert texts == [TOWNS[number % 5] for number in range(30)]

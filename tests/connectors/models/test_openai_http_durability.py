@@ -1,0 +1,113 @@
+"""Completed calls survive: a crash repeats those in flight, a failure repeats nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
+from radarstream.defenses.radar import Radar
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ModelError, PartialModelError
+from tests.builders import make_snapshot
+from tests.connectors.models.fault_server import FaultServer, chat_reply, serving, status
+
+ROOT = Path(__file__).parents[3]
+COUNT, IN_FLIGHT = 60, 4
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with serving() as state:
+        yield state
+
+
+def client(server: FaultServer, database: str) -> "subprocess.Popen[bytes]":
+    program = [sys.executable, ROOT / "tests/connectors/models/openai_client.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([*program, server.url, database, str(COUNT)], env=environment, cwd=ROOT)
+
+
+def wait_for(condition: Any, seconds: float = 30.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_a_killed_client_repeats_only_what_was_in_flight(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    def slow(handler: Any, request: dict[str, Any]) -> None:
+        server.stopping.wait(0.02)
+        handler.reply(200, chat_reply("Bern"))
+
+    server.always = slow
+    database = f"sqlite:///{tmp_path / 'state.db'}"
+    running = client(server, database)
+    wait_for(lambda: len(server.requests) >= COUNT // 2)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait(10.0) == -signal.SIGKILL
+    wait_for(lambda: server.in_flight == 0)
+    assert client(server, database).wait(60.0) == 0
+    asked = server.asked()
+    assert len(asked) == COUNT
+    repeated = sum(times - 1 for times in asked.values())
+    assert repeated <= IN_FLIGHT
+
+
+def guard_over(server: FaultServer, engine: Engine, **options: Any) -> Guard[Any]:
+    patience = {"attempts": 1, "deadline_s": 5.0, "failures_to_open": 3, **options}
+    generator = OpenAiGenerator(
+        OpenAiOptions(base_url=server.url, model="small", api_key_variable="", **patience)
+    )
+    cached = CachedGenerator(generator, ResponseCache(engine))
+    return Guard("radar", Radar(), Models(cached, ScriptedRelations(), ScriptedEmbedder()))
+
+
+def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
+    server: FaultServer, engine: Engine
+) -> None:
+    def unless_lima(handler: Any, request: dict[str, Any]) -> None:
+        broken = "Lima" in request["messages"][-1]["content"]
+        handler.reply(400 if broken else 200, chat_reply("Bern"))
+
+    server.always = unless_lima
+    guard = guard_over(server, engine)
+    pages = [("Zoo in Bern.", "In Bern."), ("Zoo in Lima.", "Perhaps Oslo."), ("Zoo in Kyiv.",)]
+    snapshots = [
+        make_snapshot(question=f"Where is zoo {i}?", texts=texts) for i, texts in enumerate(pages)
+    ]
+    first, second, third = isolating(guard.atomic_answers, snapshots)
+    assert isinstance(second, ModelError)
+    assert not isinstance(second, PartialModelError)
+    assert [len(first), len(third)] == [2, 1]  # type: ignore[arg-type]
+    assert set(server.asked().values()) == {1}
+    server.always = None
+    assert not [a for a in isolating(guard.atomic_answers, snapshots) if isinstance(a, ModelError)]
+    assert sorted(server.asked().values()) == [1, 1, 1, 1, 2]
+
+
+def test_in_an_outage_known_answers_go_on(server: FaultServer, engine: Engine) -> None:
+    known = make_snapshot(question="Where is the zoo?", texts=("The zoo is in Bern.",) * 3)
+    unknown = [make_snapshot(question=f"Where is zoo {i}?", texts=("In Oslo.",)) for i in range(20)]
+    guard = guard_over(server, engine, concurrency=1)
+    guard.atomic_answers([known])
+    server.always = status(503)
+    before = len(server.requests)
+    *lost, kept = isolating(guard.atomic_answers, [*unknown, known])
+    assert all(isinstance(outcome, ModelError) for outcome in lost)
+    assert len(kept) == 3  # type: ignore[arg-type]
+    assert len(server.requests) == before + 3  # then the circuit is open

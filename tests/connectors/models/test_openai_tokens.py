@@ -1,0 +1,228 @@
+"""Log-probabilities from services: the two interfaces, and servers that only look as if."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
+from radarstream.connectors.models.openai_http.prompt_logs import read_echo
+from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
+from radarstream.connectors.models.rendering import completion_text
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOutageError
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from tests.connectors.models.scoring_server import BEGIN, Mend, ScoringServer, logarithm, scoring
+
+PROMPTS = tuple(
+    build_prompt(Task.ATOMIC_ANSWER, "Where does Aldo live?", (f"In {town}.",))
+    for town in ("Bern", "Oslo")
+)
+QUERY = ContinuationQuery(PROMPTS, "Oslo, far north")
+METHODS = pytest.mark.parametrize("method", ["echo", "prompt_logprobs"])
+
+
+@contextmanager
+def asking(method: str, mend: Mend | None = None, **options: Any) -> Iterator[Any]:
+    with scoring() as server:
+        if mend is not None:
+            server.mend = mend
+        fast = {"attempts": 1, "api_key_variable": "", "model": "small"} | options
+        tokens = OpenAiTokens(OpenAiTokenOptions(base_url=server.url, method=method, **fast))
+        try:
+            yield tokens, server
+        finally:
+            tokens.close()
+
+
+def expected(server: ScoringServer) -> list[list[float]]:
+    said = server.ids(f" {QUERY.continuation}")
+    rows = []
+    for prompt in PROMPTS:
+        ids = [BEGIN, *server.ids(completion_text(prompt)), *said]
+        rows.append([logarithm(ids, i) for i in range(len(ids) - len(said), len(ids))])
+    return rows
+
+
+@METHODS
+def test_the_numbers_are_the_servers(method: str) -> None:
+    with asking(method, price_in=1e6) as (tokens, server):
+        (logs,) = tokens.log_probs([QUERY])
+        np.testing.assert_array_equal(logs, expected(server))
+        assert logs.shape == (2, 4)
+        assert tokens.client.cost == tokens.client.tokens_in > 100
+        assert not tokens.client.errors
+
+
+def test_ids_are_joined_and_never_read_again_as_text() -> None:
+    with asking("prompt_logprobs") as (tokens, server):
+        tokens.log_probs([QUERY])
+        sent = [request["prompt"] for path, request in server.requests if "completions" in path]
+        assert all(row[-4:] == server.ids(f" {QUERY.continuation}") for row in sent)
+        assert all(row[0] == BEGIN for row in sent)
+        assert {path for path, _ in server.requests} == {"/tokenize", "/v1/completions"}
+
+
+def choice_with(change: Any) -> Mend:
+    def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
+        if "choices" in reply:
+            change(reply["choices"][0])
+        return 200, reply
+
+    return mend
+
+
+def change_logs(change: Any) -> Mend:
+    return choice_with(lambda choice: change(choice["logprobs"]))
+
+
+def cut(logs: dict[str, Any]) -> None:
+    logs["tokens"], logs["token_logprobs"] = logs["tokens"][-1:], logs["token_logprobs"][-1:]
+
+
+def shift(logs: dict[str, Any]) -> None:
+    logs["tokens"][5] += "x"
+
+
+def merge(logs: dict[str, Any]) -> None:
+    at = logs["tokens"].index(":", len(logs["tokens"]) - 8)
+    logs["tokens"][at : at + 2] = ["".join(logs["tokens"][at : at + 2])]
+    del logs["token_logprobs"][at]
+
+
+@pytest.mark.parametrize(
+    ("mend", "words"),
+    [
+        (choice_with(lambda c: c.pop("logprobs")), "returns no log-probabilities"),
+        (choice_with(lambda c: c.update(logprobs={"content": []})), "returns no log-prob"),
+        (change_logs(cut), "does not echo"),  # echo is ignored
+        (change_logs(shift), "does not echo"),  # another text
+        (change_logs(merge), "token of its own"),
+        (change_logs(lambda logs: logs["token_logprobs"].pop()), "returns no log-prob"),
+        (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-2, None)), "leaves out"),
+        (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-3, 0.5)), "no logarithm"),
+        (change_logs(lambda logs: logs["token_logprobs"].__setitem__(-3, True)), "leaves out"),
+    ],
+)
+def test_an_echo_that_is_none_is_an_error(mend: Mend, words: str) -> None:
+    with asking("echo", mend) as (tokens, _), pytest.raises(ModelError, match=words) as caught:
+        tokens.log_probs([QUERY])
+    assert not isinstance(caught.value, ModelOutageError)
+
+
+def forget(choice: dict[str, Any]) -> None:
+    choice["prompt_logprobs"][-1] = {"7": {"logprob": -1.0}}
+
+
+@pytest.mark.parametrize(
+    ("mend", "words"),
+    [
+        (choice_with(lambda c: c.pop("prompt_logprobs")), "of a prompt"),
+        (choice_with(lambda c: c["prompt_logprobs"].pop()), "tokens instead of"),
+        (choice_with(forget), "leaves out"),
+        (choice_with(lambda c: c["prompt_logprobs"].__setitem__(-1, None)), "leaves out"),
+    ],
+)
+def test_prompt_logprobs_that_are_none_are_an_error(mend: Mend, words: str) -> None:
+    with asking("prompt_logprobs", mend) as (tokens, _), pytest.raises(ModelError, match=words):
+        tokens.log_probs([QUERY])
+
+
+def test_a_server_without_tokenize_is_at_fault() -> None:
+    def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
+        return (404, {}) if path == "/tokenize" else (200, reply)
+
+    with (
+        asking("prompt_logprobs", mend) as (tokens, _),
+        pytest.raises(ModelOutageError, match="404"),
+    ):
+        tokens.log_probs([QUERY])
+
+
+def test_a_reply_that_runs_into_the_prompt_is_refused() -> None:
+    def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
+        if path == "/tokenize" and request["prompt"].startswith(": "):
+            reply = {"tokens": [4711]}
+        return 200, reply
+
+    with asking("prompt_logprobs", mend) as (tokens, _), pytest.raises(ModelError, match="run in"):
+        tokens.log_probs([QUERY])
+
+
+@METHODS
+def test_a_passing_failure_is_tried_again_and_a_lasting_one_opens_the_circuit(method: str) -> None:
+    failures = [503]
+
+    def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
+        return (failures.pop(), {}) if failures else (200, reply)
+
+    patient = {"attempts": 2, "first_pause_s": 0.01, "concurrency": 1, "failures_to_open": 2}
+    with asking(method, mend, **patient) as (tokens, server):
+        assert tokens.log_probs([QUERY])[0].shape == (2, 4)
+        assert tokens.client.errors["server_error"] == 1
+        failures += [503] * 50
+        for _ in range(2):
+            with pytest.raises(ModelOutageError):
+                tokens.log_probs([QUERY])
+        assert tokens.client.breaker.state == "open"
+        asked = len(server.requests)
+        with pytest.raises(ModelOutageError, match="circuit open"):
+            tokens.log_probs([QUERY])
+        assert len(server.requests) == asked
+
+
+def test_every_request_keeps_the_pace() -> None:
+    arrived = []
+
+    def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
+        arrived.append(perf_counter())
+        return 200, reply
+
+    with asking("prompt_logprobs", mend, requests_per_minute=600.0) as (tokens, _):
+        tokens.log_probs([QUERY])
+    assert len(arrived) == 6  # two for the reply's tokens, two for each prompt
+    assert arrived[-1] - arrived[0] >= 0.4
+
+
+def test_a_server_that_hangs_is_given_up_at_the_deadline_and_opens_the_circuit() -> None:
+    release = Event()
+
+    def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
+        release.wait(20)
+        return 200, reply
+
+    with asking("echo", mend, deadline_s=0.3, failures_to_open=2) as (tokens, _):
+        with pytest.raises(ModelOutageError, match=r"0\.3 s"):
+            tokens.log_probs([QUERY])
+        assert tokens.client.errors["timeout"] == 2
+        assert tokens.client.breaker.state == "open"
+        release.set()
+
+
+def test_whole_distributions_are_not_offered() -> None:
+    tokens = OpenAiTokens(OpenAiTokenOptions(model="small", api_key_variable=""))
+    with pytest.raises(ConfigurationError, match="every possible next token"):
+        tokens.next_tokens([NextTokenQuery(PROMPTS)])
+
+
+def test_the_extra_body_cannot_change_what_is_asked() -> None:
+    with pytest.raises(ValueError, match="cannot set echo"):
+        OpenAiTokenOptions(model="small", extra_body={"echo": False})
+
+
+def test_an_echo_may_lack_first_and_generated_token() -> None:
+    import json
+
+    def body(tokens: list[str]) -> bytes:
+        logs = {"tokens": tokens, "token_logprobs": [-float(i) for i in range(len(tokens))]}
+        return json.dumps({"choices": [{"logprobs": logs}]}).encode()
+
+    assert read_echo(body(["a", ":", " b", "c"]), "a:", " bc").logs == [-2.0, -3.0]
+    assert read_echo(body(["<s>", "a", ":", " b", "c", " x"]), "a:", " bc").logs == [-3.0, -4.0]
+    with pytest.raises(ModelError, match="does not echo"):
+        read_echo(body(["y", "z", "a", ":", " b", "c"]), "a:", " bc")

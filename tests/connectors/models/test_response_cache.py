@@ -1,0 +1,342 @@
+"""The response cache: what was answered once is never asked again, whatever happens between."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, func, select, update
+from sqlalchemy.exc import OperationalError
+
+from radarstream.connectors.models.response_cache import (
+    CachedEmbedder,
+    CachedGenerator,
+    CachedRelations,
+    ResponseCache,
+)
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
+
+ROOT = Path(__file__).parents[3]
+ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def make_prompt(text: str) -> Prompt:
+    return Prompt(Task.ATOMIC_ANSWER, "Answer.", (), "Who?", (text,), 16)
+
+
+@dataclass
+class CountingModel:
+    """All three ports; every answer depends on its request alone. Fails at request `fails_at`."""
+
+    model_id: str = "counting/1"
+    fails_at: int = -1
+    asked: list[object] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+
+    def count(self, requests: Sequence[object]) -> None:
+        self.batches.append(len(requests))
+        for request in requests:
+            if len(self.asked) == self.fails_at:
+                raise ModelError("the model is gone")
+            self.asked.append(request)
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        self.count(prompts)
+        return [Completion(f"<{self.model_id} {p.passages[0]}>", 7, 3) for p in prompts]
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        self.count(pairs)
+        seeds = [sum(map(ord, p.premise + "|" + p.hypothesis)) for p in pairs]
+        return np.array([np.random.default_rng(s).dirichlet([1, 1, 1]) for s in seeds])
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        self.count(texts)
+        rows = [np.random.default_rng(len(t)).normal(size=8) for t in texts]
+        return np.array([row / np.linalg.norm(row) for row in rows]).reshape(len(texts), 8)
+
+
+@pytest.fixture
+def cache(engine: Engine) -> ResponseCache:
+    return ResponseCache(engine)
+
+
+def entries(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(RESPONSE_CACHE)).scalar_one()
+
+
+def test_a_repeated_prompt_costs_no_call(engine: Engine) -> None:
+    model = CountingModel()
+    first = CachedGenerator(model, ResponseCache(engine))
+    prompts = [make_prompt(t) for t in ("a", "b", "a", "\ud800 lone", "nul \x00", "北京")]
+    answers = first.complete(prompts)
+    assert answers == CountingModel().complete(prompts)
+    assert (first.calls, first.hits, len(model.asked)) == (5, 1, 5)
+    again = CachedGenerator(model, ResponseCache(engine))  # as another process would open it
+    assert again.complete(list(reversed(prompts))) == list(reversed(answers))
+    assert (again.calls, again.hits, len(model.asked)) == (0, 6, 5)
+    assert again.model_id == "counting/1"
+
+
+def test_relations_keep_every_bit(engine: Engine) -> None:
+    model = CountingModel()
+    pairs = [AnswerPair("q", a, b) for a in "abc" for b in "abc"]
+    expected = CountingModel().probabilities(pairs)
+    for hits in (0, 9):
+        scorer = CachedRelations(model, ResponseCache(engine), chunk=4)
+        np.testing.assert_array_equal(scorer.probabilities(pairs), expected)
+        assert (scorer.hits, scorer.calls) == (hits, 9 - hits)
+    assert model.batches == [4, 4, 1]
+    assert scorer.probabilities([]).shape == (0, 3)
+
+
+def test_an_embedding_is_the_same_found_or_asked(engine: Engine) -> None:
+    model = CountingModel()
+    texts = ["a", "bb", "ccc", "a"]
+    asked = CachedEmbedder(model, ResponseCache(engine)).embed(texts)
+    found = CachedEmbedder(model, ResponseCache(engine)).embed(texts)
+    assert len(model.asked) == 3
+    np.testing.assert_array_equal(asked, found)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, CountingModel().embed(texts), atol=1e-7)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
+    assert CachedEmbedder(model, ResponseCache(engine)).embed([]).shape == (0, 8)
+
+
+def test_keys_differ_by_model_kind_and_every_field(cache: ResponseCache) -> None:
+    prompt = make_prompt("a")
+    variants = [
+        prompt,
+        replace(prompt, task=Task.SYNTHESISE_ANSWERS),
+        replace(prompt, instruction="Answer!"),
+        replace(prompt, question="Who"),
+        replace(prompt, passages=("a", "")),
+        replace(prompt, max_tokens=17),
+    ]
+    for model in (CountingModel("m/1"), CountingModel("m/2")):
+        generator = CachedGenerator(model, cache)
+        generator.complete(variants)
+        assert generator.calls == len(variants)
+    pairs = [AnswerPair("q", "ab", "c"), AnswerPair("q", "a", "bc"), AnswerPair("qa", "b", "c")]
+    scorer = CachedRelations(CountingModel("m/1"), cache)
+    scorer.probabilities(pairs)
+    assert scorer.calls == 3
+    embedder = CachedEmbedder(CountingModel("m/1"), cache)
+    embedder.embed(["a"])
+    assert embedder.calls == 1
+
+
+def test_a_failed_call_stores_only_the_chunks_before_it(engine: Engine) -> None:
+    prompts = [make_prompt(str(i)) for i in range(10)]
+    broken = CachedGenerator(CountingModel(fails_at=5), ResponseCache(engine), chunk=4)
+    with pytest.raises(ModelError, match="gone"):
+        broken.complete(prompts)
+    assert entries(engine) == 4
+    assert (broken.calls, broken.hits) == (8, 0)
+    model = CountingModel()
+    CachedGenerator(model, ResponseCache(engine), chunk=4).complete(prompts)
+    assert model.asked == prompts[4:]
+
+
+@dataclass
+class WrongModel:
+    model_id: str
+    rows: FloatArray
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        return [Completion("only one")]
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        return self.rows
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        return self.rows
+
+
+def test_answers_that_are_none_are_not_stored(engine: Engine, cache: ResponseCache) -> None:
+    pairs = [AnswerPair("q", "a", "b"), AnswerPair("q", "b", "a")]
+    with pytest.raises(ModelError, match="1 answers to 2"):
+        CachedGenerator(WrongModel("w", np.empty(0)), cache).complete(
+            [make_prompt(t) for t in "ab"]
+        )
+    for rows in (np.full((2, 3), np.nan), np.ones((2, 2)), np.full((2, 3), 1.5), np.ones((1, 3))):
+        with pytest.raises(ModelError):
+            CachedRelations(WrongModel("w", rows), cache).probabilities(pairs)
+    for rows in (np.full((2, 3), np.inf), np.ones(2), np.ones((3, 3))):
+        with pytest.raises(ModelError):
+            CachedEmbedder(WrongModel("w", rows), cache).embed(["a", "b"])
+    assert entries(engine) == 0
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00", b"not a value at all", b"\xff" * 64])
+def test_a_damaged_value_is_asked_again_and_mended(engine: Engine, damage: bytes) -> None:
+    prompts = [make_prompt(t) for t in "abc"]
+    expected = CachedGenerator(CountingModel(), ResponseCache(engine)).complete(prompts)
+    with engine.begin() as connection:
+        connection.execute(update(RESPONSE_CACHE).values(value=damage))
+    mending = CachedGenerator(CountingModel(), ResponseCache(engine))
+    assert mending.complete(prompts) == expected
+    assert (mending.calls, mending.hits, entries(engine)) == (3, 0, 3)
+    after = CachedGenerator(CountingModel(), ResponseCache(engine))
+    assert after.complete(prompts) == expected
+    assert after.calls == 0
+
+
+def test_a_flipped_bit_or_a_swapped_value_is_damage(engine: Engine, cache: ResponseCache) -> None:
+    one, two = b"1" * 32, b"2" * 32
+    cache.put({one: b"first", two: b"second"})
+    with engine.begin() as connection:
+        value = connection.execute(select(RESPONSE_CACHE.c.value).filter_by(key=one)).scalar_one()
+        connection.execute(update(RESPONSE_CACHE).filter_by(key=two).values(value=value))
+    assert cache.get([one, two]) == {one: b"first"}
+    with engine.begin() as connection:
+        flipped = bytes([*value[:-1], value[-1] ^ 1])
+        connection.execute(update(RESPONSE_CACHE).filter_by(key=one).values(value=flipped))
+    assert cache.get([one, two]) == {}
+
+
+def test_more_keys_than_one_select_takes(cache: ResponseCache) -> None:
+    values = {i.to_bytes(32, "big"): str(i).encode() for i in range(1_203)}
+    cache.put(values)
+    assert cache.get(list(values)) == values
+
+
+def keys_of(numbers: Sequence[int]) -> list[bytes]:
+    return [n.to_bytes(32, "big") for n in numbers]
+
+
+def test_the_cache_is_bounded_and_drops_the_oldest(engine: Engine) -> None:
+    cache = ResponseCache(engine, max_entries=50)
+    for number in range(200):
+        cache.put(dict.fromkeys(keys_of([number]), b"v"))
+        assert entries(engine) <= 50
+    assert len(cache.get(keys_of(range(200)))) >= 45
+    assert set(cache.get(keys_of(range(155, 200)))) == set(keys_of(range(155, 200)))
+    cache.put(dict.fromkeys(keys_of(range(1_000, 1_120)), b"v"))  # more than fits at once
+    assert entries(engine) <= 50
+
+
+def test_what_is_used_stays(engine: Engine) -> None:
+    cache = ResponseCache(engine, max_entries=50)
+    cache.put(dict.fromkeys(keys_of([0, 1]), b"v"))
+    for number in range(2, 300):
+        cache.put(dict.fromkeys(keys_of([number]), b"v"))
+        assert cache.get(keys_of([0])), number
+    assert cache.get(keys_of([1])) == {}
+
+
+def test_sizes_must_be_positive(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="max_entries"):
+        ResponseCache(engine, max_entries=0)
+    with pytest.raises(ValueError, match="chunk"):
+        CachedGenerator(CountingModel(), ResponseCache(engine), chunk=0)
+
+
+@pytest.fixture(scope="module")
+def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = open_engine(f"sqlite:///{tmp_path_factory.mktemp('cache') / 'state.db'}")
+    yield engine
+    engine.dispose()
+
+
+_numbers = count()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    batches=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4),
+    chunk=st.integers(1, 5),
+)
+def test_caching_never_changes_an_answer(
+    shared_engine: Engine, batches: list[list[str]], chunk: int
+) -> None:
+    name = f"model {next(_numbers)}"  # every example starts with nothing stored
+    model = CountingModel(name)
+    generator = CachedGenerator(model, ResponseCache(shared_engine), chunk=chunk)
+    for batch in batches:
+        prompts = [make_prompt(text) for text in batch]
+        assert generator.complete(prompts) == CountingModel(name).complete(prompts)
+    requests = [text for batch in batches for text in batch]
+    assert generator.calls == len(model.asked) == len(set(requests))
+    assert generator.calls + generator.hits == len(requests)
+    assert all(size <= chunk for size in model.batches)
+
+
+# --- processes -------------------------------------------------------------------------------
+
+WORKER = """
+import os, signal, sys
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.schemas.prompt import Completion, Prompt, Task
+
+class Model:
+    model_id = "m"
+    def complete(self, prompts):
+        with open(sys.argv[2], "a") as asked:
+            asked.writelines(prompt.passages[0] + "\\n" for prompt in prompts)
+        if any(prompt.passages[0] == sys.argv[3] for prompt in prompts):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [Completion(prompt.passages[0].upper()) for prompt in prompts]
+
+cache = ResponseCache(open_engine(sys.argv[1]), max_entries=int(sys.argv[4]))
+prompts = [Prompt(Task.ATOMIC_ANSWER, "", (), "q", (f"p{i}",), 1) for i in range(60)]
+answers = CachedGenerator(Model(), cache, chunk=8).complete(prompts)
+assert [a.text for a in answers] == [f"P{i}" for i in range(60)]
+"""
+
+
+def start_worker(
+    url: str, asked: Path, dies_at: str = "", max_entries: int = 1_000
+) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", WORKER, url, asked, dies_at, str(max_entries)]
+    return subprocess.Popen(command, cwd=ROOT, env=ENV)
+
+
+def test_a_killed_process_repeats_at_most_the_chunk_in_flight(
+    state_url: str, tmp_path: Path
+) -> None:
+    asked = tmp_path / "asked"
+    assert start_worker(state_url, asked, "p21").wait(60) == -signal.SIGKILL
+    assert start_worker(state_url, asked, "p45").wait(60) == -signal.SIGKILL
+    assert start_worker(state_url, asked).wait(60) == 0
+    lines = asked.read_text().split()
+    repeated = sorted({line for line in lines if lines.count(line) > 1}, key=lambda p: int(p[1:]))
+    assert set(lines) == {f"p{i}" for i in range(60)}
+    # Chunks of 8 from the first prompt not stored: 16-23 in flight at the first death, 40-47 at
+    # the second.
+    assert repeated == [f"p{i}" for i in (*range(16, 24), *range(40, 48))]
+
+
+def test_two_processes_share_one_database(state_url: str, tmp_path: Path) -> None:
+    open_engine(state_url).dispose()
+    asked = [tmp_path / f"asked-{n}" for n in range(2)]
+    workers = [start_worker(state_url, path, max_entries=20) for path in asked]
+    assert [worker.wait(60) for worker in workers] == [0, 0]
+
+
+def test_a_lock_that_never_ends_is_reported_and_one_that_ends_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    engine = open_engine(f"sqlite:///{path}", busy_timeout_s=0.02)
+    cache = ResponseCache(engine)
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OperationalError, match="locked"):
+            cache.put({b"k" * 32: b"v"})
+        other.execute("ROLLBACK")
+    cache.put({b"k" * 32: b"v"})
+    assert cache.get([b"k" * 32]) == {b"k" * 32: b"v"}
+    engine.dispose()

@@ -1,0 +1,263 @@
+"""After `state forget` no byte of a query is in the database's files, on both databases.
+
+A job, a person's reports and an attribution that searches the archive write the rows; canary words
+stand in the question and in the pages that this query alone had found.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, event, text
+from typer.testing import CliRunner
+
+from radarstream.connectors.models.response_cache import ResponseCache
+from radarstream.connectors.state_table.database.compaction import compact
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.incidents.origins import list_origins
+from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
+from radarstream.connectors.state_table.queries.memory import load
+from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.connectors.state_table.queries.subject import question_subject
+from radarstream.connectors.state_table.queries.watchlist import replace_all
+from radarstream.connectors.state_table.sources.ledger import judge
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.job.incidents.attributing import Attributing
+from radarstream.pipelines.job.incidents.reporting import take_in
+from radarstream.pipelines.job.incidents.settling import give_word, policy_of
+from radarstream.pipelines.job.incidents.worker import corpus_search
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.reports import AnswerReport, Decision
+from radarstream.schemas.sources import SourceVerdict
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.pipelines.job.attributing_rig import NOW, FixedClock, Naming, Watching, run_out
+
+RANDOM = Random(7)
+
+
+def word() -> str:
+    return "".join(RANDOM.choices("bcdfghjkqvwxz", k=7))
+
+
+ASKED, SHOWN, TOLD = [word() for _ in range(3)], [word() for _ in range(30)], word()
+CANARIES = [*ASKED, *SHOWN, TOLD]
+QUESTION = f"Who guards {ASKED[0]} \u00fcber {ASKED[1]} and {ASKED[2]}?"
+PAGE = f"{' '.join(SHOWN)} was in Rome. " + "It rained. " * 300
+SECRET = "q-secret"
+
+
+def spellings(canary: str) -> Iterator[bytes]:
+    """A word as it stands in a file: as it is, and within base64 at any offset."""
+    yield canary.encode()
+    for offset in range(3):
+        coded = b64encode(b"\0" * offset + canary.encode())
+        yield coded[-(-8 * offset // 6) : (8 * (offset + len(canary))) // 6]
+
+
+NEEDLES = [spelling for canary in CANARIES for spelling in spellings(canary)]
+
+
+@pytest.fixture(autouse=True)
+def own_process_state() -> Iterator[None]:
+    yield
+    for cached in (build._guard, build._corpus, build._engine):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def settings(state_url: str, tmp_path: Path) -> Settings:
+    config = tmp_path / "job.toml"
+    config.write_text(
+        f'profile = "scripted"\ndatabase = "{state_url}"\n[corpus]\narchive = true\n'
+        "[attribution]\nenabled = true\nmax_chance = 1.0\ncase_steps = 9\ncorpus_texts = 50\n"
+    )
+    return load_settings(config)
+
+
+class Files:
+    """What the database has on disk."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.url = engine.url
+
+    def found(self) -> set[bytes]:
+        """The canaries that stand in a file."""
+        if self.engine.dialect.name == "sqlite":
+            file = Path(self.url.database or "")
+            files = [file, file.with_name(f"{file.name}-wal")]
+        else:
+            files = self.of_server()
+        data = b"".join(file.read_bytes() for file in files if file.is_file())
+        return {needle for needle in NEEDLES if needle in data}
+
+    def of_server(self) -> list[Path]:
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("CHECKPOINT"))
+            own = "SELECT oid FROM pg_database WHERE datname = current_database()"
+            directory = connection.execute(text(own)).scalar_one()
+            base = Path(connection.execute(text("SHOW data_directory")).scalar_one()) / "base"
+        return list((base / str(directory)).iterdir())
+
+
+def records(given: list[Any], first: int) -> list[RawRecord]:
+    return [
+        RawRecord("e/t/0", offset, payload, log=LogPosition("e", 0, offset))
+        for offset, payload in enumerate(given, first)
+    ]
+
+
+def of_others(step: int) -> list[bytes]:
+    at = OBSERVED_AT + timedelta(days=step)
+    texts = ["Output: Rome", "Output: Rome", "Output: Oslo"]
+    return [
+        encode(make_snapshot(texts, question=f"Where is the {q} held?", query_id=q, observed_at=at))
+        for q in ("cup", "tea")
+    ]
+
+
+def of_secret(step: int) -> bytes:
+    at = OBSERVED_AT + timedelta(days=step)
+    texts = [PAGE, *[f"Page {n} of {SHOWN[n]} in Rome. Output: {TOLD}" for n in range(3)]]
+    return encode(make_snapshot(texts, question=QUESTION, query_id=SECRET, observed_at=at))
+
+
+def fill(settings: Settings, engine: Engine) -> None:
+    """Let a job answer, people report and a worker attribute; publish nothing."""
+    batch = MicroBatch(settings)
+    batch(records([of_secret(0), *of_others(0)], 0))
+    batch(records([of_secret(1), *of_others(1)], 3))
+    broken = json.dumps({"question": QUESTION}).encode()
+    batch(records([of_secret(0), broken, b'{"id": "' + SECRET.encode() + b'", "x', b"{"], 6))
+    entry = json.dumps({"question": QUESTION})
+    replace_all(engine, [(SECRET, entry), ("cup", '{"question":"Where is the cup held?"}')], 0)
+    policy, models = policy_of(settings), shared_guard(settings).models
+    search = corpus_search(settings, models)
+    worker = Attributing(
+        engine, models, Naming(), settings.attribution, policy, FixedClock(), Watching(), search
+    )
+    for query, comment in ((SECRET, ""), ("cup", f"as with '{QUESTION}'")):
+        told = AnswerReport("eve", NOW, query, answer=None, comment=comment)
+        stored = take_in(engine, told, policy.protection, NOW)
+        run_out(worker)
+        give_word(engine, stored, Decision.APPROVED, policy, now_ms=stored.received_ms + 1)
+    echoed = json.dumps({"text": QUESTION}).encode()
+    ResponseCache(engine).put({b"k" * 32: echoed}, {b"k" * 32: question_subject("Where?")})
+    with engine.begin() as connection:
+        judge(connection, "example.org", SourceVerdict.PARDONED, f"see {QUESTION}")
+        connection.execute(text("ANALYZE"))
+
+
+def forget(tmp_path: Path, *options: str) -> dict[str, Any]:
+    arguments = ["state", "forget", SECRET, "--yes", "--json", "--config", f"{tmp_path}/job.toml"]
+    done = CliRunner().invoke(app, [*arguments, *options])
+    assert done.exit_code == 0, (done.output, done.exception)
+    return dict(json.loads(done.stdout))
+
+
+def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
+    settings: Settings, tmp_path: Path
+) -> None:
+    engine = shared_engine(settings)
+    if engine.dialect.name == "sqlite":  # some builds overwrite what they delete, others do not
+        event.listen(engine, "checkout", lambda c, *_: c.execute("PRAGMA secure_delete = OFF"))
+    fill(settings, engine)
+    files = Files(engine)
+    before = files.found()
+    for words in (ASKED, SHOWN, [TOLD]):
+        assert before & {word.encode() for word in words}
+    assert before - {word.encode() for word in CANARIES}, "in dead letters, too"
+    (origin,) = list_origins(engine, "cup")
+    assert any(t.search_rank is None and SHOWN[0] in t.excerpt for t in origin.flagged)
+    kept = load(engine, ["cup", "tea"]), withheld_keys(engine, ["cup", "tea"])
+    events = [r.event_id for _, r in pending(engine, 999) if r.key in ("cup", "tea")]
+
+    done = forget(tmp_path)
+    assert done["deleted"]["dead_letters"] == 3
+    assert done["deleted"]["elsewhere"] > 0
+    assert files.found() == set()
+    if engine.dialect.name == "postgresql":
+        assert any("write-ahead log" in sentence for sentence in done["kept"])
+    assert not any("run the command again" in sentence for sentence in done["kept"])
+
+    assert (load(engine, ["cup", "tea"]), withheld_keys(engine, ["cup", "tea"])) == kept
+    left = [r for _, r in pending(engine, 999)]
+    assert [r.event_id for r in left if r.key in ("cup", "tea")] == events
+    assert sum(r.topic == "snapshots.deadletter" for r in left) == 1
+    (after,) = list_origins(engine, "cup")
+    assert (after.decision, after.revision) == (origin.decision, origin.revision)
+    assert [t.id for t in after.flagged] == [t.id for t in origin.flagged]
+    own = [t for t in origin.texts if t.search_rank is not None]
+    assert [t for t in after.texts if t.search_rank is not None] == own
+    assert {row["url"] for row in list_quarantine(engine, "cup")} >= {"https://example.org/"}
+    outcomes = MicroBatch(settings)(records(of_others(5), 20))
+    assert [(o.query_id, o.step) for o in outcomes if isinstance(o, AnswerEvent)] == [
+        ("cup", 2),
+        ("tea", 2),
+    ]
+
+
+def test_without_the_rewrite_the_command_says_what_stays(
+    settings: Settings, tmp_path: Path
+) -> None:
+    fill(settings, shared_engine(settings))
+    left = forget(tmp_path, "--no-rewrite")["kept"]
+    assert any("without --no-rewrite" in sentence for sentence in left)
+    again = forget(tmp_path, "--if-exists")
+    assert not any("--no-rewrite" in sentence for sentence in again["kept"])
+    assert Files(shared_engine(settings)).found() == set()
+
+
+@pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
+def test_rows_that_an_older_transaction_may_still_read_are_told(
+    state_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rewrite would copy them."""
+    monkeypatch.setattr("radarstream.connectors.state_table.database.compaction.LOOKS", 2)
+    engine = open_engine(state_url)
+    with psycopg.connect(state_url) as reader:
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT count(*) FROM memory")
+        left = compact(engine)
+        assert not left.done
+        assert "a transaction from before is still open" in left.left[-1]
+    assert compact(engine).done
+    engine.dispose()
+
+
+@pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
+def test_a_user_who_may_not_rewrite_is_told(state_url: str) -> None:
+    """The server passes over such tables without an error."""
+    open_engine(state_url).dispose()
+    with psycopg.connect(state_url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE stranger LOGIN")
+        admin.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO stranger")
+        database = admin.info.dbname
+    engine = open_engine(state_url.replace("postgres@", "stranger@"))
+    left = compact(engine)
+    assert not left.done
+    assert "may not rewrite table" in left.left[-1]
+    engine.dispose()
+    with psycopg.connect(state_url, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {database} OWNER TO stranger")
+        for (table,) in admin.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        ).fetchall():
+            admin.execute(f"ALTER TABLE {table} OWNER TO stranger")
+    engine = open_engine(state_url.replace("postgres@", "stranger@"))
+    done = compact(engine)
+    assert done.done
+    assert ["next checkpoint" in sentence for sentence in done.left] == [False, True]
+    engine.dispose()

@@ -1,0 +1,221 @@
+"""Export and import: the same rows on either database, one moment of time, all or nothing."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, insert, select
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.tables import MEMORY, METADATA, SOURCE_LEDGER
+from radarstream.connectors.state_table.database.transfer import TABLES, export_lines, import_file
+from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.queries.watchlist import (
+    claim,
+    record_fetch,
+    replace_all,
+    spend_credit,
+)
+from radarstream.schemas.codec.state import encode_state
+from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
+from radarstream.schemas.memory import Belief
+
+BELIEF = encode_state(Belief('Zoë "法国"\n', 0.1 + 0.2, 1e-17))
+ROW = MemoryRow("q-1 北京", "radar", 7, 1_700_000_000_123, "cluster", 3, 2**40, BELIEF, 2**41)
+LEDGER = {
+    "domain": "example.org",
+    "honest": 1 / 3,
+    "dishonest": 1e-300,
+    "updated_ms": 5,
+    "verdict": "pardoned",
+    "note": None,
+}
+
+
+def fill(engine: Engine) -> None:
+    commit_fold(engine, None, ROW)
+    commit_fold(engine, None, replace(ROW, query_id="q-2", state=encode_state(None)))
+    replace_all(engine, [("q-1 北京", '{"question":"Who?\\n"}'), ("q-2", "{}")], 9)
+    claim(engine, "q-2", 0, 10, 10)
+    record_fetch(engine, "q-2", 20, fetched_ms=15, next_due_ms=99)
+    replace_all(engine, [("q-2", "{}")], 9)
+    spend_credit(engine, "2025-03", 7, 100)
+    with engine.begin() as connection:
+        connection.execute(insert(SOURCE_LEDGER).values(**LEDGER))
+
+
+def contents(engine: Engine) -> dict[str, list[dict[str, Any]]]:
+    with engine.connect() as connection:
+        return {
+            table.name: sorted(
+                (dict(row) for row in connection.execute(select(table)).mappings()), key=repr
+            )
+            for table in METADATA.tables.values()
+        }
+
+
+def export(engine: Engine, file: Path) -> Path:
+    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def other_engine(tmp_path: Path, postgresql_socket: str, engine: Engine) -> Iterator[Engine]:
+    """A second database, of the other kind."""
+    if engine.dialect.name == "postgresql":
+        url = f"sqlite:///{tmp_path / 'other.db'}"
+    else:
+        with psycopg.connect(
+            host=postgresql_socket, user="postgres", dbname="postgres", autocommit=True
+        ) as admin:
+            admin.execute("DROP DATABASE IF EXISTS other")
+            admin.execute("CREATE DATABASE other")
+        url = f"postgresql://postgres@/other?host={postgresql_socket}"
+    opened = open_engine(url)
+    yield opened
+    opened.dispose()
+
+
+def test_the_other_kind_of_database_gets_identical_rows(
+    engine: Engine, other_engine: Engine, tmp_path: Path
+) -> None:
+    fill(engine)
+    file = export(engine, tmp_path / "state.jsonl")
+    counts = {"memory": 2, "watchlist": 2, "search_credits": 1, "source_ledger": 1}
+    assert import_file(other_engine, file) == counts
+    assert contents(other_engine) == contents(engine)
+    again = export(other_engine, tmp_path / "again.jsonl")
+    assert sorted(again.read_bytes().splitlines()) == sorted(file.read_bytes().splitlines())
+    assert import_file(engine, again) == counts  # over the same rows
+    assert contents(other_engine) == contents(engine)
+
+
+def test_an_empty_database_is_exported_and_imported(engine: Engine, tmp_path: Path) -> None:
+    file = export(engine, tmp_path / "state.jsonl")
+    assert len(file.read_text().splitlines()) == 2
+    assert import_file(engine, file) == {}
+
+
+def test_an_export_shows_one_moment(state_url: str, engine: Engine) -> None:
+    fill(engine)
+    expected = list(export_lines(engine))
+    writer = open_engine(state_url)
+    lines = export_lines(engine)
+    seen = [next(lines), next(lines)]
+    commit_fold(writer, ROW, replace(ROW, step=8, as_of_ms=ROW.as_of_ms + 1))
+    replace_all(writer, [("q-9", "{}")], 11)
+    spend_credit(writer, "2025-03", 1, 100)
+    assert [*seen, *lines] == expected
+    assert list(export_lines(engine)) != expected
+    writer.dispose()
+
+
+def test_a_query_never_moves_back_unless_told(engine: Engine, tmp_path: Path) -> None:
+    fill(engine)
+    file = export(engine, tmp_path / "state.jsonl")
+    newer = replace(ROW, query_id="q-2", step=8, as_of_ms=ROW.as_of_ms + 1, state=BELIEF)
+    before = replace(ROW, query_id="q-2", state=encode_state(None))
+    commit_fold(engine, before, newer)
+    with engine.begin() as connection:
+        connection.execute(MEMORY.delete().where(MEMORY.c.query_id == ROW.query_id))
+    with pytest.raises(StateConflictError, match="'q-2' is newer.*nothing was imported"):
+        import_file(engine, file)
+    assert load(engine, [ROW.query_id, "q-2"]) == {"q-2": newer}
+    import_file(engine, file, replace=True)
+    assert load(engine, [ROW.query_id, "q-2"]) == {
+        ROW.query_id: ROW,
+        "q-2": replace(ROW, query_id="q-2", state=encode_state(None)),
+    }
+
+
+def test_credits_that_were_spent_stay_spent(engine: Engine, tmp_path: Path) -> None:
+    fill(engine)
+    file = export(engine, tmp_path / "state.jsonl")
+    spend_credit(engine, "2025-03", 1, 100)
+    with pytest.raises(StateConflictError, match="search_credits"):
+        import_file(engine, file)
+
+
+# --- files that are not ours -------------------------------------------------------------------
+
+Edit = Callable[[dict[str, Any]], object]
+WRONG: dict[str, tuple[int, Edit, ReasonClass]] = {
+    "format": (0, lambda v: v.update(format="other"), ReasonClass.UNKNOWN_SCHEMA),
+    "version": (0, lambda v: v.update(version=2), ReasonClass.UNKNOWN_SCHEMA),
+    "table": (1, lambda v: v.update(table="outbox"), ReasonClass.UNKNOWN_FIELD),
+    "unhashable table": (1, lambda v: v.update(table=[]), ReasonClass.UNKNOWN_FIELD),
+    "extra": (1, lambda v: v.update(more=1), ReasonClass.UNKNOWN_FIELD),
+    "column": (1, lambda v: v["row"].pop("defense"), ReasonClass.UNKNOWN_FIELD),
+    "null": (1, lambda v: v["row"].update(defense=None), ReasonClass.WRONG_TYPE),
+    "boolean": (1, lambda v: v["row"].update(step=True), ReasonClass.WRONG_TYPE),
+    "base64": (1, lambda v: v["row"].update(state="%"), ReasonClass.WRONG_TYPE),
+    "state": (1, lambda v: v["row"].update(state="AAAA"), ReasonClass.MALFORMED_JSON),
+    "range": (1, lambda v: v["row"].update(log_partition=2**31), ReasonClass.OUT_OF_RANGE),
+    "step": (1, lambda v: v["row"].update(step=0), ReasonClass.OUT_OF_RANGE),
+    "high": (1, lambda v: v["row"].update(log_high_offset=0), ReasonClass.OUT_OF_RANGE),
+    "entry": (3, lambda v: v["row"].update(entry="[]"), ReasonClass.WRONG_TYPE),
+    "verdict": (6, lambda v: v["row"].update(verdict="maybe"), ReasonClass.WRONG_TYPE),
+    "count": (7, lambda v: v.update(rows=5), ReasonClass.MISSING_FIELD),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_line_is_named_and_nothing_is_written(
+    engine: Engine, tmp_path: Path, name: str
+) -> None:
+    number, edit, reason = WRONG[name]
+    source = open_engine(f"sqlite:///{tmp_path / 'source.db'}")
+    fill(source)
+    values = [json.loads(line) for line in export_lines(source)]
+    source.dispose()
+    edit(values[number])
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(json.dumps(value) + "\n" for value in values))
+    with pytest.raises(InputError, match=f"state.jsonl:{number + 1}: ") as caught:
+        import_file(engine, file)
+    assert caught.value.reason is reason
+    assert not any(contents(engine)[table] for table in TABLES)
+
+
+def test_a_file_that_was_cut_off_or_continued_is_refused(engine: Engine, tmp_path: Path) -> None:
+    fill(engine)
+    lines = list(export_lines(engine))
+    file = tmp_path / "state.jsonl"
+    for count in range(len(lines)):
+        file.write_text("".join(lines[:count]))
+        with pytest.raises(InputError, match="cut off"):
+            import_file(engine, file)
+    file.write_text("".join([*lines, lines[1]]))
+    with pytest.raises(InputError, match="follows"):
+        import_file(engine, file)
+
+
+@given(at=st.integers(0, 10_000), byte=st.integers(0, 255))
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_a_damaged_byte_is_an_input_error_or_a_sound_file(
+    tmp_path: Path, at: int, byte: int
+) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    if not load(engine, ["q-2"]):
+        fill(engine)
+    damaged = bytearray("".join(export_lines(engine)).encode())
+    damaged[at % len(damaged)] = byte
+    file = tmp_path / "state.jsonl"
+    file.write_bytes(damaged)
+    target = open_engine(f"sqlite:///{tmp_path / 'target.db'}")
+    try:
+        import_file(target, file, replace=True)
+    except InputError as error:
+        assert "state.jsonl" in str(error)
+    target.dispose()
+    engine.dispose()

@@ -1,0 +1,474 @@
+"""Page text: only from public addresses, within caps, and the snippet when anything is wrong."""
+
+import asyncio
+import gzip
+import ssl
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radarstream.connectors.webpages.addresses import Address, is_public, parsed
+from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.webpages.extraction import page_text, web_encoding
+from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.reading import PageReader
+from radarstream.pipelines.job.collecting import watching
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.settings import WatchSettings
+from radarstream.schemas.snapshot import SearchSnapshot
+from tests.builders import make_snapshot
+
+ARTICLE = (
+    "<html><head><title>Cup</title></head><body><nav>Home | News</nav><article><h1>Cup</h1><p>"
+    + "Zürich won the cup final on Sunday after extra time. " * 5
+    + "</p></article></body></html>"
+)
+
+
+class PageServer:
+    """Pages by path; `hosts` are the Host headers that came in."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.hosts: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.released = threading.Event()
+        self.port = 0
+
+    def add(self, path: str, body: bytes | str, status: int = 200, **headers: str) -> None:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named.setdefault("content-type", "text/html; charset=utf-8")
+        self.pages[path] = (status, named, body.encode() if isinstance(body, str) else body)
+
+
+class Listening(ThreadingHTTPServer):
+    daemon_threads = True
+    script: PageServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Listening
+
+    def do_GET(self) -> None:
+        script = self.server.script
+        script.hosts.append(self.headers["host"])
+        script.headers.append(dict(self.headers))
+        if self.path == "/hang":
+            script.released.wait(30)
+            return
+        status, headers, body = script.pages.get(self.path, (404, {}, b""))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            self._write(body)
+        except OSError:
+            return
+
+    def _write(self, body: bytes) -> None:
+        released = self.server.script.released
+        if self.path == "/drip":
+            while not released.wait(0.02):
+                self.wfile.write(b".")
+        elif self.path == "/endless":
+            while not released.is_set():
+                self.wfile.write(b"x" * 4_096)
+        else:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+@contextmanager
+def serve_pages() -> Iterator[PageServer]:
+    script = PageServer()
+    with Listening(("127.0.0.1", 0), Handler) as listening:
+        listening.script = script
+        script.port = listening.server_address[1]
+        thread = threading.Thread(target=listening.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield script
+        finally:
+            script.released.set()
+            listening.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PageServer]:
+    with serve_pages() as running:
+        running.add("/article", ARTICLE)
+        yield running
+
+
+NAMES = {
+    "pages.test": ["127.0.0.1"],
+    "inner.test": ["10.0.0.7"],
+    "both.test": ["127.0.0.1", "10.0.0.7"],
+    "metadata.test": ["169.254.169.254"],
+}
+
+
+class Resolver:
+    """A resolver of our own; `asked` lists what was looked up."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked.append(host)
+        if host == "nowhere.test":
+            raise OSError("no such host")
+        return NAMES.get(host, ["127.0.0.1"])
+
+
+def loopback_only(address: Address, port: int) -> bool:
+    return address == ip_address("127.0.0.1")
+
+
+def fetched(
+    url: str, resolver: Resolver | None = None, allow=loopback_only, **options: object
+) -> tuple[bytes, str]:
+    caps = PageOptions(**({"seconds": 2.0, "page_bytes": 10_000} | options))
+
+    async def run() -> tuple[bytes, str]:
+        transport = CheckedTransport(resolver or Resolver(), allow)
+        async with page_client(caps, transport) as client:
+            return await fetch(url, caps, client)
+
+    return asyncio.run(run())
+
+
+def refusal(url: str, **options: object) -> str:
+    with pytest.raises(PageError) as caught:
+        fetched(url, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1",  # noqa: S104
+        "169.254.169.254", "100.64.0.1", "192.0.0.1", "192.0.2.1", "198.18.0.1", "198.51.100.1",
+        "203.0.113.9", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1",
+        "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1", "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1", "::ffff:0:10.0.0.1", "::10.0.0.1", "64:ff9b::7f00:1",
+        "64:ff9b::a9fe:a9fe", "64:ff9b:1::a00:1", "2002:7f00:1::", "2001:0:1::1", "fec0::1",
+        "192.0.0.192", "168.63.129.16", "64:ff9b::c000:c0", "::ffff:192.0.0.192",
+        "64:ff9b:1:7f00:0:100:808:808", "2001:2::1", "3fff::1",
+    ],
+)  # fmt: skip
+def test_inner_addresses_are_refused(text: str) -> None:
+    assert not is_public(parsed(text), 443)
+
+
+@pytest.mark.parametrize("text", ["93.184.215.14", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
+def test_public_addresses_are_allowed_on_the_ports_of_the_web(text: str) -> None:
+    assert is_public(parsed(text), 80)
+    assert is_public(parsed(text), 443)
+    assert not is_public(parsed(text), 22)
+    assert not is_public(parsed(text), 8080)
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_inside_another_is_judged_as_itself(inner) -> None:
+    for prefix in ("::ffff:", "64:ff9b::"):
+        assert is_public(parsed(f"{prefix}{inner}"), 80) == is_public(inner, 80)
+
+
+def test_an_address_with_a_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="zone"):
+        parsed("fe80::1%eth0")
+
+
+def test_loopback_is_refused_by_default(server: PageServer) -> None:
+    before = len(server.hosts)
+    for host in ("127.0.0.1", "pages.test", "[::1]", "[::ffff:7f00:1]"):
+        assert refusal(f"http://{host}:{server.port}/article", allow=is_public) == "address"
+    assert refusal("http://127.0.0.1/", allow=is_public) == "address"
+    assert refusal("http://metadata.test/latest/meta-data", allow=is_public) == "address"
+    assert len(server.hosts) == before
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "localhost"])
+def test_odd_spellings_of_loopback_do_not_help(host: str) -> None:
+    """The system's resolver, which reads them all as 127.0.0.1, with the real rule."""
+
+    async def run() -> None:
+        options = PageOptions(seconds=5.0)
+        async with page_client(options, CheckedTransport()) as client:
+            await fetch(f"http://{host}/", options, client)
+
+    with pytest.raises(PageError, match="address|name|scheme"):
+        asyncio.run(run())
+
+
+def test_a_page_comes_from_the_checked_address_under_its_own_name(server: PageServer) -> None:
+    resolver = Resolver()
+    page, charset = fetched(f"http://pages.test:{server.port}/article", resolver)
+    assert (page.decode(), charset) == (ARTICLE, "utf-8")
+    assert server.hosts[-1] == f"pages.test:{server.port}"
+    assert resolver.asked == ["pages.test"]  # and never again
+
+
+def test_one_inner_address_among_several_is_enough_to_refuse(server: PageServer) -> None:
+    assert refusal(f"http://both.test:{server.port}/article") == "address"
+
+
+def test_a_name_that_changes_its_mind_is_connected_where_it_was_checked(server: PageServer) -> None:
+    class Rebinding(Resolver):
+        async def __call__(self, host: str, port: int) -> Sequence[str]:
+            self.asked.append(host)
+            return ["127.0.0.1"] if len(self.asked) == 1 else ["10.0.0.7"]
+
+    resolver = Rebinding()
+    fetched(f"http://rebinding.test:{server.port}/article", resolver)
+    assert len(resolver.asked) == 1
+
+
+def test_every_redirect_is_checked(server: PageServer) -> None:
+    base = f"http://pages.test:{server.port}"
+    server.add("/inner", "", 302, location=f"http://inner.test:{server.port}/article")
+    server.add("/file", "", 302, location="file:///etc/passwd")
+    server.add("/gopher", "", 307, location="gopher://pages.test/")
+    server.add("/nowhere", "", 301)
+    server.add("/loop", "", 302, location="/loop")
+    server.add("/good", "", 308, location="/article", set_cookie="session=1")
+    server.add("/user", "", 302, location=f"http://user:word@pages.test:{server.port}/article")
+    assert refusal(f"{base}/inner") == "address"
+    assert refusal(f"{base}/file") == "scheme"
+    assert refusal(f"{base}/gopher") == "scheme"
+    assert refusal(f"{base}/loop") == "redirects"
+    assert refusal(f"{base}/nowhere") == "redirects"
+    assert fetched(f"{base}/good")[0].decode() == ARTICLE
+    assert "Cookie" not in server.headers[-1]
+    fetched(f"{base}/user")
+    assert "Authorization" not in server.headers[-1]
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("", "scheme"),
+        ("ftp://pages.test/", "scheme"),
+        ("file:///etc/passwd", "scheme"),
+        ("javascript:alert(1)", "scheme"),
+        ("http://", "scheme"),
+        ("http://pages.test:99999/", "scheme"),
+        ("http://[::1/", "scheme"),
+        ("http://nowhere.test/", "name"),
+        ("http://" + "a" * 300 + ".test/", "network|name|address|scheme"),
+        ("http://a\x00b.test/", "scheme"),
+    ],
+)
+def test_what_is_not_a_web_address(url: str, why: str) -> None:
+    assert refusal(url, seconds=5.0) in why.split("|")
+
+
+def test_caps(server: PageServer) -> None:
+    base = f"http://pages.test:{server.port}"
+    server.add("/drip", "")
+    server.add("/endless", "")
+    server.add("/bomb", gzip.compress(b"x" * 5_000_000), content_encoding="gzip")
+    server.add("/gzip", gzip.compress(ARTICLE.encode()), content_encoding="gzip")
+    server.add("/broken", b"nonsense", content_encoding="gzip")
+    server.add("/brotli", b"x", content_encoding="br")
+    server.add("/pdf", b"%PDF", content_type="application/pdf")
+    server.add("/big", b"x" * 10_001)
+    server.add("/exact", b"x" * 10_000)
+    assert refusal(f"{base}/bomb") == "size"
+    assert refusal(f"{base}/endless") == "size"
+    assert refusal(f"{base}/big") == "size"
+    assert len(fetched(f"{base}/exact")[0]) == 10_000
+    assert fetched(f"{base}/gzip")[0].decode() == ARTICLE
+    assert refusal(f"{base}/broken") == "network"
+    assert refusal(f"{base}/brotli") == "content_type"
+    assert refusal(f"{base}/pdf") == "content_type"
+    assert refusal(f"{base}/absent") == "status"
+    assert refusal(f"{base}/hang", seconds=0.2) == "time"
+    assert refusal(f"{base}/drip", seconds=0.3) == "time"
+
+
+def test_tls_asks_for_the_name_not_for_the_address() -> None:
+    asked: list[httpx.Request] = []
+
+    class Recording(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            asked.append(request)
+            return httpx.Response(404)
+
+    transport = CheckedTransport(Resolver(), loopback_only)
+    transport._inner = Recording()  # type: ignore[assignment]
+    options = PageOptions()
+
+    async def run() -> None:
+        async with page_client(options, transport) as client:
+            await fetch("https://pages.test/a", options, client)
+
+    with pytest.raises(PageError, match="status"):
+        asyncio.run(run())
+    assert str(asked[0].url) == "https://127.0.0.1/a"
+    assert asked[0].extensions["sni_hostname"] == "pages.test"
+    assert asked[0].headers["host"] == "pages.test"
+
+
+@contextmanager
+def reader_of(**options: object) -> Iterator[PageReader]:
+    caps = PageOptions(**({"seconds": 2.0} | options))
+    with PageReader(caps, lambda: CheckedTransport(Resolver(), loopback_only)) as reader:
+        yield reader
+
+
+def of_pages(*urls: str) -> SearchSnapshot:
+    """A snapshot whose snippets are "snippet 1" and so on."""
+    snapshot = make_snapshot([f"snippet {n}" for n in range(1, len(urls) + 1)])
+    documents = [replace(d, url=url) for d, url in zip(snapshot.documents, urls, strict=True)]
+    return replace(snapshot, documents=tuple(documents))
+
+
+def test_a_page_replaces_its_snippet_and_a_failed_one_does_not(server: PageServer) -> None:
+    base = f"http://pages.test:{server.port}"
+    server.add("/blank", "<html><body></body></html>")
+    snapshot = of_pages(f"{base}/article", f"{base}/absent", "http://inner.test/", f"{base}/blank")
+    with reader_of() as reader:
+        read = reader.with_pages(snapshot)
+    assert "Zürich won the cup final" in read.documents[0].text
+    assert "Home | News" not in read.documents[0].text
+    assert [d.text for d in read.documents[1:]] == ["snippet 2", "snippet 3", "snippet 4"]
+    assert [(d.rank, d.title, d.url) for d in read.documents] == [
+        (d.rank, d.title, d.url) for d in snapshot.documents
+    ]
+    assert reader.counts == {"read": 1, "status": 1, "address": 1, "no_text": 1}
+
+
+def test_page_text_is_capped_and_clean(server: PageServer) -> None:
+    server.add("/controls", ARTICLE.replace("Zürich won", "Zürich\x1b[2J\x00 won"))
+    with reader_of(text_bytes=256) as reader:
+        changed = reader.with_pages(of_pages(f"http://pages.test:{server.port}/controls"))
+    (read,) = changed.documents
+    assert "\x1b" not in read.text
+    assert "Zürich" in read.text
+    assert len(read.text.encode()) <= 256
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"",
+        b"\xff\xfe\x00",
+        b"<" * 50_000,
+        b"<div>" * 50_000,
+        b"<table><tr><td>" * 5_000,
+        b"<!DOCTYPE html [<!ENTITY a 'b'>]><p>&a;</p>",
+        b"<?xml version='1.0'?><html><p>x",
+        "<html><body><p>\ud800".encode("utf-8", "surrogatepass"),
+    ],
+)
+@pytest.mark.parametrize("charset", ["", "utf-8", "utf-16", "rot13", "zlib", "no-such", "a\x00"])
+def test_hostile_pages_give_text_or_nothing(page: bytes, charset: str) -> None:
+    assert isinstance(page_text(page, charset, PageOptions()), str)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "charset"),
+    [
+        ("cp1252", ""),
+        ("cp1252", "windows-1252"),
+        ("cp1252", "ISO-8859-1"),
+        ("cp1252", "utf-8"),  # it lies, as many do
+        ("utf-16", "utf-16"),
+        ("utf-8", "no-such"),
+        ("utf-8", "punycode"),
+        ("mac-roman", " Macintosh "),
+    ],
+)
+def test_a_page_of_any_encoding_of_the_web_is_read(encoding: str, charset: str) -> None:
+    assert "Zürich" in page_text(ARTICLE.encode(encoding), charset, PageOptions())
+
+
+def test_an_unknown_encoding_is_read_as_utf8_with_replacements() -> None:
+    text = page_text(ARTICLE.encode("cp1252"), "no-such", PageOptions())
+    assert "Z\ufffdrich" in text
+
+
+@pytest.mark.parametrize(
+    "charset",
+    ["punycode", "idna", "rot13", "zlib", "bz2", "hex", "base64", "unicode_escape", "utf-7"]
+    + ["raw_unicode_escape", "mbcs", "undefined", "utf-32", "hz", "cp037", "a\x00", "../x", ""],
+)
+def test_only_encodings_of_the_web_are_used(charset: str) -> None:
+    assert web_encoding(charset) is None
+
+
+@pytest.mark.parametrize(
+    ("page", "options"),
+    [
+        (b"<p>x" * 101, {"elements": 100}),
+        (b"<p " + b" a" * 101 + b">x", {"attributes": 100}),
+        (b"<p " + b" a=1 b='2 3' c = \"4 5\"" * 51 + b">x", {"attributes": 150}),
+    ],
+)
+def test_a_page_of_too_much_markup_is_not_parsed(page: bytes, options: dict[str, int]) -> None:
+    with pytest.raises(PageError, match="markup"):
+        page_text(page, "", PageOptions(**options))
+    page_text(page, "", PageOptions(**{name: most + 60 for name, most in options.items()}))
+
+
+def test_one_bad_page_costs_its_own_fetch_only(server: PageServer) -> None:
+    base = f"http://pages.test:{server.port}"
+    many = " ".join(f"a{number}" for number in range(100_000))
+    server.add("/attributes", f"<html><body><p {many}>{ARTICLE}")
+    server.add("/nodes", "<p>x" * 200_000)
+    server.add("/punycode", ARTICLE, content_type="text/html; charset=punycode")
+    searches = 0
+
+    class Search:
+        def search(self, request: object) -> SearchSnapshot:
+            nonlocal searches
+            searches += 1
+            pages = ("/attributes", "/article", "/nodes", "/punycode", "/article")
+            return of_pages(*(base + page for page in pages))
+
+    with reader_of(page_bytes=2**20) as reader, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(watching, "PageReader", lambda options: reader)
+        health = Health(60.0, 60.0)
+        searching = watching.Searching(Search(), WatchSettings(fetch_pages=True), health)
+        found = searching.search(None)  # type: ignore[arg-type]
+        assert reader.counts == {"markup": 2, "read": 3}
+    assert searches == 1
+    assert [d.text.startswith("snippet") for d in found.documents] == [1, 0, 1, 0, 0]
+
+
+def test_a_failure_that_nobody_thought_of_costs_one_page() -> None:
+    class Odd(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path == "/odd":
+                raise KeyError("unforeseen")
+            stream = httpx.ByteStream(ARTICLE.encode())
+            return httpx.Response(200, headers={"content-type": "text/html"}, stream=stream)
+
+    with PageReader(PageOptions(), Odd) as reader:
+        read = reader.with_pages(of_pages("http://a.test/odd", "http://a.test/article"))
+    assert read.documents[0].text == "snippet 1"
+    assert "Zürich" in read.documents[1].text
+    assert reader.counts == {"defect": 1, "read": 1}
+
+
+def test_certificates_are_verified() -> None:
+    transport = CheckedTransport(Resolver(), loopback_only)
+    context = transport._inner._pool._ssl_context
+    assert context is not None
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname

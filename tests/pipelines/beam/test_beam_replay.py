@@ -1,0 +1,246 @@
+"""The whole graph on Beam over a hostile file: what is good is answered, the rest is explained."""
+
+import json
+import pickle
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+
+from radarstream.connectors.files.jsonl_sink import JsonlSink
+from radarstream.connectors.state_table.queries.memory import load
+from radarstream.connectors.state_table.queries.outbox import publish_outbox
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.graph import DefendSnapshots
+from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.build import build_guard, shared_engine
+from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import decode_record, encode, encode_state
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    InputError,
+    ReasonClass,
+    StateConflictError,
+)
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
+from tests.builders import OBSERVED_AT, make_snapshot
+
+QUESTION = "Who won the Riverside Cup?"
+TEAMS = ["Rome", "Rome", "Oslo", "Oslo", "Bern"]
+LIMITS = {"record_bytes": 4_096, "document_bytes": 1_024, "documents": 5}
+
+
+@pytest.fixture(autouse=True)
+def own_process_state() -> Iterator[None]:
+    """Guards and engines are kept per process; each test starts with its own."""
+    yield
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+
+
+def good(step: int, query_id: str = "cup") -> SearchSnapshot:
+    team = TEAMS[step]
+    texts = [f"{team} won the Riverside Cup, says page {n}." for n in range(3)]
+    texts += ["The Riverside Cup was won by Nobody.", "It rained."]
+    time = OBSERVED_AT + timedelta(days=step)
+    return make_snapshot(texts, question=QUESTION, query_id=query_id, observed_at=time)
+
+
+def altered(change: Callable[[dict[str, Any]], None]) -> bytes:
+    """A good record with one thing wrong."""
+    payload = json.loads(encode(good(0, "bad")))
+    change(payload)
+    return json.dumps(payload, separators=(",", ":")).encode()
+
+
+BAD = [
+    (b'{"schema": "search.snapshot/1", ', ReasonClass.MALFORMED_JSON),
+    (altered(lambda p: p.update(schema="search.snapshot/9")), ReasonClass.UNKNOWN_SCHEMA),
+    (altered(lambda p: p["documents"][0].update(rank=float("nan"))), ReasonClass.NOT_FINITE),
+    (altered(lambda p: p["documents"][0].update(rank=2)), ReasonClass.DUPLICATE_RANK),
+    (altered(lambda p: p["documents"][0].update(text="x" * 1_025)), ReasonClass.OVERSIZED_DOCUMENT),
+    (altered(lambda p: p.pop("observed_at")), ReasonClass.MISSING_TIME),
+    (altered(lambda p: p["documents"].extend(p["documents"])), ReasonClass.TOO_MANY_DOCUMENTS),
+    (altered(lambda p: p["query"].update(text="\x1b[2J")), ReasonClass.CONTROL_CHARACTER),
+    (b'{"text": "caf\xe9"}', ReasonClass.INVALID_ENCODING),
+    (b"[]", ReasonClass.WRONG_TYPE),
+]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """Good records of three queries, out of order, every bad one between two of them."""
+    snapshots = [good(step, query_id) for step in (2, 0, 4, 1, 3) for query_id in ("a", "b", "c")]
+    lines: list[bytes] = []
+    for number, snapshot in enumerate(snapshots):
+        lines.append(encode(snapshot))
+        if number < len(BAD):
+            lines.append(BAD[number][0])
+    file = tmp_path / "history.jsonl"
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    return file
+
+
+def settings_for(directory: Path, **flags: Any) -> Settings:
+    url = f"sqlite:///{directory / 'state.db'}"
+    return load_settings(profile="scripted", database=url, limits=LIMITS, **flags)
+
+
+def replayed(history: Path, out: Path, **flags: Any) -> dict[str, list[dict[str, Any]]]:
+    """Run the pipeline over `history`; the published events by file, sorted by id."""
+    out.mkdir()
+    settings = settings_for(out, **flags)
+    source = ReplayInput((history,), settings.limits.as_limits())
+    run_replay(settings, source, survey(source, out / "snapshots.jsonl").digest)
+    with JsonlSink(out) as sink:
+        publish_outbox(shared_engine(settings), sink)
+    return {
+        name: events_in(out / f"{name}.jsonl") for name in ("answers", "attribution", "deadletter")
+    }
+
+
+def events_in(file: Path) -> list[dict[str, Any]]:
+    events = [json.loads(line) for line in file.read_bytes().splitlines()]
+    assert len({event["id"] for event in events}) == len(events)
+    return sorted(events, key=lambda event: event["id"])
+
+
+def by_hand(history: Path, settings: Settings) -> tuple[list[Any], dict[str, bytes]]:
+    """What a notebook gets from the same guard: answers and final states, without Beam."""
+    guard = build_guard(settings, shared_engine(settings))
+    snapshots = []
+    for number, line in enumerate(history.read_bytes().split(b"\n"), start=1):
+        try:
+            record = RawRecord(history.as_posix(), number, line)
+            snapshots.append(decode_record(record, limits=Limits(**LIMITS), now=None))
+        except InputError:
+            continue
+    events, memories = [], {}
+    for snapshot in sorted(snapshots, key=lambda s: s.observed_at):
+        memory = memories.get(snapshot.query.id, guard.initial_memory())
+        event, memories[snapshot.query.id] = guard.answer(snapshot, memory)
+        events.append(event)
+    return events, {q: encode_state(memory.state) for q, memory in memories.items()}
+
+
+def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_path: Path) -> None:
+    events = replayed(history, tmp_path / "out")
+    answers = [(e["id"], e["data"]["answer"]) for e in events["answers"]]
+    assert answers == [(f"{q}/{step}", TEAMS[step]) for q in "abc" for step in range(5)]
+    dead = {
+        b64decode(e["data"]["payload_base64"]): (e["data"]["reason"], e["data"]["disposition"])
+        for e in events["deadletter"]
+    }
+    assert dead == {line: (reason.value, "poison") for line, reason in BAD}
+    positions = sorted(e["data"]["position"] for e in events["deadletter"])
+    assert positions == [2 * n for n in range(1, len(BAD) + 1)]
+    assert len(events["attribution"]) == 2 * len(answers)
+    kept = (tmp_path / "out" / "snapshots.jsonl").read_bytes().splitlines()
+    assert len(kept) == len(answers)
+
+
+@pytest.mark.parametrize("defense", ["radar", "vanilla"])
+def test_beam_gives_what_the_guard_gives_in_a_notebook(
+    history: Path, tmp_path: Path, defense: str
+) -> None:
+    flags = {"defense": {"name": defense}}
+    events = replayed(history, tmp_path / "beam", **flags)
+    (tmp_path / "hand").mkdir()
+    answers, states = by_hand(history, settings_for(tmp_path / "hand", **flags))
+    expected = {f"{e.query_id}/{e.step}": json.loads(encode(e)) for e in answers}
+    assert {e["id"]: e["data"] for e in events["answers"]} == expected
+    rows = load(shared_engine(settings_for(tmp_path / "beam", **flags)), "abc")
+    assert {q: (row.state, row.step) for q, row in rows.items()} == {
+        q: (state, 5) for q, state in states.items()
+    }
+
+
+def test_the_size_of_batches_changes_nothing(history: Path, tmp_path: Path) -> None:
+    small = replayed(history, tmp_path / "one", batch={"snapshots": 1, "queries": 1})
+    large = replayed(history, tmp_path / "eight", batch={"snapshots": 8, "queries": 8})
+    assert small == large
+
+
+def test_replaying_again_adds_nothing(history: Path, tmp_path: Path) -> None:
+    first = replayed(history, tmp_path / "out")
+    settings = settings_for(tmp_path / "out")
+    source = ReplayInput((history,), settings.limits.as_limits())
+    run_replay(settings, source, survey(source, tmp_path / "again.jsonl").digest)
+    with JsonlSink(tmp_path / "out") as sink:
+        publish_outbox(shared_engine(settings), sink)
+    again = {name: events_in(tmp_path / "out" / f"{name}.jsonl") for name in first}
+    assert again == first
+
+
+def test_a_model_that_fails_on_one_page_costs_only_its_snapshot(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from radarstream.connectors.models.scripted import ScriptedGenerator
+
+    broken = good(2, "b")
+    text = broken.documents[0].text.replace("page 0", "page 0 of a broken site")
+    lines = history.read_bytes().split(b"\n")
+    lines = [
+        line.replace(broken.documents[0].text.encode(), text.encode())
+        if b'"id":"b"' in line and b"Oslo" in line
+        else line
+        for line in lines
+    ]
+    history.write_bytes(b"\n".join(lines))
+    monkeypatch.setattr(
+        build, "build_generator", lambda _: ScriptedGenerator(fail_on_text="a broken site")
+    )
+    events = replayed(history, tmp_path / "out")
+    outages = [e["data"] for e in events["deadletter"] if e["data"]["disposition"] == "outage"]
+    assert [o["reason"] for o in outages] == ["model_unavailable"] * 2
+    assert [b64decode(o["payload_base64"]) in lines for o in outages] == [True, True]
+    said = {
+        q: [e["data"]["answer"] for e in events["answers"] if e["partitionkey"] == q] for q in "abc"
+    }
+    assert said == {"a": TEAMS, "b": ["Rome", "Rome", "Bern"], "c": TEAMS}
+
+
+def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    source = ReplayInput((history,), settings.limits.as_limits())
+    copy = pickle.loads(pickle.dumps(source))
+    assert [r.payload for r in copy()] == [r.payload for r in source()]
+    transform = pickle.loads(pickle.dumps(DefendSnapshots(settings, "epoch")))
+    pipeline = beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
+    pipeline | beam.Create([RawRecord("x", 1, b"{}")]) | transform
+    assert len(pipeline.to_runner_api().components.transforms) > 5
+
+
+def test_errors_keep_their_type_through_beam(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed(history, tmp_path / "out", defense={"name": "vanilla"})
+    source = ReplayInput((history,), Limits(**LIMITS))
+    with pytest.raises(ConfigurationError, match="vanilla"):
+        run_replay(settings_for(tmp_path / "out"), source, "another")
+
+    def moved(*_: object) -> None:
+        raise StateConflictError("another writer moved query 'a' first")
+
+    (tmp_path / "fresh").mkdir()
+    monkeypatch.setattr("radarstream.pipelines.beam.folding.commit_fold", moved)
+    with pytest.raises(StateConflictError):
+        run_replay(settings_for(tmp_path / "fresh"), source, "another")
+
+
+def test_a_survey_that_fails_leaves_what_an_earlier_one_kept(history: Path, tmp_path: Path) -> None:
+    kept, limits = tmp_path / "snapshots.jsonl", Limits(**LIMITS)
+    survey(ReplayInput((history,), limits), kept)
+    before = kept.read_bytes()
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    for path in (tmp_path / "missing.jsonl", empty):
+        with pytest.raises(ConfigurationError):
+            survey(ReplayInput((path,), limits), kept)
+    assert kept.read_bytes() == before

@@ -1,0 +1,228 @@
+"""The whole graph through Beam's portable job service: a process of its own, workers in ours."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import psutil
+import pytest
+
+from radarstream.connectors.files.jsonl_sink import JsonlSink
+from radarstream.connectors.state_table.queries.memory import MemoryRow, load
+from radarstream.connectors.state_table.queries.outbox import pending, publish_outbox
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.cluster.job import Outside, build_pipeline, submit, wait
+from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
+from radarstream.pipelines.beam.cluster.options import model_hints, pipeline_options
+from radarstream.pipelines.beam.cluster.submission import Submission
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.records import LogPosition, RawRecord
+from tests.brokers import free_port
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.pipelines.beam.test_cluster_source import ScriptedReader
+
+PARTITIONS = 3
+STEPS = 6
+QUERIES = [f"q{n}" for n in range(7)]
+TEAMS = ["Rome", "Oslo", "Bern"]
+LISTENING: set[str] = set()  # where this process took connections while it read
+
+
+@pytest.fixture(autouse=True)
+def own_process_state() -> Iterator[None]:
+    """Guards and engines are kept per process; each test starts with its own."""
+    yield
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Beam's own portable job service."""
+    home = tmp_path_factory.mktemp("service")
+    module = "apache_beam.runners.portability.local_job_service_main"
+    command = [sys.executable, "-m", module, "--port_file", str(home / "port")]
+    command += ["--staging_dir", str(home / "staging")]
+    with (home / "log").open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not (home / "port").exists() or not (home / "port").read_text():
+            assert server.poll() is None, (home / "log").read_text()
+            assert time.monotonic() < deadline, "the job service did not start"
+            time.sleep(0.02)
+        yield f"localhost:{(home / 'port').read_text()}"
+    finally:
+        os.kill(server.pid, signal.SIGTERM)
+        server.wait(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The worker pool, as it stands beside a cluster: Python steps run in its processes."""
+    port = free_port()
+    module = "radarstream.pipelines.beam.cluster.worker_pool"
+    python = Path(sys.executable).parent  # the pool starts "python"
+    environment = os.environ | {
+        "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+    with (tmp_path_factory.mktemp("pool") / "log").open("wb") as log:
+        pool = subprocess.Popen(
+            [sys.executable, "-m", module, f"--service_port={port}"],
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        deadline = time.monotonic() + 60
+        while not listens(port):
+            assert pool.poll() is None
+            assert time.monotonic() < deadline, "the worker pool did not start"
+            time.sleep(0.02)
+        assert listening(pool.pid) == {"127.0.0.1"}  # whoever reaches it can run code
+        yield f"localhost:{port}"
+    finally:
+        pool.send_signal(signal.SIGINT)
+        pool.wait(timeout=30)
+
+
+def listening(process: int) -> set[str]:
+    """The addresses at which a process takes connections."""
+    sockets = psutil.Process(process).net_connections("tcp")
+    found = {s.laddr.ip for s in sockets if s.status == psutil.CONN_LISTEN}
+    return {address.removeprefix("::ffff:") for address in found}
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("localhost", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def log_of(partition: int) -> list[RawRecord]:
+    """The records of a partition: queries interleaved, out of order, one undecodable."""
+    records: list[RawRecord] = []
+    for step in (1, 0, 2, 4, 3, 5):
+        for query_id in QUERIES[partition::PARTITIONS]:
+            team = TEAMS[step // 2]
+            texts = [f"{team} won the Riverside Cup, says page {n}." for n in range(3)]
+            snapshot = make_snapshot(
+                [*texts, "The Riverside Cup was won by Nobody."],
+                question="Who won the Riverside Cup?",
+                query_id=query_id,
+                observed_at=OBSERVED_AT + timedelta(days=step),
+            )
+            records.append(raw(partition, len(records), encode(snapshot)))
+        if step == 4:
+            records.append(raw(partition, len(records), b'{"schema": "search.snapshot/1", '))
+    return records
+
+
+def raw(partition: int, offset: int, payload: bytes) -> RawRecord:
+    place = LogPosition("epoch", partition, offset)
+    return RawRecord(f"epoch/search.snapshots/{partition}", offset, payload, log=place)
+
+
+def partitions() -> list[PartitionRange]:
+    return [PartitionRange(p, 0, len(log_of(p))) for p in range(PARTITIONS)]
+
+
+def open_reader(partition: int) -> ScriptedReader:
+    LISTENING.update(listening(os.getpid()))
+    records = log_of(partition)
+    return ScriptedReader(records, len(records), share=4)
+
+
+def open_sink(directory: Path, _: Settings) -> JsonlSink:
+    return JsonlSink(directory)
+
+
+def settings_for(directory: Path) -> Settings:
+    directory.mkdir()
+    return load_settings(
+        profile="scripted",
+        database=f"sqlite:///{directory / 'state.db'}",
+        # A partition in one turn: this runner's timers do not wait for what a pause has left over.
+        job={"batch_records": 1_000, "batch_seconds": 60.0},
+        batch={"snapshots": 4, "queries": 4},
+    )
+
+
+def result(
+    settings: Settings, directory: Path
+) -> tuple[dict[str, MemoryRow], dict[str, set[bytes]]]:
+    """Memory rows and published events of a run."""
+    files = ("answers", "attribution", "deadletter")
+    lines = {name: (directory / f"{name}.jsonl").read_bytes().splitlines() for name in files}
+    assert all(len(set(events)) == len(events) for events in lines.values())
+    rows = load(shared_engine(settings), QUERIES)
+    return rows, {name: set(events) for name, events in lines.items()}
+
+
+@pytest.mark.parametrize("environment", ["LOOPBACK", "EXTERNAL"])
+def test_a_portable_run_equals_the_micro_batches(
+    environment: Literal["LOOPBACK", "EXTERNAL"],
+    job_service: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    pool = request.getfixturevalue("worker_pool") if environment == "EXTERNAL" else "localhost:1"
+    cluster = settings_for(tmp_path / "cluster")
+    outside = Outside(partitions, open_reader, partial(open_sink, tmp_path / "cluster"))
+    submission = Submission(
+        runner="portable", job_endpoint=job_service, environment=environment, worker_pool=pool
+    )
+    options = pipeline_options(submission, streaming=False)
+    pipeline = build_pipeline(cluster, outside, options)
+    LISTENING.clear()
+    assert wait(submit(pipeline)) == "DONE"
+    here = {"127.0.0.1"} if environment == "LOOPBACK" else set()
+    assert here == LISTENING  # whoever reaches the pool of this process can run code in it
+    assert pending(shared_engine(cluster)) == []
+
+    local = settings_for(tmp_path / "local")
+    MicroBatch(local)([record for p in range(PARTITIONS) for record in log_of(p)])
+    with JsonlSink(tmp_path / "local") as sink:
+        publish_outbox(shared_engine(local), sink)
+
+    rows, events = result(cluster, tmp_path / "cluster")
+    assert (rows, events) == result(local, tmp_path / "local")
+    assert {row.step for row in rows.values()} == {STEPS}
+    assert {name: len(found) for name, found in events.items()} == {
+        "answers": STEPS * len(QUERIES),
+        "attribution": STEPS * len(QUERIES),
+        "deadletter": PARTITIONS,
+    }
+
+
+def test_model_stages_carry_the_resource_hints(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "hints")
+    outside = Outside(partitions, open_reader, partial(open_sink, tmp_path / "hints"))
+    submission = Submission(runner="portable", job_endpoint="embed", environment="LOOPBACK")
+    options = pipeline_options(submission, streaming=True)
+    hints = model_hints("type:nvidia-l4;count:1", "16GB")
+    pipeline = build_pipeline(settings, outside, options, model_hints=hints)
+    components = pipeline.to_runner_api().components
+    stages = {
+        "/".join(transform.unique_name.split("/")[:3]): dict(environment.resource_hints)
+        for transform in components.transforms.values()
+        if (environment := components.environments.get(transform.environment_id))
+        and environment.resource_hints
+    }
+    assert stages.keys() == {"Defend/Gather/AtomicAnswers", "Defend/Gather/Relations"}
+    for found in stages.values():
+        assert set(found.values()) == {b"type:nvidia-l4;count:1", b"16000000000"}

@@ -1,0 +1,197 @@
+"""One damaged row of what queries remember: its query waits, the others are answered."""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from radarstream.connectors.state_table.queries.memory import load
+from radarstream.connectors.state_table.queries.outbox import mark_sent, pending, publish_outbox
+from radarstream.pipelines import build
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job.telemetry import logs
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.codec import decode_dead_letter, encode
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
+from tests.pipelines.beam.test_folding import snapshot_at
+
+SOUND = """'{"v":1,"a":"Rome","s":0.9,"f":0.1}'"""
+DAMAGES = {
+    "state = CAST(X'FF00' AS BLOB)": "not JSON",
+    """state = CAST('{"v":1,"a":"Ro' AS BLOB)""": "not JSON",
+    """state = CAST('{"v":7}' AS BLOB)""": "version 1",
+    """state = CAST('{"v":1,"a":"Rome","s":NaN,"f":0.1}' AS BLOB)""": "[0, 1]",
+    """state = CAST('{"v":1,"a":"Rome","s":-0.5,"f":0.1}' AS BLOB)""": "[0, 1]",
+    f"state = {SOUND}": "not binary",
+    "step = -1": "step is -1",
+    "step = 'x'": "step is 0",
+    "as_of_ms = 4611686018427387904": "time is 4611686018427387904 ms",
+    "log_high_offset = 'x', log_offset = X'00', state = X''": "not JSON",
+    "defense = 'no such'": "not of defence 'radar'",
+    "defense = 'vanilla'": "not of defence 'radar'",
+    "defense = CAST(X'FF' AS TEXT)": "not of defence 'radar'",
+}
+QUERIES = ("cup", "tea", "pie")
+
+
+@pytest.fixture(autouse=True)
+def own_process_state() -> Iterator[None]:
+    yield
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load_settings(profile="scripted", database=f"sqlite:///{tmp_path / 'state.db'}")
+
+
+def snapshots(*steps: int) -> list[SearchSnapshot]:
+    return [snapshot_at(step, "Rome", query) for step in steps for query in QUERIES]
+
+
+def records(given: list[SearchSnapshot], first: int = 0) -> list[RawRecord]:
+    return [
+        RawRecord("e/t/0", offset, encode(snapshot), log=LogPosition("e", 0, offset))
+        for offset, snapshot in enumerate(given, first)
+    ]
+
+
+def damage(engine: Engine, setting: str) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE memory SET {setting} WHERE query_id = 'tea'")
+
+
+@pytest.mark.parametrize("setting", DAMAGES)
+def test_the_query_of_a_damaged_row_is_parked_and_the_others_go_on(
+    settings: Settings, setting: str
+) -> None:
+    batch, engine = MicroBatch(settings), shared_engine(settings)
+    batch(records(snapshots(0)))
+    damage(engine, setting)
+    outcomes = batch(records(snapshots(1, 2), 3))
+    answered = sorted((o.query_id, o.step) for o in outcomes if isinstance(o, AnswerEvent))
+    assert answered == [("cup", 1), ("cup", 2), ("pie", 1), ("pie", 2)]
+    letters = [outcome for outcome in outcomes if isinstance(outcome, DeadLetter)]
+    assert [(x.reason, x.disposition) for x in letters] == [
+        (ReasonClass.DAMAGED_STATE, "outage")
+    ] * 2
+    assert [x.position for x in letters] == [4, 7], "in the order of their event times"
+    assert all("query tea is damaged" in x.detail for x in letters)
+    assert all(DAMAGES[setting] in x.detail for x in letters)
+    queued = [r for _, r in pending(engine, 99) if r.topic == "snapshots.deadletter"]
+    assert [decode_dead_letter(r.data) for r in queued] == letters
+    assert load(engine, ["cup"])["cup"].step == 3
+
+
+def test_a_number_that_sqlite_reads_as_another_one_holds_up_nobody(settings: Settings) -> None:
+    batch, engine = MicroBatch(settings), shared_engine(settings)
+    batch(records(snapshots(0)))
+    damage(engine, "step = 1.5")
+    outcomes = batch(records(snapshots(1), 3))
+    assert sorted(o.query_id for o in outcomes if isinstance(o, AnswerEvent)) == sorted(QUERIES)
+    assert load(engine, ["tea"])["tea"].step == 2
+
+
+def test_what_was_folded_before_the_damage_is_no_dead_letter(settings: Settings) -> None:
+    batch, engine = MicroBatch(settings), shared_engine(settings)
+    batch(records(snapshots(0, 1)))
+    damage(engine, "state = X'00'")
+    assert batch(records(snapshots(0, 1))) == [], "read again after a crash"
+
+
+def test_another_defence_over_most_rows_is_still_refused(settings: Settings) -> None:
+    batch, engine = MicroBatch(settings), shared_engine(settings)
+    batch(records(snapshots(0)))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE memory SET defense = 'vanilla' WHERE query_id <> 'cup'"))
+    with pytest.raises(ConfigurationError, match="vanilla"):
+        batch(records(snapshots(1), 3))
+
+
+def test_a_resumed_replay_parks_the_damaged_query_and_answers_the_others(
+    settings: Settings,
+) -> None:
+    def source(*steps: int) -> Any:
+        given = snapshots(*steps)
+        return lambda: [RawRecord("file", n, encode(s)) for n, s in enumerate(given, 1)]
+
+    run_replay(settings, source(0), "input")
+    engine = shared_engine(settings)
+    mark_sent(engine, [seq for seq, _ in pending(engine, 99)])
+    damage(engine, "state = X'FF'")
+    run_replay(settings, source(0, 1), "input")
+    events = [record for _, record in pending(engine, 99)]
+    dead = [decode_dead_letter(r.data) for r in events if r.topic == "snapshots.deadletter"]
+    assert [(x.reason, x.position) for x in dead] == [(ReasonClass.DAMAGED_STATE, 5)]
+    assert {"cup/1", "pie/1"} <= {record.event_id for record in events}
+    assert "tea/1" not in {record.event_id for record in events}
+
+
+def test_an_input_error_survives_pickling_and_being_raised_again() -> None:
+    error = InputError(ReasonClass.MALFORMED_JSON, "not JSON")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (copy.reason, copy.detail, str(copy)) == (error.reason, error.detail, str(error))
+    again = InputError(error.args[0] + " [while running 'Fold']", *error.args[1:])
+    assert again.reason is ReasonClass.MALFORMED_JSON
+    assert again.detail == "not JSON [while running 'Fold']"
+    assert str(pickle.loads(pickle.dumps(again))) == str(again)
+    assert logs.said_of(again)["reason"] == "malformed_json"
+
+
+def test_an_input_error_of_a_step_can_be_logged(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise InputError(ReasonClass.WRONG_TYPE, "of some row")
+
+    monkeypatch.setattr(folding, "commit_fold", failing)
+    with pytest.raises(InputError) as raised:
+        MicroBatch(settings)(records(snapshots(0)))
+    assert raised.value.reason is ReasonClass.WRONG_TYPE
+    assert "while running" in raised.value.detail
+    assert logs.said_of(raised.value)["reason"] == "wrong_type"
+
+
+class Kept:
+    """A sink that keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.records: list[OutboxRecord] = []
+
+    def publish(self, records: Any) -> None:
+        self.records += records
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "envelope = '{'",
+        "envelope = CAST(X'FF' AS TEXT)",
+        "envelope = X'00'",
+        """envelope = '{"specversion":"1.0","id":5}'""",
+        "topic = 'no where'",
+    ],
+)
+def test_a_damaged_unsent_event_holds_up_no_other(settings: Settings, setting: str) -> None:
+    engine, sink = shared_engine(settings), Kept()
+    MicroBatch(settings)(records(snapshots(0)))
+    before = [record.event_id for _, record in pending(engine, 99)]
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE outbox SET {setting} WHERE event_id = 'tea/0'")
+    assert publish_outbox(engine, sink, 2) == len(before)
+    assert pending(engine) == []
+    (letter,) = [r for r in sink.records if r.topic == "snapshots.deadletter"]
+    content = decode_dead_letter(letter.data)
+    assert (content.reason, content.disposition) == (ReasonClass.DAMAGED_STATE, "poison")
+    published = [record.event_id for record in sink.records]
+    assert sorted(published) == sorted({*before, letter.event_id} - {"tea/0"})

@@ -1,0 +1,301 @@
+"""The ordered step per query: order, resumption, late and repeated snapshots, failures, crashes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.queries.memory import MemoryRow, load
+from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.elements import Observed, Ready
+from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.guard import Guard
+from radarstream.schemas.codec import decode_dead_letter, decode_state, encode
+from radarstream.schemas.codec.wire import wire_time
+from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import OutboxRecord, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.scripted_models import scripted_models
+
+EPOCH = "digest-of-the-input"
+WINNERS = ["Rome", "Rome", "Oslo", "Bern", "Bern"]
+Queries = dict[str, list[Ready]]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def other_engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
+    yield opened
+    opened.dispose()
+
+
+def guard_with(name: str = "radar", **generator: Any) -> Guard[Any]:
+    defense = Radar() if name == "radar" else build_defense(name)
+    return Guard(name, defense, scripted_models(**generator))
+
+
+def snapshot_at(step: int, winner: str, query_id: str = "cup") -> SearchSnapshot:
+    texts = [f"The winner: {winner}."] * 3 + ["The winner: Nobody."]
+    time = OBSERVED_AT + timedelta(days=step)
+    return make_snapshot(texts, query_id=query_id, observed_at=time)
+
+
+def ready(snapshot: SearchSnapshot, position: int = 1) -> Ready:
+    (evidence,) = guard_with().gather([snapshot])
+    record = RawRecord("history.jsonl", position, encode(snapshot))
+    return Ready(Observed(record, snapshot), evidence)
+
+
+def story(query_id: str = "cup", winners: Sequence[str] = WINNERS) -> list[Ready]:
+    return [
+        ready(snapshot_at(step, winner, query_id), step + 1) for step, winner in enumerate(winners)
+    ]
+
+
+def fold(
+    engine: Engine, queries: Queries, guard: Guard[Any] | None = None, epoch: str = EPOCH
+) -> list[AnswerEvent]:
+    outcomes = fold_queries(guard or guard_with(), engine, queries, epoch)
+    return [outcome for outcome in outcomes if isinstance(outcome, AnswerEvent)]
+
+
+def outbox(engine: Engine) -> list[OutboxRecord]:
+    return [entry.record for entry in pending(engine, 10_000)]
+
+
+def by_query(engine: Engine) -> dict[str, list[tuple[str, bytes]]]:
+    """Every query's events in order; queries share one outbox, in any order."""
+    events: dict[str, list[tuple[str, bytes]]] = {}
+    for record in outbox(engine):
+        events.setdefault(record.key, []).append((record.event_id, record.data))
+    return events
+
+
+def letters(engine: Engine) -> list[tuple[ReasonClass, str, int]]:
+    dead = [r for r in outbox(engine) if r.topic == "snapshots.deadletter"]
+    return [
+        (x.reason, x.disposition, x.position)
+        for x in map(decode_dead_letter, (r.data for r in dead))
+    ]
+
+
+def row(engine: Engine, query_id: str = "cup") -> MemoryRow:
+    return load(engine, [query_id])[query_id]
+
+
+def test_snapshots_fold_in_event_time_order_whatever_their_order(engine: Engine) -> None:
+    readies = story()
+    events = fold(engine, {"cup": [readies[i] for i in (3, 0, 4, 2, 1)]})
+    assert [event.answer for event in events] == WINNERS
+    assert [event.step for event in events] == [0, 1, 2, 3, 4]
+    answers = [r for r in outbox(engine) if r.topic == "answers.defended"]
+    assert [r.event_id for r in answers] == [f"cup/{step}" for step in range(5)]
+    assert row(engine).step == 5
+    assert decode_state(row(engine).state).answer == "Bern"
+
+
+def test_every_rejected_document_is_attributed(engine: Engine) -> None:
+    (event,) = fold(engine, {"cup": story()[:1]})
+    rejected = [d.rank for d in event.verdict.documents if not d.kept]
+    assert rejected == [4]
+    attributed = [r.event_id for r in outbox(engine) if r.topic == "events.attribution"]
+    assert attributed == ["cup/0/4"]
+
+
+@pytest.mark.parametrize("done", range(6))
+def test_resuming_equals_an_uninterrupted_run(
+    engine: Engine, other_engine: Engine, done: int
+) -> None:
+    queries = {"cup": story(), "tea": story("tea", WINNERS[::-1])}
+    fold(other_engine, queries)
+    fold(engine, {q: readies[:done] for q, readies in queries.items()})
+    resumed = fold(engine, queries)
+    assert [event.step for event in resumed] == [s for s in range(done, 5) for _ in queries]
+    for query_id in queries:
+        assert row(engine, query_id) == row(other_engine, query_id)
+    assert by_query(engine) == by_query(other_engine)
+
+
+def test_folding_everything_again_changes_nothing(engine: Engine) -> None:
+    queries = {"cup": story()}
+    fold(engine, queries)
+    before = (row(engine), outbox(engine))
+    guard = guard_with()
+    assert fold(engine, queries, guard) == []
+    assert (row(engine), outbox(engine)) == before
+    assert guard.models.generator.log == []  # type: ignore[attr-defined]
+
+
+def test_lockstep_equals_one_query_after_the_other(engine: Engine, other_engine: Engine) -> None:
+    queries = {q: story(q, WINNERS[n:]) for n, q in enumerate("abc")}
+    fold(engine, queries)
+    for query_id, readies in queries.items():
+        fold(other_engine, {query_id: readies})
+    assert by_query(engine) == by_query(other_engine)
+    assert load(engine, list(queries)) == load(other_engine, list(queries))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_snapshot_of_the_same_moment_is_folded_once(engine: Engine, at_once: bool) -> None:
+    first, second, third = story()[:3]
+    copy = ready(snapshot_at(1, "Oslo"), position=9)
+    if at_once:
+        events = fold(engine, {"cup": [copy, third, first, second]})
+    else:
+        events = fold(engine, {"cup": [first, second]})
+        events += fold(engine, {"cup": [first, second, copy, third]})
+    assert [event.snapshot_id for event in events] == [
+        r.observed.snapshot.id for r in (first, second, third)
+    ]
+    assert events[1].answer == "Rome"  # the one that comes first in the source
+    assert letters(engine) == []
+
+
+def test_a_late_snapshot_becomes_a_dead_letter(engine: Engine) -> None:
+    early, *rest = story()
+    fold(engine, {"cup": rest})
+    before = row(engine)
+    newer = ready(snapshot_at(9, "Rome"), position=6)
+    events = fold(engine, {"cup": [early, newer]}, epoch="another input")
+    assert [event.step for event in events] == [4]
+    assert letters(engine) == [(ReasonClass.LATE, "poison", 1)]
+    assert row(engine).step == before.step + 1
+
+
+def test_a_late_snapshot_alone_is_parked_without_touching_the_row(engine: Engine) -> None:
+    early, *rest = story()
+    fold(engine, {"cup": rest})
+    before = row(engine)
+    assert fold(engine, {"cup": [early]}, epoch="another input") == []
+    assert letters(engine) == [(ReasonClass.LATE, "poison", 1)]
+    assert row(engine) == before
+
+
+def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: Engine) -> None:
+    query = "a\u202e\n" + "x" * 100
+    early, *rest = story(query)
+    fold(engine, {query: rest})
+    for _ in range(2):
+        fold(engine, {query: [early]}, epoch="another input")
+    dead = [r for r in outbox(engine) if r.topic == "snapshots.deadletter"]
+    assert len({record.event_id for record in dead}) == 1
+    detail = decode_dead_letter(dead[0].data).detail
+    times = [wire_time(r.observed.snapshot.observed_at) for r in (early, rest[-1])]
+    assert detail == (
+        f"observed {times[0]}, but query a  {'x' * 61}… has answered up to {times[1]}"
+    )
+
+
+def test_an_outage_for_one_query_parks_only_that(engine: Engine, other_engine: Engine) -> None:
+    bad = story("bad", ["Rome", "Broken", "Bern"])
+    queries = {"cup": story(), "bad": bad}
+    events = fold(engine, queries, guard_with(fail_on_text="Broken"))
+    assert [e.answer for e in events if e.query_id == "cup"] == WINNERS
+    assert [e.answer for e in events if e.query_id == "bad"] == ["Rome", "Bern"]
+    assert letters(engine) == [(ReasonClass.MODEL_UNAVAILABLE, "outage", 2)]
+    fold(other_engine, {"cup": story()})
+    assert row(engine) == row(other_engine)
+    assert row(engine, "bad").step == 2
+
+
+def test_an_outage_of_every_snapshot_leaves_no_row(engine: Engine) -> None:
+    queries = {"cup": story()[:2]}
+    assert fold(engine, queries, guard_with(fail_on_text="winner")) == []
+    assert load(engine, ["cup"]) == {}
+    assert [reason for reason, _, _ in letters(engine)] == [ReasonClass.MODEL_UNAVAILABLE] * 2
+    assert [event.step for event in fold(engine, queries)] == [0, 1]  # tried again
+
+
+def test_a_snapshot_missing_from_an_earlier_run_shifts_nothing(engine: Engine) -> None:
+    """A model failed on an early snapshot; on resuming it is there, and nothing folds twice."""
+    first, second, third = story()[:3]
+    fold(engine, {"cup": [first, third]})
+    before = row(engine)
+    assert fold(engine, {"cup": [first, second, third]}) == []
+    assert row(engine) == before
+
+
+def test_the_memory_of_another_defence_is_refused(engine: Engine) -> None:
+    fold(engine, {"cup": story()[:1]}, guard_with("vanilla"))
+    before = row(engine)
+    with pytest.raises(ConfigurationError, match=r"cup.*vanilla.*radar"):
+        fold(engine, {"cup": story()})
+    assert row(engine) == before
+
+
+def test_a_row_that_moved_meanwhile_is_a_conflict(engine: Engine) -> None:
+    readies = story()
+    slow = fold_queries(guard_with(), engine, {"cup": readies}, EPOCH)
+    next(slow)
+    fold(engine, {"cup": readies[:2]})
+    winner = (row(engine), outbox(engine))
+    with pytest.raises(StateConflictError):
+        list(slow)
+    assert (row(engine), outbox(engine)) == winner
+
+
+def test_a_crash_before_the_commit_repeats_to_identical_events(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = {"cup": story(), "tea": story("tea", WINNERS[::-1])}
+    committed: list[MemoryRow] = []
+    commit = folding.commit_fold
+
+    def crash_after_one(*arguments: Any) -> MemoryRow:
+        if committed:
+            raise OSError("killed")
+        committed.append(commit(*arguments))
+        return committed[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(folding, "commit_fold", crash_after_one)
+        with pytest.raises(OSError, match="killed"):
+            fold(engine, queries)
+    assert list(load(engine, ["cup", "tea"])) == ["cup"]
+    repeated = fold(engine, queries)
+    assert {event.query_id for event in repeated} == {"tea"}
+    first_time = {e.query_id + str(e.step): encode(e) for e in folded_elsewhere(queries)}
+    assert {e.query_id + str(e.step): encode(e) for e in repeated}.items() <= first_time.items()
+    assert by_query(engine)["tea"][0][0] == "tea/0"
+
+
+def folded_elsewhere(queries: Queries) -> list[AnswerEvent]:
+    """The same fold in one piece, without a database of its own left behind."""
+    guard, events = guard_with(), []
+    for readies in queries.values():
+        memory = guard.initial_memory()
+        for r in readies:
+            event, memory = guard.answer(r.observed.snapshot, memory)
+            events.append(event)
+    return events
+
+
+def test_nothing_to_fold_is_no_error(engine: Engine) -> None:
+    assert fold(engine, {}) == []
+    assert fold(engine, {"cup": []}) == []
+    assert outbox(engine) == []
+
+
+def test_a_stateless_defence_folds_and_resumes(engine: Engine) -> None:
+    guard = guard_with("vanilla")
+    bare = [replace(r, evidence=guard.gather([r.observed.snapshot])[0]) for r in story()]
+    fold(engine, {"cup": bare[:2]}, guard)
+    assert [event.step for event in fold(engine, {"cup": bare}, guard)] == [2, 3, 4]
+    assert row(engine).state == b'{"v":1}'

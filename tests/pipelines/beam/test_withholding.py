@@ -1,0 +1,256 @@
+"""Texts in quarantine are withheld before anything is asked, and said to be; cases are kept."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.incidents import reports
+from radarstream.connectors.state_table.incidents.cases import cases_of
+from radarstream.connectors.state_table.incidents.quarantine import put, switch
+from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.pipelines.beam import model_stages
+from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.job.incidents.settling import Policy, release
+from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
+from radarstream.schemas.codec import decode_answer, decode_attribution, encode
+from radarstream.schemas.errors import StateConflictError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.reports import PIPELINE, text_key
+from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.verdict import Reason
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.pipelines.job.attributing_rig import claims
+from tests.scripted_models import scripted_models
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+def settings_with(**given: Any) -> Settings:
+    attribution = AttributionSettings(**({"enabled": True} | given))
+    return load_settings(profile="scripted").model_copy(update={"attribution": attribution})
+
+
+def snapshot_of(*winners: str, step: int = 0, query_id: str = "cup") -> SearchSnapshot:
+    time = OBSERVED_AT + timedelta(days=step)
+    return make_snapshot(claims(*winners), query_id=query_id, observed_at=time)
+
+
+def hold(engine: Engine, *documents: Document, query_id: str = "cup", **how: bool) -> None:
+    rows = [
+        {
+            "misgeneration": "m",
+            "text_key": text_key(document),
+            "query_id": query_id,
+            "content_id": document.content_id,
+            "url": document.url,
+            "title": document.title,
+            "excerpt": "",
+            "updated_ms": 0,
+        }
+        for document in documents
+    ]
+    with engine.begin() as connection:
+        put(connection, rows)
+        switch(connection, "m", active=True, everywhere=how.get("everywhere", False), now_ms=1)
+
+
+def gathered(
+    engine: Engine,
+    settings: Settings,
+    guard: Guard[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    *snapshots: SearchSnapshot,
+) -> dict[str, list[Ready]]:
+    """What the stages before the fold make of snapshots, in one batch."""
+    monkeypatch.setattr(model_stages, "shared_engine", lambda _: engine)
+    observed = [
+        Observed(RawRecord("test", number, encode(snapshot)), snapshot)
+        for number, snapshot in enumerate(snapshots)
+    ]
+    answered = list(AtomicAnswers(settings).run_inference(observed, guard))
+    queries: dict[str, list[Ready]] = {}
+    for ready in RelateAnswers(settings).run_inference(answered, guard):
+        assert isinstance(ready, Ready)
+        queries.setdefault(ready.observed.snapshot.query.id, []).append(ready)
+    return queries
+
+
+def folded(
+    engine: Engine, settings: Settings, guard: Guard[Any], queries: dict[str, list[Ready]]
+) -> list[AnswerEvent]:
+    outcomes = list(fold_queries(guard, engine, queries, "log", witnesses_of(settings)))
+    assert all(isinstance(outcome, AnswerEvent) for outcome in outcomes)
+    return outcomes  # type: ignore[return-value]
+
+
+def radar() -> Guard[Any]:
+    return Guard("radar", Radar(), scripted_models(), baseline=Vanilla())
+
+
+@pytest.mark.parametrize("guard", [radar(), Guard("vanilla", Vanilla(), scripted_models())])
+def test_no_defence_sees_what_is_in_quarantine(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, guard: Guard[Any]
+) -> None:
+    snapshot = snapshot_of("Rome", "Oslo", "Rome", "Oslo")
+    hold(engine, snapshot.documents[0], snapshot.documents[2])
+    settings = settings_with()
+    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    (answer,) = folded(engine, settings, guard, queries)
+    assert answer.answer == "Oslo"
+    assert [d.rank for d in answer.verdict.documents] == [1, 2, 3, 4]
+    assert [d.rank for d in answer.verdict.documents if d.reason is Reason.QUARANTINED] == [1, 3]
+    assert [source.rank for source in answer.sources] == [1, 2, 3, 4]
+    assert [d.atomic_answer for d in answer.verdict.documents[::2]] == [None, None]
+    asked = [p for batch in guard.models.generator.log for q in batch for p in q.passages]
+    assert not any("Rome" in passage for passage in asked)
+    records = [record for _, record in pending(engine)]
+    assert decode_answer(records[0].data) == answer
+    told = [decode_attribution(record.data) for record in records[1:]]
+    assert [(e.rank, e.reason) for e in told if e.reason == "quarantined"] == [
+        (1, "quarantined"),
+        (3, "quarantined"),
+    ]
+    assert told[0].url == snapshot.documents[0].url
+    (case,) = cases_of(engine, "cup")
+    assert [d.rank for d in case.snapshot.documents] == [2, 4]
+
+
+def test_the_same_words_elsewhere_are_withheld_too(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = snapshot_of("Rome", "Oslo", "Oslo").documents
+    hold(engine, replace(first, url="https://elsewhere.example", rank=9))
+    loud = replace(first, text=f"  {first.text.upper()}\n")
+    snapshot = replace(snapshot_of(), documents=(loud, *others))
+    guard, settings = radar(), settings_with()
+    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    assert [d.rank for d in queries["cup"][0].observed.withheld] == [1]
+
+
+def test_an_honest_text_quoted_under_a_lying_title_is_not_withheld(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = snapshot_of("Rome", "Oslo", "Oslo")
+    hold(engine, replace(snapshot.documents[1], title="It was Rome"))
+    guard, settings = radar(), settings_with()
+    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    assert queries["cup"][0].observed.withheld == ()
+
+
+def test_other_queries_only_after_approval(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = snapshot_of("Rome", "Oslo"), snapshot_of("Rome", "Oslo", query_id="other")
+    guard, settings = radar(), settings_with()
+
+    def withheld() -> dict[str, int]:
+        queries = gathered(engine, settings, guard, monkeypatch, mine, other)
+        return {name: len(ready[0].observed.withheld) for name, ready in queries.items()}
+
+    assert withheld() == {"cup": 0, "other": 0}
+    hold(engine, mine.documents[0])
+    assert withheld() == {"cup": 1, "other": 0}
+    hold(engine, mine.documents[0], everywhere=True)
+    assert withheld() == {"cup": 1, "other": 1}
+    assert release(engine, "cup", None, Policy(), now_ms=2) == 1
+    assert withheld() == {"cup": 0, "other": 0}
+
+
+def test_everything_may_be_withheld(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = snapshot_of("Rome", "Rome")
+    hold(engine, *snapshot.documents)
+    guard, settings = radar(), settings_with()
+    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    (answer,) = folded(engine, settings, guard, queries)
+    assert answer.abstention is not None
+    assert {d.reason for d in answer.verdict.documents} == {Reason.QUARANTINED}
+
+
+def test_dead_letters_pass_through(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from radarstream.pipelines.beam.withholding import withhold
+    from tests.wire_samples import DEAD_LETTER
+
+    snapshot = snapshot_of("Rome", "Oslo")
+    hold(engine, snapshot.documents[0])
+    record = RawRecord("test", 0, b"")
+    parked = Parked(record, DEAD_LETTER)
+    both = withhold(engine, [parked, Observed(record, snapshot)])
+    assert both[0] is parked
+    assert isinstance(both[1], Observed)
+    assert len(both[1].withheld) == 1
+
+
+def test_without_the_setting_nothing_is_read_or_kept(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = snapshot_of("Rome", "Oslo", "Oslo")
+    hold(engine, snapshot.documents[0])
+    guard, settings = radar(), settings_with(enabled=False)
+    statements: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
+    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    assert not any("quarantine" in statement for statement in statements)
+    folded(engine, settings, guard, queries)
+    assert not any("cases" in s or "quarantine" in s or "reports" in s for s in statements)
+    assert queries["cup"][0].observed.withheld == ()
+    assert cases_of(engine, "cup") == []
+
+
+def test_one_read_for_a_batch(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    guard, settings = radar(), settings_with()
+    statements: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
+    snapshots = [snapshot_of("Rome", query_id=f"q{number}") for number in range(5)]
+    gathered(engine, settings, guard, monkeypatch, *snapshots)
+    assert len([s for s in statements if "quarantine" in s]) == 1
+
+
+def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gullible(prompt):
+        claims_ = [p.rsplit(":", 1)[-1].strip(" .") for p in prompt.passages]
+        return "Rome" if len(claims_) > 3 and "Rome" in claims_ else max(claims_, key=claims_.count)
+
+    guard = Guard("radar", Radar(), scripted_models(script=gullible), baseline=Vanilla())
+    settings = settings_with(self_detect=True)
+    for step, winners in enumerate([("Rome", *["Oslo"] * 4), ("Bern", *["Bern"] * 4)]):
+        snapshot = snapshot_of(*winners, step=step)
+        queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+        folded(engine, settings, guard, queries)
+    found = {(r["step"], r["answer"]): r["reporter"] for r in reports.find_reports(engine)}
+    assert found == {(0, "Rome"): PIPELINE, (0, "Oslo"): PIPELINE}
+
+
+def test_a_fold_that_loses_leaves_no_case_and_no_report(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard, settings = radar(), settings_with(self_detect=True)
+    first, second = snapshot_of("Oslo", "Oslo"), snapshot_of("Rome", "Rome", step=1)
+    folded(engine, settings, guard, gathered(engine, settings, guard, monkeypatch, first))
+    queries = gathered(engine, settings, guard, monkeypatch, second)
+    late = fold_queries(guard, engine, queries, "log", witnesses_of(settings))
+    next(late)  # the row is read; another worker moves it now
+    third = snapshot_of("Bern", "Bern", step=2)
+    folded(engine, settings, guard, gathered(engine, settings, guard, monkeypatch, third))
+    before = [case.step for case in cases_of(engine, "cup")]
+    with pytest.raises(StateConflictError):
+        list(late)
+    assert [case.step for case in cases_of(engine, "cup")] == before
+    assert cases_of(engine, "cup")[0].answer == "Bern"

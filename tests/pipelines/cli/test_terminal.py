@@ -1,0 +1,46 @@
+"""What commands print of what others wrote."""
+
+import json
+
+import pytest
+import regex
+
+from radarstream.pipelines.cli import terminal
+from radarstream.pipelines.evaluation.experiment.table import escaped
+from radarstream.pipelines.job.telemetry import logs
+from radarstream.schemas.shown import escaped_json
+
+IGNORABLE = [c for c in map(chr, range(0x110000)) if regex.match(r"\p{DI}", c)]
+
+
+def test_nothing_hidden_is_printed() -> None:
+    """Unicode's ignorable characters too, though Python takes many of them for printable."""
+    assert sum(character.isprintable() for character in IGNORABLE) > 250
+    hidden = [*IGNORABLE, *map(chr, range(32)), "\x7f", "\x9b", "\u2028", "\ue000", "\ud800"]
+    assert [c for c in hidden if c in terminal.printable(f"a{c}b")] == []
+    assert [c for c in hidden if c in logs.printable(f"a{c}b")] == []
+    assert [c for c in hidden if c in escaped(f"a{c}b")] == []
+    assert terminal.printable("".join(IGNORABLE) + "ab\r\n\u3164 c") == "ab c"
+    assert terminal.printable("Zürich, 東京, مرحبا, ☕") == "Zürich, 東京, مرحبا, ☕"
+
+
+def test_json_with_anything_hidden_stays_the_same_value() -> None:
+    value = ["".join(IGNORABLE), "\x9b", "Zürich"]
+    text = escaped_json(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert not set(IGNORABLE) & set(text)
+
+
+def test_json_on_a_terminal_is_inert_and_still_the_same_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "stdout", terminal.Console(width=20))
+    value = {
+        "query_id": "a\u202eb\u200b\x9b2J\n\U000e0041 [red]Zürich[/] " + "x" * 60,
+        "n": [1, None],
+    }
+    terminal.print_json(value)
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == value
+    assert all(character.isprintable() for character in printed.replace("\n", ""))
+    assert "Zürich" in printed

@@ -1,0 +1,429 @@
+"""Studies of attributors: from attacks on a corpus to scores, interrupted and gone on with."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.defenses.attribution import registry
+from radarstream.pipelines.evaluation.attribution import records, staging
+from radarstream.pipelines.evaluation.attribution.events import won
+from radarstream.pipelines.evaluation.attribution.results import acted, results_of
+from radarstream.pipelines.evaluation.attribution.rows import Outcome, Role
+from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
+from radarstream.pipelines.evaluation.attribution.staging import Questions
+from radarstream.pipelines.evaluation.attribution.tables import as_markdown
+from radarstream.pipelines.evaluation.experiment import answering_code, progress
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.snapshot import Labels
+from tests.pipelines.evaluation.attribution_studies import (
+    EVERYBODY,
+    METHODS,
+    NOBODY,
+    TARGETS,
+    Bench,
+    WordEmbedder,
+    obedient,
+    oracle,
+    towns,
+)
+from tests.scripted_models import FixedRows
+
+
+@pytest.fixture(autouse=True)
+def made_up_methods(monkeypatch):
+    for name, method in METHODS.items():
+        monkeypatch.setitem(registry.ATTRIBUTORS, name, method)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path / "out")
+
+
+def scored(study):
+    events, rows = study.found()
+    names = [spec.name for spec in study.record.attributors]
+    return results_of(events, rows, names, study.record.scenarios)
+
+
+def events_of(study, scenario):
+    events, _ = study.found()
+    return {e.query_id: e for e in events if e.scenario == scenario}
+
+
+def test_an_attack_that_misleads_is_an_event_with_its_texts_by_similarity(bench):
+    study = bench.run("injection", NOBODY)
+    for number, event in enumerate(events_of(study, "injection").values()):
+        assert event.outcome is Outcome.EVENT and event.answer == TARGETS[number]
+        assert event.clean_answer == event.answers[0] and event.reproduced is True
+        assert (event.retrieved, len(event.planted)) == (2, 5)
+        assert [text.document.rank for text in event.texts] == list(range(1, 21))
+        assert [t.similarity for t in event.texts] == sorted(
+            (t.similarity for t in event.texts), reverse=True
+        )
+        assert {t.id for t in event.texts if t.role is Role.POISON} == set(event.planted)
+        assert event.misgeneration().answer == TARGETS[number]
+
+
+def test_removing_what_was_planted_ends_the_attack_and_removing_nothing_does_not(bench):
+    found = scored(bench.run("injection", f"{oracle('injection')},{NOBODY},{EVERYBODY}"))
+    best, idle, eager = (found.cell(name, "injection") for name in (
+        oracle("injection"), NOBODY, EVERYBODY))  # fmt: skip
+    assert (best.attacked_after.value, best.correct_after.value) == (0.0, 1.0)
+    assert best.scores["dacc"].micro == 1.0 and best.exact.value == 1.0
+    assert (idle.attacked_after.value, idle.scores["fnr"].micro) == (1.0, 1.0)
+    assert (eager.scores["fpr"].micro, eager.scores["fnr"].micro) == (1.0, 0.0)
+    assert found.cell(NOBODY, Family.PLAIN).events == 3
+
+
+def test_an_answer_that_outlives_the_removal_is_nobodys_doing(bench):
+    study = bench.run("injection", f"{oracle('injection')},{NOBODY}")
+    persists = {(r.attributor, r.after.persists) for r in study.rows.values()}
+    assert persists == {(oracle("injection"), False), (NOBODY, True)}
+    event, row = (
+        study.events["injection", "q-0"],
+        study.rows[oracle("injection"), "injection", "q-0"],
+    )
+    assert acted(event, row)
+    lasting = replace(row, after=replace(row.after, persists=True))
+    close = replace(row, attribution=replace(row.attribution, gap=0.9))
+    unlikely = replace(row, attribution=replace(row.attribution, generation_gap=0.0))
+    untold = replace(row, attribution=replace(row.attribution, generation_gap=None))
+    assert not any(acted(event, other) for other in (lasting, close, unlikely, untold))
+    assert not acted(replace(event, reproduced=False), row)
+
+
+def test_a_text_is_embedded_once_however_often_the_corpus_is_searched(bench):
+    bench.run("injection,hijack,clean", f"{EVERYBODY},{NOBODY}")
+    assert len(bench.embedder.asked) == len(set(bench.embedder.asked)) > 18
+
+
+def test_all_are_judged_on_the_scope_of_rag_origin(bench):
+    study = bench.run("injection", f"rag_origin,{EVERYBODY}")
+    rows = {(row.attributor, row.query_id): row for row in study.rows.values()}
+    for query_id in ("q-0", "q-1", "q-2"):
+        own, given = rows["rag_origin", query_id], rows[EVERYBODY, query_id]
+        assert own.scope == given.scope == len(given.attribution.texts) > 2
+        assert own.cost.calls > 0 and own.cost.forwards == 2 * own.scope
+
+
+def test_rag_origin_finds_injections(bench):
+    cell = scored(bench.run("injection", "rag_origin")).cell("rag_origin", "injection")
+    assert cell.attacked_after.value == 0.0 and cell.scores["fnr"].micro == 0.0
+
+
+def test_questions_without_an_event_say_why(bench):
+    data = towns()
+    (first,) = data.histories[0]
+    bare = replace(first, labels=replace(first.labels, target=None))
+    data = replace(data, histories=((bare,), *data.histories[1:]))
+    found = events_of(bench.run("poisonedrag", NOBODY, dataset=data), "poisonedrag")
+    assert found["q-0"].outcome is Outcome.UNATTACKABLE and "no target" in found["q-0"].detail
+
+
+def test_what_the_clean_corpus_answers_is_not_the_attackers_doing(bench):
+    data = towns(wrong=[0])
+    (first,) = data.histories[0]
+    own = replace(first, labels=replace(first.labels, target="Ada North"))
+    data = replace(data, histories=((own,), *data.histories[1:]))
+    study = bench.run("injection", NOBODY, dataset=data)
+    assert events_of(study, "injection")["q-0"].outcome is Outcome.OWN_ERROR
+    (summary,) = scored(study).scenarios
+    assert summary.events == 2 and summary.attacked.value == summary.asr_contains.value == 1.0
+    assert summary.exposure.poison_hit == 1.0
+    assert summary.exposure.poison_recall == pytest.approx(0.4)
+
+
+def test_refusals_count_as_what_jamming_wants(bench):
+    found = events_of(bench.run("jamming", oracle("jamming")), "jamming")
+    assert {event.outcome for event in found.values()} == {Outcome.EVENT}
+    assert "false or misleading" in found["q-0"].reported
+
+
+def test_reports_of_answers_that_nobody_attacked(bench):
+    data = towns(wrong=[1])
+    study = bench.run("clean", "marked:first=6", dataset=data)
+    found = {s.scenario: s.events for s in scored(study).scenarios}
+    assert found == {"benign-errors": 1, "false-reports": 2, "invented-reports": 3}
+    assert all(e.reproduced for e in events_of(study, "false-reports").values() if e.texts)
+    assert not any(e.reproduced for e in events_of(study, "invented-reports").values())
+    cells = {c.group: c for c in scored(study).by_scenario}
+    after = {r.query_id: r.after for r in study.rows.values() if r.scenario == "false-reports"}
+    assert {query: one.persists for query, one in after.items()} == {"q-0": False, "q-2": True}
+    assert cells["false-reports"].acted.value == 0.5  # the other outlives the removal
+    assert cells["invented-reports"].acted.value == 0.0
+
+
+def test_noisy_reports_are_compared_with_the_answer(bench):
+    found = events_of(bench.run("injection/noisy", NOBODY), "injection/noisy")
+    assert all(
+        e.reported != e.answer and e.answer.lower() in e.reported.lower() for e in found.values()
+    )
+    assert {e.reproduced for e in found.values()} <= {True, False}
+
+
+def test_a_crowd_attacks_every_question_and_others_texts_do_not_count(bench):
+    study = bench.run("injection/crowd", EVERYBODY)
+    event = events_of(study, "injection/crowd")["q-0"]
+    roles = [text.role for text in event.texts]
+    assert roles.count(Role.POISON) == 5 and roles.count(Role.BYSTANDER) > 0
+    cell = scored(study).cell(EVERYBODY, "injection/crowd")
+    assert cell.scores["fnr"].micro == 0.0
+
+
+def test_rivals_with_another_target_are_bystanders():
+    questions = Questions.of(towns())
+    first = next(iter(staging.staged(parse_scenario("injection-rivals"), questions)))
+    assert len(first.poison) == 3 and len(first.bystanders) == 2
+
+
+def test_attacks_leave_the_clean_corpus_as_it_was():
+    questions = Questions.of(towns())
+    before = questions.corpus
+    for item in staging.staged(parse_scenario("injection-removal"), questions):
+        assert item.clean == before and len(item.corpus.entries) < len(before.entries) + 5
+
+
+def test_a_second_run_asks_nothing(bench):
+    bench.run("injection,clean", f"{EVERYBODY},{NOBODY}")
+    files = {p.name: p.read_bytes() for p in bench.out.glob("*.jsonl")}
+    bench.generator.log.clear()
+    study = bench.study("injection,clean", f"{EVERYBODY},{NOBODY}")
+    assert study.progress.total == 0
+    study.run()
+    assert not bench.generator.log
+    assert files == {p.name: p.read_bytes() for p in bench.out.glob("*.jsonl")}
+
+
+def test_more_attributors_and_scenarios_may_come_later(bench):
+    bench.run("injection", NOBODY)
+    study = bench.run("hijack", EVERYBODY)
+    assert study.record.scenarios == ("injection", "hijack")
+    assert [spec.name for spec in study.record.attributors] == [NOBODY, EVERYBODY]
+    assert scored(study).cell(NOBODY, "injection").events == 3
+
+
+def test_another_study_is_refused(bench):
+    bench.run("injection", NOBODY)
+    with pytest.raises(ConfigurationError, match="k: 2 there, 3 here"):
+        bench.study("injection", NOBODY, k=3)
+    with pytest.raises(ConfigurationError, match="dataset_digest"):
+        bench.study("injection", NOBODY, dataset=towns(2))
+
+
+def test_changed_code_is_refused(bench, monkeypatch):
+    bench.run("injection", NOBODY)
+    monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
+    with pytest.raises(ConfigurationError, match="the code that computes events, marked"):
+        bench.study("injection", NOBODY)
+
+
+def test_models_that_fail_are_asked_again(bench):
+    bench.generator = ScriptedGenerator(script=obedient, fail_on_text="Belbrook")
+    failing = bench.run("injection", "marked:asks=true,start=none")
+    assert events_of(failing, "injection")["q-0"].outcome is Outcome.FAILED
+    assert scored(failing).cell("marked:asks=true,start=none", "injection").events == 2
+    bench.generator = ScriptedGenerator(script=obedient)
+    study = bench.run("injection", "marked:asks=true,start=none")
+    assert events_of(study, "injection")["q-0"].outcome is Outcome.EVENT
+    assert scored(study).cell("marked:asks=true,start=none", "injection").events == 3
+
+
+def test_an_attribution_that_fails_is_a_row_with_an_error_and_tried_again(bench):
+    bench.run("injection", NOBODY, limit=1)
+    bench.generator = ScriptedGenerator(
+        script=lambda prompt: obedient(prompt), fail_on_calls=frozenset({1})
+    )
+    study = bench.study("injection", "marked:asks=true", limit=1)
+    study.scope_rule = one_text
+    study.run()
+    (row,) = (r for r in study.rows.values() if r.attributor == "marked:asks=true")
+    assert row.error and "scripted failure" in row.error and row.attribution is None
+    cell = scored(study).cell("marked:asks=true", "injection")
+    assert (cell.events, cell.errors) == (0, 1)
+    again = bench.run("injection", "marked:asks=true", limit=1)
+    (row,) = (r for r in again.rows.values() if r.attributor == "marked:asks=true")
+    assert row.error is None
+
+
+def one_text(_):
+    return 1
+    yield
+
+
+def test_an_interrupted_study_goes_on(bench, monkeypatch):
+    study = bench.study("injection,hijack", NOBODY)
+    original = type(study).attribute
+
+    def stopped(self, scenario, spec, items):
+        if scenario.attack == "hijack":
+            raise KeyboardInterrupt
+        original(self, scenario, spec, items)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(study), "attribute", stopped)
+        study.run()
+    with (bench.out / "rows.jsonl").open("ab") as file:
+        file.write(b'{"attributor": "mar')
+    later = bench.run("injection,hijack", NOBODY)
+    assert {row.scenario for row in later.rows.values()} == {"injection", "hijack"}
+    assert len((bench.out / "rows.jsonl").read_text().splitlines()) == 6
+
+
+def test_thresholds_come_from_benign_texts_and_are_kept(bench):
+    study = bench.run("injection", "norm,perplexity")
+    longest = max(len(e.document.passage) for e in study.questions.corpus.entries)
+    assert study.record.thresholds["norm"] == longest
+    before = len(bench.embedder.asked)
+    again = bench.run("injection", "norm,perplexity")
+    assert again.record.thresholds == study.record.thresholds
+    assert len(bench.embedder.asked) == before
+
+
+def test_several_values_of_an_option():
+    (spec,) = records.parse_attributors("rag_origin:scores=similarity+semantic")
+    assert spec.build().scores == frozenset({"similarity", "semantic"})
+    with pytest.raises(ConfigurationError):
+        records.parse_attributors("rag_origin:scores=beauty")
+    for value in (True, False, "uncontradicted"):
+        told = str(value).lower()
+        (spec,) = records.parse_attributors(f"rag_origin:check_unaided={told}")
+        assert spec.build().check_unaided == value
+    with pytest.raises(ConfigurationError, match="no attributor named"):
+        records.parse_attributors("nobody")
+
+
+def test_attributors_that_the_models_cannot_serve_are_left_out(bench):
+    poor = replace(bench.models, tokens=None)
+    specs = records.parse_attributors("rag_origin,marked")
+    kept, notes = records.servable(specs, poor, 1_000, insisted="all")
+    assert [spec.name for spec in kept] == ["marked"] and "rag_origin" in notes[0]
+    with pytest.raises(ConfigurationError, match="token probabilities"):
+        records.servable(specs, poor, 1_000, insisted="rag_origin,marked")
+
+
+def test_the_record_tells_how_to_repeat_it(bench):
+    bench.run("injection", EVERYBODY, command="radarstream evaluate-attribution ...")
+    record = json.loads((bench.out / "study.json").read_text())
+    assert record["texts"] == 18 and record["models"]["embedder"] == "words"
+    assert set(record["code"]) == {"events", "marked"}
+    assert "answer_from_documents" in record["prompts"] and record["seconds"] > 0
+
+
+def test_tables_say_what_was_measured(bench):
+    study = bench.run("injection,clean", f"{oracle('injection')},{NOBODY}")
+    text = as_markdown(scored(study), [spec.name for spec in study.record.attributors])
+    assert "| injection (3) | 100.0 / 0.0 / 0.0" in text
+    assert "| injection (3) | 0 / 100 [0-56] of 100 | 100 / 0 [44-100] of 100 |" in text
+    assert "not\\_retrieved" not in text and "Cost of one event" in text
+
+
+def test_findings_are_counted(bench):
+    cell = scored(bench.run("injection", EVERYBODY)).cell(EVERYBODY, "injection")
+    assert cell.findings == {Finding.TEXTS_FLAGGED: 3}
+
+
+def test_an_answer_that_means_the_target_is_the_attackers(bench):
+    agreeing = replace(bench.models, relations=FixedRows(np.array([[0.9, 0.05, 0.05]] * 2)))
+    differing = replace(bench.models, relations=FixedRows(np.array([[0.4, 0.3, 0.3]] * 2)))
+    cases = [("Who?", Labels(target="Former Governor Jeb Bush"))]
+    answer = [AtomicAnswer("Jeb Bush, who was a governor")]
+    assert won(cases, answer, agreeing) == [True]
+    assert won(cases, answer, differing) == [False]
+    assert won(cases, [AtomicAnswer("I don't know", abstained=True)], agreeing) == [False]
+    failure = ModelError("gone")
+    assert won(cases, [failure], agreeing) == [failure]
+    jammed = [("Who?", Labels(target="I can not provide false or misleading information"))]
+    assert won(jammed, [AtomicAnswer("I don't know", abstained=True)], differing) == [True]
+    assert won(jammed, answer, agreeing) == [False]
+
+
+def test_the_family_several_is_not_its_scenario_of_that_name(bench):
+    study = bench.run("several,injection-rivals", NOBODY)
+    found = scored(study)
+    alone, whole = found.cell(NOBODY, "several"), found.cell(NOBODY, Family.SEVERAL)
+    assert 0 < alone.events < whole.events
+    told = as_markdown(found, [NOBODY])
+    assert f"| all several ({whole.events}) |" in told
+    assert f"| several ({alone.events}) |" in told
+
+
+def test_a_limit_shrinks_the_corpus_with_the_questions(bench):
+    study = bench.run("injection,injection/crowd", NOBODY, limit=1)
+    assert study.record.texts == len(study.questions.corpus.entries) == 6
+    embedded = set(bench.embedder.asked)
+    assert not any(town in text for text in embedded for town in ("Corvane", "Tethra"))
+    assert {len(e.texts) for e in study.events.values()} == {11}
+    assert Bench(bench.out.with_name("whole")).study("injection", NOBODY).record.texts == 18
+
+
+def test_questions_without_documents_are_asked_of_as_many_that_have_some(bench):
+    with_documents = towns().histories
+    bare = replace(with_documents[2][0], documents=())
+    dataset = replace(towns(), histories=((bare,), *with_documents[:2]))
+    questions = Questions.of(dataset, 1)
+    assert questions.asked == (bare,)
+    assert {e.document.text[:8] for e in questions.corpus.entries} == {"Belbrook"}
+    assert Questions.of(dataset, 2).corpus == Questions.of(dataset).corpus
+
+
+def test_another_limit_is_another_study(bench):
+    bench.run("injection", NOBODY, limit=1)
+    with pytest.raises(ConfigurationError, match=r"texts: 6 there, 12 here; questions: 1 there, 2"):
+        bench.study("injection", NOBODY, limit=2)
+    bench.study("injection", NOBODY, limit=1)
+
+
+SLOW = "marked:asks=true"
+
+
+class Clock:
+    """Time that passes when a model is asked: a second a prompt or a text to embed."""
+
+    def __init__(self, out):
+        self.now = 0.0
+        self.estimates = []
+        self.bench = Bench(out, ScriptedGenerator(script=self.said))
+        self.bench.embedder.embed = self.embedded
+        self.embed = WordEmbedder().embed
+
+    def said(self, prompt):
+        self.now += 1.0
+        if self.study.progress.finished[SLOW]:
+            self.estimates.append((self.now, self.study.progress.seconds_left()))
+        return obedient(prompt) if "Belbrook" in prompt.question else "I don't know"
+
+    def embedded(self, texts):
+        self.now += len(texts)
+        return self.embed(texts)
+
+
+def test_the_time_left_counts_the_events_that_questions_become(tmp_path, monkeypatch):
+    """One question in four becomes an event, and the corpus is embedded once."""
+    clock = Clock(tmp_path / "out")
+    monkeypatch.setattr(progress, "perf_counter", lambda: clock.now)
+    names = "injection,hijack,poisonedrag,injection-benign"
+    clock.study = clock.bench.study(names, SLOW, dataset=towns(4))
+    clock.study.run()
+    progressed = clock.study.progress
+    assert progressed.done == progressed.total == 16 + 4
+    assert progressed.seconds_left() == 0.0
+    told = [(left, clock.now - now) for now, left in clock.estimates]
+    assert len(told) > 30
+    assert all(abs(left - true) <= 40.0 for left, true in told), told
+
+
+def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):
+    specs = records.parse_attributors("marked,norm,perplexity,norm:threshold=3")
+    kept, notes = records.servable(specs, bench.models, 0, insisted="all,norm:threshold=3")
+    assert [spec.name for spec in kept] == ["marked", "norm:threshold=3"]
+    assert [note.split()[0] for note in notes] == ["the", "norm", "perplexity"]
+    with pytest.raises(ConfigurationError, match="norm takes its threshold from benign texts"):
+        records.servable(specs, bench.models, 0, insisted="norm")
+    _, notes = records.servable(specs, bench.models, 9, insisted="all")
+    assert notes == ("thresholds of norm, perplexity come from 9 benign texts, not from 1,000",)

@@ -1,0 +1,148 @@
+"""A small installation for tests of attribution: folds, reports, a worker, all on one database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from typing import Any, ClassVar
+
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.defenses.attribution.protection import Rules
+from radarstream.defenses.attribution.protocol import Attributing as AttributingGenerator
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.job.incidents.attributing import Attributing
+from radarstream.pipelines.job.incidents.reporting import take_in
+from radarstream.pipelines.job.incidents.settling import Policy, give_word, policy_of
+from radarstream.pipelines.settings import AttributionSettings, load_settings
+from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, TextScore
+from radarstream.schemas.reports import AnswerReport, OriginEvent, Word
+from radarstream.schemas.snapshot import SearchSnapshot
+from tests.builders import make_snapshot
+from tests.scripted_models import scripted_models
+
+NOW = datetime(2025, 6, 2, tzinfo=UTC)
+# `Naming` has one score of few texts, whose agreement with others cannot be tested.
+DEFAULT = Policy(Rules(max_chance=1.0))
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Flags the texts that name the answer, unless all or none do."""
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+    gap: float = 2.0
+    generation_gap: float = 1.0
+
+    def attribute(self, misgeneration: Misgeneration) -> AttributingGenerator:
+        answer = misgeneration.answer.casefold()
+        named = [answer in text.document.text.casefold() for text in misgeneration.texts]
+        if all(named) or not any(named):
+            return Attribution("naming", Finding.NO_SEPARATION)
+        scores = tuple(
+            TextScore(t.id, t.document.rank, flag, float(flag), t.similarity)
+            for t, flag in zip(misgeneration.texts, named, strict=True)
+        )
+        found = Attribution("naming", Finding.TEXTS_FLAGGED, scores, self.gap, self.generation_gap)
+        return found
+        yield  # a generator
+
+
+@dataclass
+class Watching:
+    """Remembers what it was told."""
+
+    decisions: list[OriginEvent] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    def settled(self, event: OriginEvent, seconds: float | None) -> None:
+        self.decisions.append(event)
+
+    def failed(self, error: str) -> None:
+        self.failures.append(error)
+
+
+@dataclass
+class FixedClock:
+    time: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
+
+    def wait(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+def worker_on(
+    engine: Engine, *, attributor: Any = None, models: Any = None, search: Any = None, **given: Any
+) -> Attributing:
+    """A worker on scripted models that read claims like "The winner: Rome."."""
+    settings = AttributionSettings(**({"enabled": True, "max_chance": 1.0} | given))
+    return Attributing(
+        engine,
+        models or scripted_models(),
+        attributor or Naming(),
+        settings,
+        policy_of(load_settings(profile="scripted").model_copy(update={"attribution": settings})),
+        FixedClock(),
+        Watching(),
+        search,
+    )
+
+
+def claims(*winners: str) -> list[str]:
+    return [f"Page {n}. The winner: {winner}." for n, winner in enumerate(winners, start=1)]
+
+
+def keep(
+    engine: Engine,
+    winners: Sequence[str],
+    *,
+    answer: str,
+    undefended: str | None = None,
+    step: int = 0,
+    query_id: str = "cup",
+    steps: int = 2,
+) -> SearchSnapshot:
+    """Keep the case of an answer, as a fold does."""
+    at = NOW - timedelta(days=1) + timedelta(minutes=step)
+    snapshot = make_snapshot(claims(*winners), query_id=query_id, observed_at=at)
+    with engine.begin() as connection:
+        keep_case(connection, Case(query_id, step, answer, undefended, snapshot), steps=steps)
+    return snapshot
+
+
+def report(
+    engine: Engine,
+    reporter: str,
+    answer: str | None = None,
+    *,
+    query_id: str = "cup",
+    step: int | None = None,
+    now: datetime = NOW,
+    policy: Policy = DEFAULT,
+) -> Any:
+    told = AnswerReport(reporter, now, query_id, answer=answer, step=step)
+    return take_in(engine, told, policy.protection, now)
+
+
+def run_out(worker: Attributing) -> list[OriginEvent]:
+    """Work until nothing can be done; return the decisions."""
+    while worker.step():
+        pass
+    return worker.observer.decisions  # type: ignore[attr-defined]
+
+
+def trusted(engine: Engine, *reporters: str, policy: Policy = DEFAULT) -> None:
+    """Let a person confirm enough earlier reports of each, on queries of their own."""
+    rounds = range(policy.protection.trusted_after)
+    for name, number in product(reporters, rounds):
+        query = f"earlier-{name}-{number}"
+        keep(engine, ["Rome", "Oslo", "Oslo"], answer="Rome", query_id=query)
+        stored = report(engine, name, query_id=query, now=NOW - timedelta(days=3))
+        now_ms = stored.received_ms + 1
+        give_word(engine, stored, Word.APPROVED, policy, now_ms=now_ms)

@@ -1,0 +1,333 @@
+"""Alerts: the right ones, in order, at least once, whatever fails in between."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from pydantic import ValidationError
+
+from radarstream.connectors.webhook import Attempt
+from radarstream.pipelines.job.alerting.alerts import AlertCounts, Alerting, alert, occasions_of
+from radarstream.pipelines.settings import AlertSettings, load_settings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import BrokerError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
+from tests.markdown import code_block
+from tests.wire_samples import ANSWER
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "consuming.md"
+ACCEPTED, REFUSED, DOWN = Attempt(204), Attempt(404), Attempt(503)
+
+
+@dataclass(frozen=True)
+class Record:
+    partition: int
+    offset: int
+    value: bytes | None
+
+    def read(self) -> bytes:
+        return self.value or b""
+
+
+class Topic:
+    """A log in memory that remembers commits; `outages` polls and commits fail."""
+
+    def __init__(self, values: Sequence[bytes], partitions: int = 2) -> None:
+        self.partitions = [values[p::partitions] for p in range(partitions)]
+        self.committed = dict.fromkeys(range(partitions), 0)
+        self.outages = 0
+
+    def reader(self, batch: int) -> "Reader":
+        return Reader(self, dict(self.committed), batch)
+
+
+class Reader:
+    def __init__(self, topic: Topic, places: dict[int, int], batch: int) -> None:
+        self.topic, self.places, self.batch = topic, places, batch
+
+    def poll(self, *, timeout_s: float) -> list[Record]:
+        self.fail()
+        polled = []
+        for partition, values in enumerate(self.topic.partitions):
+            start = self.places[partition]
+            some = values[start : start + self.batch]
+            polled += [Record(partition, start + i, value) for i, value in enumerate(some)]
+            self.places[partition] = start + len(some)
+        return polled
+
+    def commit(self, next_offsets: Mapping[int, int]) -> None:
+        self.fail()
+        for partition, offset in next_offsets.items():
+            assert offset >= self.topic.committed[partition]
+            self.topic.committed[partition] = offset
+
+    def fail(self) -> None:
+        if self.topic.outages:
+            self.topic.outages -= 1
+            raise BrokerError("away")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.waited = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2025, 6, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return self.waited
+
+    def wait(self, seconds: float) -> None:
+        self.waited += seconds
+
+
+class Receiver:
+    """Records what it accepts; `outcomes` come first, then it accepts everything."""
+
+    def __init__(self, outcomes: Sequence[Attempt] = ()) -> None:
+        self.outcomes, self.received = list(outcomes), []
+
+    def __call__(self, event_id: str, body: bytes) -> Attempt:
+        outcome = self.outcomes.pop(0) if self.outcomes else ACCEPTED
+        if not outcome.temporary:
+            self.received.append((event_id, json.loads(body)))
+        return outcome
+
+    @property
+    def ids(self) -> list[str]:
+        return [event_id for event_id, _ in self.received]
+
+
+def answer(query_id: str, step: int, changed: bool | None = True, **fields) -> AnswerEvent:
+    moment = ANSWER.observed_at + timedelta(hours=step)
+    return replace(
+        ANSWER, query_id=query_id, step=step, observed_at=moment, changed=changed, **fields
+    )
+
+
+def run(
+    topic: Topic,
+    receiver: Receiver,
+    settings: AlertSettings | None = None,
+    *,
+    batch: int = 3,
+    stopping=lambda: False,
+    clock: Clock | None = None,
+) -> AlertCounts:
+    alerting = Alerting(
+        topic.reader(batch),
+        receiver,
+        settings or AlertSettings(),
+        stopping=stopping,
+        clock=clock or Clock(),
+    )
+    return alerting.run(drained=lambda: True)
+
+
+def test_only_what_was_asked_for_is_reported() -> None:
+    falsified = replace(
+        ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED, previous_answer="Basel")
+    )
+    events = [
+        answer("a", 0, None, abstention=None),
+        answer("a", 1, True, abstention=None, tags=("x",)),
+        answer("a", 2, False, abstention=None, verdict=falsified),
+        answer("a", 3, None),
+        answer("b", 0, True, abstention=None),
+    ]
+    values = [encode(event) for event in events]
+    for settings, expected in [
+        (AlertSettings(), ["a/1", "b/0"]),
+        (AlertSettings(queries=("b",)), ["b/0"]),
+        (AlertSettings(tags=("x", "y")), ["a/1"]),
+        (AlertSettings(occasions=("falsified",)), ["a/2"]),
+        (AlertSettings(occasions=("abstained", "changed")), ["a/1", "a/3", "b/0"]),
+    ]:
+        receiver = Receiver()
+        counts = run(Topic(values, partitions=1), receiver, settings)
+        assert receiver.ids == expected
+        assert (counts.delivered, counts.passed_over) == (len(expected), 5 - len(expected))
+
+
+def test_no_occasion_is_no_setting() -> None:
+    with pytest.raises(ValidationError):
+        AlertSettings(occasions=())
+
+
+def test_settings_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "alerts.toml"
+    file.write_text(code_block(DOCUMENT, "toml", "[alerts]"))
+    alerts = load_settings(file, profile="scripted").alerts
+    assert alerts.webhook is not None
+    assert alerts.occasions == ("changed", "falsified")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12),
+    st.lists(st.sampled_from(["down", "crash", "outage"]), max_size=6),
+    st.integers(1, 4),
+)
+def test_no_alert_is_lost_and_order_is_kept(
+    answers: list[tuple[str, bool]], faults: list[str], batch: int
+) -> None:
+    """The receiver goes down, the process dies right after a delivery, the broker goes away."""
+    steps = dict.fromkeys("abc", 0)
+    values: list[list[bytes]] = [[], []]
+    wanted: dict[str, list[str]] = {query_id: [] for query_id in "abc"}
+    for query_id, changed in answers:
+        event = answer(query_id, steps[query_id], changed)
+        values["abc".index(query_id) % 2].append(encode(event))
+        if changed:
+            wanted[query_id].append(f"{query_id}/{event.step}")
+        steps[query_id] += 1
+    topic = Topic([])
+    topic.partitions = values
+    received = []
+
+    class CrashError(Exception):
+        pass
+
+    for fault in faults:
+        stopped = []
+        if fault == "outage":
+            topic.outages = 3
+
+        def deliver(event_id: str, body: bytes, fault=fault, stopped=stopped) -> Attempt:
+            if fault == "down":
+                stopped.append("asked to stop while the receiver was down")
+                return DOWN
+            received.append(event_id)
+            if fault == "crash":
+                raise CrashError
+            return ACCEPTED
+
+        alerting = Alerting(
+            topic.reader(batch),
+            deliver,
+            AlertSettings(),
+            stopping=lambda stopped=stopped: bool(stopped),
+            clock=Clock(),
+        )
+        with suppress(CrashError):
+            alerting.run(drained=lambda: True)
+    topic.outages = 0
+    last = Receiver()
+    run(topic, last, batch=batch)
+    received += last.ids
+    for query_id, ids in wanted.items():
+        assert list(dict.fromkeys(x for x in received if x.startswith(query_id))) == ids
+    assert topic.committed == {p: len(v) for p, v in enumerate(values)}
+
+
+def test_a_refusal_is_counted_and_the_next_alert_goes_out() -> None:
+    topic = Topic([encode(answer("a", step)) for step in range(3)], partitions=1)
+    receiver = Receiver([ACCEPTED, REFUSED])
+    counts = run(topic, receiver)
+    assert (counts.delivered, counts.refused) == (2, 1)
+    assert topic.committed == {0: 3}
+
+
+def test_what_cannot_be_read_stops_nothing() -> None:
+    topic = Topic([b"{", encode(answer("a", 0)), None, b"\xff"], partitions=1)
+    counts = run(topic, Receiver())
+    assert (counts.delivered, counts.unreadable) == (1, 2)
+    assert topic.committed == {0: 4}
+
+
+def test_repetitions_are_not_reported_again() -> None:
+    values = [encode(answer("a", step)) for step in (0, 1, 0, 1, 2)]
+    receiver = Receiver()
+    run(Topic(values, partitions=1), receiver)
+    assert receiver.ids == ["a/0", "a/1", "a/2"]
+
+
+def test_a_stop_ends_after_the_alert_in_hand() -> None:
+    topic = Topic([encode(answer("a", step)) for step in range(3)], partitions=1)
+    receiver = Receiver()
+    run(topic, receiver, stopping=lambda: len(receiver.received) == 1)
+    assert receiver.ids == ["a/0"]
+    assert topic.committed == {0: 1}
+
+
+def test_what_is_committed_is_not_committed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    commits = []
+    topic = Topic([encode(answer("a", 0, False)), encode(answer("a", 1))], partitions=1)
+    monkeypatch.setattr(Reader, "commit", lambda _, offsets: commits.append(dict(offsets)))
+    polls = iter([True, True, True])
+    alerting = Alerting(
+        topic.reader(5),
+        Receiver(),
+        AlertSettings(),
+        stopping=lambda: False,
+        clock=Clock(),
+    )
+    alerting.run(drained=lambda: not next(polls, False))
+    assert commits == [{0: 1}, {0: 2}]  # before waiting for the receiver, and after
+
+
+def test_an_outage_of_the_broker_is_sat_out() -> None:
+    topic, clock, receiver = Topic([encode(answer("a", 0))]), Clock(), Receiver()
+    topic.outages = 4
+    run(topic, receiver, clock=clock)
+    assert receiver.ids == ["a/0"]
+    assert clock.waited > 0.0
+
+
+def test_the_payload_is_as_documented() -> None:
+    schema = json.loads(code_block(DOCUMENT, "json", "alert.answer/1"))
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    retained = replace(ANSWER, abstention=None, answer="Zürich", provenance=Provenance.LIVE)
+    for event in (ANSWER, retained):
+        told = json.loads(alert(event, ["changed"]))
+        validator.validate(told)
+        assert set(schema["required"]) == set(schema["properties"]) == set(told)
+    assert told == {
+        "schema": "alert.answer/1",
+        "id": "cup/4",
+        "occasions": ["changed"],
+        "query_id": "cup",
+        "question": "Who won the cup?",
+        "tags": ["sport"],
+        "step": 4,
+        "observed_at": "2025-06-01T12:00:00.250Z",
+        "old_answer": "Basel",
+        "new_answer": "Zürich",
+        "abstention": None,
+        "memory": "retained",
+        "kept_sources": [{"title": "Final", "url": "https://example.org/1"}],
+        "attributions": 1,
+    }
+    assert json.loads(alert(ANSWER, ["abstained"]))["new_answer"] is None
+
+
+def test_occasions_are_told_apart() -> None:
+    assert occasions_of(ANSWER) == ("changed", "abstained")
+    assert occasions_of(replace(ANSWER, changed=None, abstention=None)) == ()
+
+
+def test_the_documented_check_of_signatures_works() -> None:
+    from radarstream.connectors.webhook import signature
+
+    names: dict = {}
+    exec(code_block(DOCUMENT, "python", "def is_authentic"), names)  # noqa: S102 our own page
+    is_authentic = names["is_authentic"]
+    now, body = 1_750_000_000, '{"answer":"Zürich"}'.encode()
+    signed = signature(b"key", now, body)
+    assert is_authentic(b"key", signed, body, now=now)
+    assert is_authentic(b"key", signed, body, now=now + 299)
+    assert not is_authentic(b"key", signed, body, now=now + 301)
+    assert not is_authentic(b"key", signed, body + b" ", now=now)
+    assert not is_authentic(b"other", signed, body, now=now)
+    assert not is_authentic(b"key", signed.replace(f"t={now}", f"t={now + 1}"), body, now=now)
+    for nonsense in ("", "t=", "v1=", "t=x,v1=y", "t=1", signed[:-1], "v1=a,t=1,t=2", "t=1,v1=ü"):
+        assert not is_authentic(b"key", nonsense, body, now=now)

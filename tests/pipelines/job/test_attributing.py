@@ -1,0 +1,951 @@
+"""From a report to its decision: priority, budget, failures, idempotence, trust, quarantine."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, func, select
+from structlog.testing import capture_logs
+
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.tables import METADATA, ORIGINS, SOURCE_EVENTS
+from radarstream.connectors.state_table.incidents import origins, report_standing, reports
+from radarstream.connectors.state_table.incidents.cases import Case, cases_of, find_case, keep_case
+from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
+from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
+from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.connectors.state_table.sources.agreement import agree
+from radarstream.connectors.state_table.sources.ledger import judge, retract, standings
+from radarstream.defenses.attribution.registry import build_attributor
+from radarstream.pipelines.job.incidents.attributing import Attributing
+from radarstream.pipelines.job.incidents.reporting import RefusedReportError, take_in
+from radarstream.pipelines.job.incidents.settling import LANE, Policy, give_word, release, settle
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.codec import decode_origin, encode_state
+from radarstream.schemas.errors import ModelOutageError
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.reports import (
+    PIPELINE,
+    REMOVING,
+    AnswerReport,
+    Decision,
+    ReportState,
+    Word,
+    text_key,
+)
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.sources import DAY_MS, LedgerRules, SourceVerdict
+from tests.builders import make_snapshot
+from tests.pipelines.job.attributing_rig import (
+    DEFAULT,
+    NOW,
+    Naming,
+    claims,
+    keep,
+    report,
+    run_out,
+    trusted,
+    worker_on,
+)
+from tests.scripted_models import scripted_models
+
+LIED = ("Rome",) * 3 + ("Oslo",) * 4  # Rome is the lie
+MOSTLY_LIED = ("Rome",) * 4 + ("Oslo",) * 3
+NOW_MS = int(NOW.timestamp() * 1000)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+def states(engine: Engine) -> dict[str, str]:
+    return {row["reporter"]: row["state"] for row in reports.find_reports(engine)}
+
+
+def test_a_stranger_only_proposes(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    report(engine, "eve")
+    (event,) = run_out(worker_on(engine))
+    assert event.decision is Decision.PROPOSED
+    assert {text.url for text in event.flagged} == {d.url for d in snapshot.documents[:3]}
+    assert {text.search_rank for text in event.flagged} == {1, 2, 3}
+    assert (event.answer_without, event.persists, event.reproduced) == ("Oslo", False, True)
+    assert (event.reporters, event.self_detected) == (1, False)
+    assert withheld_keys(engine, ["cup"]) == {}
+    assert len(list_quarantine(engine, active_only=False)) == 3
+    assert states(engine) == {"eve": "judged"}
+    with engine.connect() as connection:
+        assert standings(connection, ["example.org"]) == {}
+
+
+def test_two_trusted_reporters_have_the_texts_quarantined(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    snapshot = keep(engine, LIED, answer="Rome")
+    worker = worker_on(engine)
+    run_out(worker)
+    worker.observer.decisions.clear()
+    report(engine, "ada")
+    assert [e.decision for e in run_out(worker)] == [Decision.PROPOSED]
+    asked = len(worker.models.generator.log)
+    report(engine, "bob")
+    last = run_out(worker)[-1]
+    assert (last.decision, last.revision, last.reporters) == (Decision.QUARANTINED, 1, 2)
+    assert len(worker.models.generator.log) == asked, "no model is asked a second time"
+    keys = {text_key(document) for document in snapshot.documents[:3]}
+    assert withheld_keys(engine, ["cup", "other"]) == {"cup": frozenset(keys)}
+    with engine.connect() as connection:
+        assert standings(connection, ["example.org"])["example.org"].counts.dishonest > 0
+
+
+def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    row = MemoryRow("cup", "radar", 1, 0, "log", 0, 0, encode_state(Belief("Rome", 0.9, 0.1)))
+    commit_fold(engine, None, row)
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    assert load(engine, ["cup"]) == {"cup": row}, "a proposal touches nothing"
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    assert load(engine, ["cup"])["cup"].state == encode_state(None)
+    learned = replace(row, step=2, state=encode_state(Belief("Rome", 0.9, 0.1)))
+    commit_fold(engine, load(engine, ["cup"])["cup"], learned)
+    settle(engine, stored, Policy(), now_ms=NOW_MS + 2)
+    assert load(engine, ["cup"]) == {"cup": learned}, "only when the removal begins"
+
+
+def test_strangers_who_change_nothing_make_no_events(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    worker = worker_on(engine)
+    for number in range(5):
+        report(engine, f"stranger-{number}")
+        run_out(worker)
+    assert len(pending(engine)) == 1
+    assert set(states(engine).values()) == {"judged"}
+
+
+def test_the_same_lie_at_two_steps_has_two_reporters(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    worker = worker_on(engine)
+    run_out(worker)
+    keep(engine, LIED, answer="Rome", step=0)
+    keep(engine, LIED, answer="Rome", step=1)
+    report(engine, "ada", step=0)
+    report(engine, "bob", step=1)
+    decisions = [e.decision for e in run_out(worker)[-2:]]
+    assert decisions == [Decision.QUARANTINED, Decision.QUARANTINED]
+
+
+def confirmed(engine: Engine, name: str, query_id: str, answer: str, step: int = 0) -> None:
+    """A person confirms a report of a lie at a step of a query."""
+    keep(engine, [answer, "Oslo", "Oslo"], answer=answer, query_id=query_id, step=step)
+    stored = report(engine, name, query_id=query_id, step=step, now=NOW - timedelta(days=3))
+    give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
+
+
+def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
+    """One lie at three steps is one lie; other queries, or other lies, make a record."""
+    for name in ("ada", "bob"):
+        for step in range(3):
+            confirmed(engine, name, f"bait-{name}", "Rome", step)
+        confirmed(engine, name, f"bait-{name}", "Bern", 3)
+    keep(engine, LIED, answer="Rome")
+    report(engine, "ada")
+    report(engine, "bob")
+    worker = worker_on(engine)
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(2, waiting=1)
+    assert [e.decision for e in run_out(worker) if e.query_id == "cup"] == [Decision.PROPOSED]
+    confirmed(engine, "ada", "more", "Rome")
+    confirmed(engine, "bob", "more", "Rome")
+    with engine.connect() as connection:
+        record = report_standing.Standing(3, waiting=1)
+        assert report_standing.standing(connection, "ada") == record
+    keep(engine, LIED, answer="Rome", step=1)
+    report(engine, "ada", step=1)
+    report(engine, "bob", step=1)
+    assert [e.decision for e in run_out(worker) if e.query_id == "cup"][-1] is Decision.QUARANTINED
+
+
+def test_one_lie_spelt_three_ways_is_one_lie(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    for answer in ("Rome", " rome.", "ROME  !"):
+        stored = report(engine, "ada", answer)
+        assert stored.answer == "Rome"
+        give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS)
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(1, 0)
+    assert report(engine, "ada", "Rome 2").answer == "Rome 2"
+
+
+def test_what_is_kept_for_long_enough_goes_and_a_word_about_a_source_stays(engine: Engine) -> None:
+    snapshots = {name: keep(engine, LIED, answer="Rome", query_id=name) for name in ("a", "b")}
+    for name in snapshots:
+        stored = report(engine, "eve", query_id=name)
+        run_out(worker_on(engine))
+        give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS)
+    with engine.begin() as connection:
+        judge(connection, "example.org", SourceVerdict.BLOCKED, None)
+        agree(connection, ["other.example"], NOW_MS + 399 * DAY_MS)  # event time has gone on
+    release(engine, "a", None, DEFAULT, now_ms=NOW_MS)
+    worker = worker_on(engine)
+    worker.clock.time = NOW + timedelta(days=400)  # type: ignore[attr-defined]
+    worker.prune()
+    with engine.connect() as connection:
+        events = connection.execute(select(SOURCE_EVENTS.c.query_id)).scalars()
+        left = set(events)
+        assert standings(connection, ["example.org"])["example.org"].blocked
+    assert left == {"b", None}, "b holds texts, so it may be settled again; None: agreement"
+    assert [row["query_id"] for row in reports.find_reports(engine)] == ["b"]
+
+
+def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_sources(
+    engine: Engine,
+) -> None:
+    """The defended answer is the lie, the undefended one the truth. The sources pay, a little; no
+    text is withheld, however often it happens, though one trusted person and strangers join.
+    """
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    with engine.begin() as connection:
+        retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
+    worker = worker_on(engine)
+    for step in range(3):
+        keep(engine, MOSTLY_LIED, answer="Rome", undefended="Oslo", step=step)
+        insert_own(engine, "cup", "Oslo", step)
+        run_out(worker)
+    for name in ("ada", "eve", "bob"):
+        report(engine, name, "Oslo", step=2)
+    told = run_out(worker)
+    assert len(told) >= 3
+    assert {event.decision for event in told} == {Decision.PROPOSED}
+    assert all("Oslo" in text.excerpt for event in told for text in event.flagged)
+    assert withheld_keys(engine, ["cup"]) == {}
+    with engine.connect() as connection:
+        against = standings(connection, ["example.org"])["example.org"].counts.dishonest
+        assert against == pytest.approx(3 * LedgerRules().detected)
+
+
+def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    worker = worker_on(engine)
+    run_out(worker)
+    event = give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    assert event is not None
+    assert (event.decision, event.revision) == (Decision.APPROVED, 1)
+    assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
+    assert withheld_keys(engine, ["other"]) == {}
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(1, 0)
+    event = give_word(engine, stored, Word.DISMISSED, Policy(), now_ms=NOW_MS + 2)
+    assert event is not None
+    assert (event.decision, event.revision) == (Decision.DISMISSED, 2)
+    assert withheld_keys(engine, ["cup"]) == {}
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(0, 1)
+        assert standings(connection, ["example.org"])["example.org"].counts.dishonest == 0
+
+
+def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
+    """A third verdict: the texts are let back in, the ledger forgets, the reporter was right."""
+    trusted(engine, "ada", "bob")
+    worker = worker_on(engine)
+    run_out(worker)
+    with engine.begin() as connection:  # what makes the two trusted uses up the day's cap
+        retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
+    keep(engine, LIED, answer="Rome", query_id="errs")
+    commit_fold(engine, None, remembering("errs", "Rome"))
+    insert_own(engine, "errs", "Rome")
+    stored = report(engine, "ada", query_id="errs")
+    report(engine, "bob", query_id="errs")
+    assert run_out(worker)[-1].decision is Decision.QUARANTINED
+    with engine.connect() as connection:
+        before = standings(connection, ["example.org"])["example.org"].counts.dishonest
+    assert before == pytest.approx(LedgerRules().confirmed)
+    event = give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS + 1)
+    assert event is not None
+    assert (event.decision, event.model_erred) == (Decision.NOTHING_FLAGGED, True)
+    assert withheld_keys(engine, ["errs"]) == {}
+    assert load(engine, ["errs"])["errs"].state == encode_state(None), "it would repeat the answer"
+    with engine.connect() as connection:
+        after = standings(connection, ["example.org"])["example.org"].counts.dishonest
+        assert after == pytest.approx(0.0)
+        assert report_standing.standing(connection, "ada") == report_standing.Standing(4)
+    again = settle(engine, stored, DEFAULT, now_ms=NOW_MS + 2)
+    assert again == event, "said once, published once"
+    report(engine, "zoe", query_id="errs")
+    assert run_out(worker)[-1].model_erred, "who reports it later changes nothing"
+    event = give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS + 3)
+    assert event is not None
+    assert (event.decision, event.model_erred) == (Decision.APPROVED, False)
+    assert len(withheld_keys(engine, ["errs"])["errs"]) == 3
+
+
+def remembering(query_id: str, answer: str) -> MemoryRow:
+    state = encode_state(Belief(answer, 0.9, 0.1))
+    return MemoryRow(query_id, "radar", 1, 0, "log", 0, 0, state)
+
+
+def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) -> None:
+    keep(engine, ("Rome", "Rome", "Rome"), answer="Rome")
+    stored = report(engine, "eve")
+    (found,) = run_out(worker_on(engine))
+    assert (found.decision, found.model_erred) == (Decision.NOTHING_FLAGGED, False)
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(
+            unconfirmed=1
+        )
+    event = give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
+    assert event is not None
+    assert (event.revision, event.model_erred) == (1, True)
+    assert len(pending(engine)) == 2
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(confirmed=1)
+
+
+def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    commit_fold(engine, None, remembering("cup", "Rome"))
+    stored = report(engine, "eve")
+    assert give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
+    assert load(engine, ["cup"])["cup"].state == encode_state(None)
+    worker = worker_on(engine)
+    report(engine, "bob")
+    assert run_out(worker) == []
+    assert worker.models.generator.log == []
+    assert set(states(engine).values()) == {"judged"}
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing(1)
+
+
+def test_a_process_of_the_release_before_reads_that_the_model_erred_as_dismissed(
+    engine: Engine,
+) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
+    with engine.connect() as connection:
+        row = connection.execute(select(ORIGINS.c.word, ORIGINS.c.decision, ORIGINS.c.event)).one()
+    assert (row.word, row.decision) == ("dismissed", "nothing_flagged")
+    assert json.loads(row.event)["decision"] == "nothing_flagged"
+    (listed,) = reports.find_reports(engine)
+    assert listed["word"] == Word.MODEL_ERRED
+
+
+def test_only_a_word_reaches_other_queries(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS, everywhere=True)
+    keys = frozenset(text_key(document) for document in snapshot.documents[:3])
+    assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
+
+
+def test_who_joins_after_the_word_gains_nothing(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "ada")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    report(engine, "eve", now=NOW + timedelta(seconds=1))
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve") == report_standing.Standing()
+
+
+def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve", "Bern")
+    worker = worker_on(engine, attributor=None)
+    (event,) = run_out(worker)
+    assert (event.decision, event.finding, event.reproduced) == (Decision.UNVERIFIED, None, False)
+    assert event.texts == ()
+    # A person insists: now the texts are looked for.
+    assert give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS) is None
+    last = run_out(worker)[-1]
+    assert (last.decision, last.revision) == (Decision.NOTHING_FLAGGED, 1)
+    assert not worker.step()
+
+
+def test_the_undefended_answer_is_on_record_too(engine: Engine) -> None:
+    keep(engine, ("Rome", "Oslo", "Oslo"), answer="Oslo", undefended="Rome")
+    report(engine, "eve", "rome")
+    (event,) = run_out(worker_on(engine))
+    assert (event.decision, event.reproduced) == (Decision.PROPOSED, True)
+
+
+class First(Naming):
+    """Flags one of the texts that name the answer."""
+
+    def attribute(self, misgeneration):
+        found = yield from super().attribute(misgeneration)
+        kept = [replace(text, flagged=text.id == found.flagged[0]) for text in found.texts]
+        return replace(found, texts=tuple(kept))
+
+
+def test_an_answer_that_persists_is_restored_whoever_reports(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
+    report(engine, "ada")
+    report(engine, "bob")
+    worker = worker_on(engine, attributor=First())
+    assert {e.decision for e in run_out(worker) if e.query_id == "cup"} == {Decision.RESTORED}
+    assert "cup" not in withheld_keys(engine, ["cup"])
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_person_knows_better_than_the_model_that_an_answer_persists(
+    engine: Engine, before: bool
+) -> None:
+    """The word holds, given before or after the finding, and no later report undoes it."""
+    snapshot = keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
+    believing = encode_state(Belief("Rome", 0.9, 0.1))
+    commit_fold(engine, None, MemoryRow("cup", "radar", 1, 0, "log", 0, 0, believing))
+    stored = report(engine, "eve")
+    worker = worker_on(engine, attributor=First())
+    if not before:
+        assert run_out(worker)[-1].decision is Decision.RESTORED
+    give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
+    if before:
+        event = run_out(worker)[-1]
+        assert (event.decision, event.persists) == (Decision.APPROVED, True)
+    held = withheld_keys(engine, ["cup"])
+    assert len(held["cup"] & {text_key(document) for document in snapshot.documents[:3]}) == 1
+    assert load(engine, ["cup"])["cup"].state == encode_state(None)
+    report(engine, "zoe")
+    keep(engine, ("Rome", "Rome", "Oslo"), answer="Rome", step=1)
+    report(engine, "zoe", step=1)
+    run_out(worker)
+    origin = origins.look(engine, stored.misgeneration)
+    assert origin is not None
+    assert origin.event is not None
+    assert origin.event.decision is Decision.APPROVED
+    assert withheld_keys(engine, ["cup"]) == held
+
+
+def test_a_list_that_loses_its_lie_does_not_persist(engine: Engine) -> None:
+    """One answer that follows from the other is not yet the same answer."""
+    winners = ("Ann Lee and Bo Day", "Ann Lee", "Ann Lee", "Ann Lee")
+    keep(engine, winners, answer=winners[0])
+    report(engine, "eve")
+    models = replace(scripted_models(), relations=AnswerAgreement())
+    event = run_out(worker_on(engine, models=models))[-1]
+    assert (event.answer_without, event.persists) == ("Ann Lee", False)
+    assert event.decision is Decision.PROPOSED
+
+
+def test_nothing_is_removed_that_would_leave_no_answer(engine: Engine) -> None:
+    trusted(engine, "ada", "bob")
+    run_out(worker_on(engine))
+    keep(engine, ("Rome", "Rome", "I don't know"), answer="Rome")
+    report(engine, "ada")
+    report(engine, "bob")
+    last = run_out(worker_on(engine))[-1]
+    assert (last.decision, last.answer_without) == (Decision.HUMAN_REVIEW, None)
+    assert withheld_keys(engine, ["cup"]) == {}
+
+
+def test_settling_again_changes_nothing(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    (event,) = run_out(worker_on(engine))
+    before = contents(engine)
+    again = settle(engine, stored, DEFAULT, now_ms=NOW_MS)
+    assert again == event
+    assert contents(engine) == before
+
+
+def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    slow, quick = worker_on(engine), worker_on(engine, attributor=Naming(gap=3.0))
+    case = find_case(engine, "cup")
+    assert case is not None
+    slow_found = slow.investigated(stored, case, insist=False)
+    (event,) = run_out(quick)
+    reports_open_again(engine, stored.misgeneration)
+    slow.investigated = lambda *_, **__: slow_found  # type: ignore[method-assign]
+    slow.attribute(stored, insist=False)
+    (late,) = slow.observer.decisions
+    assert late == event
+    assert late.gap == 3.0
+    assert sum(record.lane == LANE for _, record in pending(engine)) == 1
+
+
+def reports_open_again(engine: Engine, misgeneration: str) -> None:
+    with engine.begin() as connection:
+        reports.reopen(connection, misgeneration)
+
+
+def contents(engine: Engine) -> dict[str, list[object]]:
+    with engine.connect() as connection:
+        tables = METADATA.tables.values()
+        return {t.name: list(map(tuple, connection.execute(select(t)))) for t in tables}
+
+
+def test_events_are_published_in_their_own_lane_under_their_ids(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    records = [record for _, record in pending(engine, lanes={LANE})]
+    ids = [f"cup/0/origin/{stored.misgeneration}/{revision}" for revision in (0, 1)]
+    assert [record.event_id for record in records] == ids
+    assert {(r.topic, r.envelope.type) for r in records} == {("events.attribution", "event.origin")}
+    decisions = [decode_origin(record.data).decision for record in records]
+    assert decisions == [Decision.PROPOSED, Decision.APPROVED]
+
+
+def test_priority(engine: Engine) -> None:
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    for step in (0, 1):
+        keep(engine, LIED, answer="Rome", step=step)
+    keep(engine, LIED, answer="Rome", query_id="word")
+    keep(engine, LIED, answer="Rome", query_id="own", undefended="Oslo")
+    insert_own(engine, "own", "Rome")
+    report(engine, "eve", step=0, now=NOW - timedelta(hours=1))  # an older answer
+    report(engine, "eve", step=1)
+    report(engine, "ada", step=1, answer="Oslo", now=NOW)
+    worded = report(engine, "zoe", query_id="word")
+    give_word(engine, worded, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    worker = worker_on(engine)
+    done = [(e.query_id, e.step, e.answer) for e in run_out(worker)]
+    assert done[:4] == [
+        ("word", 0, "Rome"),
+        ("cup", 1, "Oslo"),
+        ("cup", 1, "Rome"),
+        ("cup", 0, "Rome"),
+    ]
+    assert done[4:] == [("own", 0, "Rome")]
+
+
+def insert_own(engine: Engine, query_id: str, answer: str, step: int = 0) -> None:
+    from radarstream.pipelines.beam.witnesses import suspicion
+    from tests.wire_samples import ANSWER
+
+    event = replace(ANSWER, query_id=query_id, step=step)
+    with engine.begin() as connection:
+        assert reports.insert(connection, suspicion(event, step, answer))
+
+
+def test_what_the_pipeline_suspects_in_other_words_is_dropped(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome", undefended="ROME")
+    insert_own(engine, "cup", "The Rome")
+    worker = worker_on(engine)
+    worker.models = Models(worker.models.generator, AllAgree(), worker.models.embedder, None)
+    assert run_out(worker) == []
+    assert states(engine) == {PIPELINE: "judged"}
+
+
+class AllAgree:
+    model_id = "agree"
+
+    def probabilities(self, pairs):
+        import numpy as np
+
+        return np.array([[1.0, 0.0, 0.0]] * len(pairs))
+
+
+def test_the_budget_of_attributions(engine: Engine) -> None:
+    for number in range(4):
+        keep(engine, LIED, answer="Rome", query_id=f"q{number}")
+        report(engine, "eve", query_id=f"q{number}")
+    worker = worker_on(engine, attributions_per_hour=4)
+    done = run_out(worker)
+    assert len(done) == 2, "strangers have half of it"
+    with capture_logs() as logs:
+        worker.budget.tell_waiting()
+    assert [(line["reports"], line["log_level"]) for line in logs] == [(2, "warning")]
+    assert "trusted reporters" in logs[0]["reason"]
+    report(engine, "ada", query_id=done[0].query_id)  # about what was attributed: costs nothing
+    assert len(run_out(worker)) == 3
+    worker.clock.time += timedelta(minutes=61)
+    assert len(run_out(worker)) == 5
+    with capture_logs() as logs:
+        worker.budget.tell_waiting()
+    assert logs == []
+    assert set(states(engine).values()) == {"judged"}
+
+
+def test_a_flood_of_strangers_leaves_half_of_the_budget_to_others(engine: Engine) -> None:
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    worker = worker_on(engine, attributions_per_hour=4)
+    worker.clock.time += timedelta(hours=2)
+    for number in range(5):
+        keep(engine, LIED, answer="Rome", query_id=f"q{number}")
+        report(engine, "eve", query_id=f"q{number}")
+    assert len(run_out(worker)) == 2
+    for number in range(2):
+        keep(engine, LIED, answer="Rome", query_id=f"ada{number}")
+        report(engine, "ada", query_id=f"ada{number}")
+    done = [event.query_id for event in run_out(worker)]
+    assert sorted(done[2:]) == ["ada0", "ada1"]
+    assert not worker.step()
+
+
+def test_the_budget_of_model_calls(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    with engine.begin() as connection:
+        origins.hold(connection, "spent", "other", 0)
+        origins.note_attribution(connection, "spent", at_ms=NOW_MS - 1, model_calls=50)
+    worker = worker_on(engine, model_calls_per_day=100)
+    assert not worker.step()
+    worker.clock.time += timedelta(days=1)
+    assert worker.step()
+    assert states(engine) == {stored.reporter: "judged"}
+
+
+def test_a_failing_model_ends_a_report_after_some_tries(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    report(engine, "eve", "Bern")
+    worker = worker_on(engine, models=scripted_models(fail_on_text="Rome"), attempts=2)
+    assert worker.step()
+    assert states(engine) == {"eve": "open"}
+    assert run_out(worker) == []
+    assert states(engine) == {"eve": "unusable"}
+    assert worker.observer.failures == ["ModelError", "ModelError"]
+
+
+def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> None:
+    class Broken(Naming):
+        def attribute(self, misgeneration):
+            if misgeneration.query.id == "bad":
+                raise KeyError(misgeneration.texts[0].document.text)
+            return (yield from super().attribute(misgeneration))
+
+    for query in ("bad", "cup"):
+        keep(engine, LIED, answer="Rome", query_id=query)
+        report(engine, "eve", query_id=query)
+    worker = worker_on(engine, attributor=Broken(), attempts=2)
+    assert [event.query_id for event in run_out(worker)] == ["cup"]
+    assert worker.observer.failures == ["KeyError", "KeyError"]
+    found = {row["query_id"]: (row["state"], row["detail"]) for row in reports.find_reports(engine)}
+    assert found["bad"] == ("unusable", "the attribution failed: KeyError")
+    assert origins.spent(engine, 0, 0, reserved=False)[0] == 2, "what fails counts in the budget"
+
+
+def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
+    class Away:
+        model_id = "away"
+
+        def complete(self, prompts):
+            raise ModelOutageError("away")
+
+    keep(engine, LIED, answer="Rome")
+    report(engine, "eve", "Bern")
+    scripted = scripted_models()
+    worker = worker_on(engine, models=Models(Away(), scripted.relations, scripted.embedder))
+    before = contents(engine)
+    with pytest.raises(ModelOutageError):
+        worker.step()
+    assert contents(engine) == before
+
+
+def test_a_report_without_its_case_is_unusable(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    insert_own(engine, "gone", "Rome")
+    worker = worker_on(engine)
+    assert run_out(worker) == []
+    assert states(engine) == {PIPELINE: "unusable"}
+
+
+def test_a_dismissed_answer_is_not_attributed(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    assert give_word(engine, stored, Word.DISMISSED, Policy(), now_ms=NOW_MS) is None
+    report(engine, "bob")
+    worker = worker_on(engine)
+    assert run_out(worker) == []
+    assert set(states(engine).values()) == {"judged"}
+    assert worker.models.generator.log == []
+
+
+def test_the_corpus_widens_the_scope(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    more = Document(1, "Archive. The winner: Rome.", url="https://liar.example/old")
+    seen: list[tuple[str, tuple[str, ...]]] = []
+
+    def search(question, own):
+        seen.append((question, tuple(own)))
+        return [RankedText(more.content_id, more, 0.5)]
+
+    report(engine, "eve")
+    (event,) = run_out(worker_on(engine, search=search))
+    assert seen == [(snapshot.query.text, tuple(d.content_id for d in snapshot.documents))]
+    assert (event.texts[-1].url, event.texts[-1].flagged) == (more.url, True)
+    assert (event.texts[-1].search_rank, event.texts[-1].rank) == (None, len(LIED) + 1)
+
+
+def test_rag_origin_itself(engine: Engine) -> None:
+    from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+
+    scripted = scripted_models()
+    models = replace(scripted, tokens=ScriptedTokens(scripted.generator))
+    keep(engine, LIED, answer="Rome")
+    report(engine, "eve")
+    worker = worker_on(engine, attributor=build_attributor("rag_origin"), models=models)
+    (event,) = run_out(worker)
+    assert event.attributor == "rag_origin"
+    assert event.texts
+    assert all(text.generation is not None for text in event.texts)
+    assert event.decision not in REMOVING
+
+
+def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Attributing, "harmless", lambda *_: True)
+    keep(engine, LIED, answer="It was Rome.", undefended="Rome")
+    insert_own(engine, "cup", "Rome")
+    run_out(worker_on(engine))
+    (row,) = reports.find_reports(engine)
+    assert (row["state"], row["decision"]) == ("judged", None)
+    stored = reports.StoredReport(**{n: row[n] for n in reports.StoredReport.__dataclass_fields__})
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    (event,) = run_out(worker_on(engine))
+    assert event.decision is Decision.APPROVED
+
+
+@pytest.mark.parametrize("stranger_first", [True, False])
+def test_strangers_borrow_no_weight_from_a_harmless_suspicion(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, stranger_first: bool
+) -> None:
+    monkeypatch.setattr(Attributing, "harmless", lambda *_: True)
+    keep(engine, LIED, answer="It was Rome.", undefended="Rome")
+    insert_own(engine, "cup", "Rome")
+    if stranger_first:
+        report(engine, "eve", "Rome")
+    run_out(worker_on(engine))
+    report(engine, "bob", "Rome")
+    events = run_out(worker_on(engine))
+    assert events[-1].decision is Decision.PROPOSED
+    with engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(SOURCE_EVENTS)).scalar() == 0
+
+
+def test_a_lie_that_comes_back_is_reported_anew(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome", step=0)
+    first = report(engine, "eve", "Rome")
+    again = report(engine, "eve", "rome", now=NOW + timedelta(hours=1))
+    assert again == first
+    keep(engine, LIED, answer="Rome", step=1)
+    later = report(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
+    redelivered = report(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
+    assert (later.step, redelivered) == (1, later)
+    assert len(reports.find_reports(engine)) == 2
+
+
+# --- reports that are refused, or not what they seem
+
+
+def test_whose_answer_is_meant(engine: Engine) -> None:
+    keep(engine, LIED, answer="Oslo", step=3)
+    keep(engine, LIED, answer="Rome", undefended="Oslo", step=4)
+    told = AnswerReport("eve", NOW, question="who WON  the cup?")
+    assert (take(engine, told).query_id, take(engine, told).step) == ("cup", 4)
+    assert take(engine, told).answer == "Rome"
+    assert report(engine, "eve", "oslo").step == 4  # undefended, the latest that fits
+    assert report(engine, "eve", "Oslo", step=3).step == 3
+    assert report(engine, "eve", "Bern").step == 4
+    for wrong in (
+        AnswerReport("eve", NOW, "nobody"),
+        AnswerReport("eve", NOW, question="Who?"),
+        AnswerReport("eve", NOW, "cup", step=1),
+        AnswerReport(PIPELINE, NOW, "cup"),
+    ):
+        with pytest.raises(RefusedReportError):
+            take(engine, wrong)
+    keep(engine, LIED, answer="", query_id="silent")
+    with pytest.raises(RefusedReportError, match="no answer"):
+        take(engine, AnswerReport("eve", NOW, "silent"))
+
+
+def take(engine: Engine, told: AnswerReport):
+    return take_in(engine, told, Policy().protection, NOW)
+
+
+def test_a_report_again_is_the_same_report(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    for _ in range(30):
+        report(engine, "eve", "Rome")
+    told = [
+        report(engine, "eve", answer, step=step) for answer in ("rome", None) for step in (None, 0)
+    ]
+    assert len({stored.report_id for stored in told}) == 1
+    assert len(reports.find_reports(engine)) == 1
+
+
+def test_a_reporter_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    policy = Policy()
+    limit = policy.protection.reports_per_day
+
+    def flood(count: int, now=NOW) -> None:
+        for number in range(count):
+            forged = NOW - timedelta(days=number)
+            told = AnswerReport("eve", forged, "cup", answer=f"answer {number} {now}")
+            take_in(engine, told, policy.protection, now)
+
+    flood(limit)
+    flood(limit)  # redelivered: the same reports
+    with pytest.raises(RefusedReportError, match="in a day"):
+        flood(1, NOW + timedelta(hours=23))
+    flood(1, NOW + timedelta(hours=25))
+
+
+def test_cases_with_an_open_report_are_kept(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome", step=0)
+    report(engine, "eve", step=0)
+    for step in range(1, 6):
+        keep(engine, LIED, answer="Rome", step=step)
+    assert [case.step for case in cases_of(engine, "cup")] == [5, 4, 0]
+    run_out(worker_on(engine))
+    keep(engine, LIED, answer="Rome", step=6)
+    assert [case.step for case in cases_of(engine, "cup")] == [6, 5]
+
+
+def test_pruning(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    keep(engine, LIED, answer="Rome", query_id="held")
+    report(engine, "eve")
+    held = report(engine, "eve", query_id="held")
+    worker = worker_on(engine, retention_days=1.0)
+    run_out(worker)
+    give_word(engine, held, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    worker.prune()
+    assert len(reports.find_reports(engine)) == 2
+    worker.clock.time += timedelta(days=2)
+    worker.prune()
+    assert [row["query_id"] for row in reports.find_reports(engine)] == ["held"]
+    assert {row["query_id"] for row in list_quarantine(engine, active_only=False)} == {"held"}
+    assert [event.query_id for event in origins.list_origins(engine)] == ["held"]
+
+
+def test_what_the_pipeline_suspects_is_bounded(engine: Engine) -> None:
+    for step in range(4):
+        keep(engine, LIED, answer="Rome", step=step)
+        insert_own(engine, "cup", f"answer {step}")
+    assert [case.step for case in cases_of(engine, "cup")] == [3, 2]
+    report(engine, "eve")
+    worker = worker_on(engine, open_reports=2)
+    worker.prune()
+    reporters = [row["reporter"] for row in reports.find_reports(engine)]
+    assert sorted(reporters) == ["eve", PIPELINE, PIPELINE]
+
+
+def test_a_released_text_stays_released_until_a_person_approves_again(engine: Engine) -> None:
+    snapshot = keep(engine, LIED, answer="Rome")
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    key = text_key(snapshot.documents[0])
+    assert release(engine, "cup", [key], Policy(), now_ms=NOW_MS) == 1
+    assert key not in withheld_keys(engine, ["cup"])["cup"]
+    settle(engine, stored, Policy(), now_ms=NOW_MS)
+    assert key not in withheld_keys(engine, ["cup"])["cup"]
+    assert release(engine, "cup", None, Policy(), now_ms=NOW_MS) == 2
+    assert withheld_keys(engine, ["cup"]) == {}
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    assert key in withheld_keys(engine, ["cup"])["cup"]
+
+
+def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engine) -> None:
+    urls = ("https://one.test/a", "https://two.test/a", "https://two.test/b", "https://copy.test/a")
+    texts = (*claims("Rome", "Rome", "Rome"), claims("Rome")[0])
+    places = [*zip(texts, urls, strict=True), ("The winner: Oslo.", "https://kind.test/a")]
+    documents = tuple(Document(n, text, url=url) for n, (text, url) in enumerate(places, start=1))
+    snapshot = replace(make_snapshot(()), documents=documents)
+    with engine.begin() as connection:
+        keep_case(connection, Case("cup", 0, "Rome", None, snapshot), steps=2)
+    stored = report(engine, "eve")
+    run_out(worker_on(engine))
+    names = ["copy.test", "one.test", "two.test"]
+
+    def against() -> list[float]:
+        with engine.connect() as connection:
+            known = standings(connection, names)
+        return [known[n].counts.dishonest if n in known else 0 for n in names]
+
+    def let_in(number: int) -> None:
+        keys = [text_key(documents[number])]
+        assert release(engine, "cup", keys, Policy(), now_ms=NOW_MS) == 1
+
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    assert against() == [1, 1, 1]
+    let_in(1)  # its source has another flagged text
+    assert against() == [1, 1, 1]
+    let_in(0)  # the same words stand at two addresses
+    assert against() == [0, 0, 1]
+    settle(engine, stored, Policy(), now_ms=NOW_MS)
+    assert against() == [0, 0, 1]
+    let_in(2)
+    assert against() == [0, 0, 0]
+    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    assert against() == [1, 1, 1]
+
+
+# --- false flags
+
+
+ANSWERS = st.sampled_from(["Rome", "Oslo", "rome", "Bern", "Title 1"])
+FLOODS = st.lists(st.tuples(st.integers(0, 40), ANSWERS), min_size=1, max_size=60)
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(FLOODS, st.booleans())
+def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
+    tmp_path: Path, flood, pipeline_too
+) -> None:
+    """However many strangers say that the truth is a lie, and the pipeline with them."""
+    file = tmp_path / "flood.db"
+    file.unlink(missing_ok=True)
+    engine = open_engine(f"sqlite:///{file}")
+    keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome", undefended="Rome")
+    if pipeline_too:
+        insert_own(engine, "cup", "Rome")
+    for sybil, answer in flood:
+        try:
+            report(engine, f"sybil-{sybil}", answer)
+        except RefusedReportError:
+            continue
+    for event in run_out(worker_on(engine)):
+        assert event.decision not in REMOVING
+    assert withheld_keys(engine, ["cup"]) == {}
+    with engine.connect() as connection:
+        known = standings(connection, ["example.org"])
+        tables = METADATA.tables["reports"]
+        stored = connection.execute(select(func.count()).select_from(tables)).scalar_one()
+    dishonest = known["example.org"].counts.dishonest if known else 0.0
+    # Only what the pipeline itself found counts a little against a source.
+    assert dishonest <= (0.25 if pipeline_too else 0.0)
+    assert stored <= 41 * len({answer for _, answer in flood}) + 1
+    engine.dispose()
+
+
+def test_open_reports_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:
+    trusted(engine, "ada")
+    run_out(worker_on(engine))
+    keep(engine, LIED, answer="Rome")
+    policy = Policy(replace(Policy().protection, open_reports=10))
+    for number in range(10):
+        report(engine, f"sybil-{number}", policy=policy)
+    with pytest.raises(RefusedReportError, match="wait already"):
+        report(engine, "sybil-10", policy=policy)
+    assert report(engine, "ada", policy=policy).state is ReportState.OPEN
+
+
+def test_the_rig_reads_claims() -> None:
+    assert claims("Rome") == ["Page 1. The winner: Rome."]

@@ -1,0 +1,291 @@
+"""The loop around attribution: intake, commits, publication, outages, metrics."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prometheus_client import generate_latest
+from sqlalchemy import Engine
+from structlog.testing import capture_logs
+
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.connectors.state_table.incidents.quarantine import count_active
+from radarstream.connectors.state_table.incidents.reports import counts, find_reports
+from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.defenses.attribution.rag_origin import RagOrigin
+from radarstream.pipelines.job.incidents.attributing import Attributing
+from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
+from radarstream.pipelines.job.incidents.worker import Worker, opened_worker
+from radarstream.pipelines.job.stopping import Stop
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    InputError,
+    ModelOutageError,
+    ReasonClass,
+)
+from radarstream.schemas.records import OutboxRecord
+from radarstream.schemas.reports import AnswerReport
+from tests.brokers import Broker, event
+from tests.builders import make_snapshot
+from tests.pipelines.job.attributing_rig import NOW, claims, keep, worker_on
+
+LIED = ("Rome",) * 3 + ("Oslo",) * 4
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+@dataclass
+class Log:
+    """A topic of reports. `down` calls of `poll` fail first."""
+
+    values: list[bytes | InputError | None]
+    down: int = 0
+    committed: list[dict[int, int]] = field(default_factory=list)
+    read: int = 0
+
+    def poll(self, *, timeout_s: float) -> list[TopicRecord]:
+        if self.down:
+            self.down -= 1
+            raise BrokerError("away")
+        fresh, start = self.values[self.read :], self.read
+        self.read = len(self.values)
+        time = datetime(2025, 6, 1, tzinfo=UTC)
+        return [
+            TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, b"batch", value)
+            if isinstance(value, InputError)
+            else TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, value)
+            for n, value in enumerate(fresh)
+        ]
+
+    def commit(self, next_offsets: dict[int, int]) -> None:
+        self.committed.append(next_offsets)
+
+    def at_end(self) -> bool:
+        return self.read == len(self.values)
+
+
+@dataclass
+class Published:
+    records: list[OutboxRecord] = field(default_factory=list)
+
+    def publish(self, records) -> None:
+        self.records += records
+
+
+def told(reporter: str, answer: str = "Rome", query: str = "cup") -> bytes:
+    return encode(AnswerReport(reporter, NOW, query, answer=answer))
+
+
+def built(attributing: Attributing, log: Log | None) -> Worker:
+    engine = attributing.engine
+    metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
+    attributing.observer = metrics
+    settings = load_settings(profile="scripted")
+    health = Health(60.0, 60.0)
+    return Worker(
+        attributing, settings, metrics, health, Stop(), attributing.clock, log, Published()
+    )
+
+
+def test_from_the_topic_to_the_topic(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    values = [told("eve"), b"{}", None, told("eve"), told("eve", query="nobody"), told("pipeline")]
+    bomb = InputError(ReasonClass.OVERSIZED_RECORD, "offsets 0 to 1: records of too many bytes")
+    log = Log([bomb, *values])
+    worker = built(worker_on(engine), log)
+    worker.run(drain=True)
+    assert log.committed == [{0: 7}]
+    assert [row["state"] for row in find_reports(engine)] == ["judged"]
+    assert [record.topic for record in worker.sink.records] == ["events.attribution"]
+    assert pending(engine) == []
+    exposed = generate_latest(worker.metrics.registry).decode()
+    for line in (
+        'radarstream_reports_total{outcome="taken_in"} 2.0',
+        'radarstream_reports_total{outcome="refused"} 2.0',
+        'radarstream_reports_total{outcome="unreadable"} 3.0',
+        'radarstream_attributions_total{finding="texts_flagged"} 1.0',
+        'radarstream_attributions_total{finding="unverified"} 0.0',
+        'radarstream_attribution_decisions_total{decision="proposed"} 1.0',
+        'radarstream_reports_stored{state="judged"} 1.0',
+        'radarstream_origins_stored{decision="proposed"} 1.0',
+        "radarstream_quarantined_texts 0.0",
+        "radarstream_attribution_duration_seconds_count 1.0",
+    ):
+        assert line in exposed
+
+
+def test_a_question_on_the_topic_names_its_query_as_for_commands(engine: Engine) -> None:
+    snapshot = make_snapshot(claims(*LIED), question="Who won the cup?", observed_at=NOW)
+    questions = {"cup": "Who won the cup?", "one": "Who lost?", "two": "who  LOST"}
+    for query_id, question in questions.items():
+        query = replace(snapshot.query, id=query_id, text=question)
+        case = Case(query_id, 0, "Rome", None, replace(snapshot, query=query))
+        with engine.begin() as connection:
+            keep_case(connection, case, steps=2)
+    texts = ("who won the CUP", "Who won the cup ?!", "Who lost?")
+    log = Log([encode(AnswerReport(f"eve {n}", NOW, None, q)) for n, q in enumerate(texts)])
+    with capture_logs() as logs:
+        built(worker_on(engine), log).take_in()
+    assert {row["query_id"] for row in find_reports(engine)} == {"cup"}
+    assert len(find_reports(engine)) == 2
+    (line,) = logs
+    assert (line["event"], line["reason"]) == ("a report was refused", "ambiguous")
+
+
+def test_a_report_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    log = Log([told("eve")])
+    worker = built(worker_on(engine), log)
+    log.commit = lambda _: pytest.fail("killed")  # type: ignore[method-assign]
+    with pytest.raises(pytest.fail.Exception):
+        worker.take_in()
+    assert len(find_reports(engine)) == 1
+    again = built(worker_on(engine), Log([told("eve")]))
+    again.run(drain=True)
+    assert len(find_reports(engine)) == 1
+
+
+def test_outages_are_waited_for(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    log = Log([told("eve", "Bern")], down=2)
+    attributing = worker_on(engine)
+    sound = attributing.models
+
+    class Away:
+        model_id = "away"
+        failures = 2
+
+        def complete(self, prompts):
+            if self.failures:
+                self.failures -= 1
+                raise ModelOutageError("away")
+            return sound.generator.complete(prompts)
+
+    attributing.models = Models(Away(), sound.relations, sound.embedder)
+    worker = built(attributing, log)
+    turns = iter(range(20))
+    worker.stop = lambda: next(turns) >= 10  # type: ignore[assignment]
+    worker.run(drain=False)
+    assert [row["decision"] for row in find_reports(engine)] == ["unverified_report"]
+    assert [row["attempts"] for row in find_reports(engine)] == [0]
+
+
+def test_draining_does_not_wait_for_what_is_away(engine: Engine) -> None:
+    worker = built(worker_on(engine), Log([], down=1))
+    with pytest.raises(BrokerError):
+        worker.run(drain=True)
+
+
+def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    def away():
+        raise OperationalError("select", {}, Exception("away"))
+
+    exposed = generate_latest(AttributingMetrics(away).registry).decode()
+    assert "radarstream_reports_total" in exposed
+    assert "radarstream_reports_stored{" not in exposed
+
+
+def test_a_drained_worker_says_what_waits_for_budget(engine: Engine) -> None:
+    for query in ("one", "two"):
+        keep(engine, LIED, answer="Rome", query_id=query)
+    reported = Log([told("eve", query="one"), told("eve", query="two")])
+    worker = built(worker_on(engine, attributions_per_hour=1), reported)
+    with capture_logs() as logs:
+        worker.run(drain=True)
+    assert [line["reports"] for line in logs if line["event"] == "reports wait for budget"] == [1]
+
+
+def test_without_a_broker_events_wait(engine: Engine) -> None:
+    keep(engine, LIED, answer="Rome")
+    worker = replace(built(worker_on(engine), Log([told("eve")])), sink=None)
+    worker.run(drain=True)
+    assert len(pending(engine)) == 1
+
+
+OPTIONS = "options = { check_unaided = true }"
+
+
+@pytest.mark.parametrize(
+    ("options", "checked"), [("", "uncontradicted"), (OPTIONS, True), ("options = {}", True)]
+)
+def test_options_of_the_settings_reach_the_worker(
+    tmp_path: Path, options: str, checked: object
+) -> None:
+    with opened_worker(settings_with(tmp_path, options), Stop(), kafka=False) as worker:
+        attributor = worker.attributing.attributor
+        assert isinstance(attributor, RagOrigin)
+        assert attributor.check_unaided == checked
+
+
+def test_what_suits_one_attributor_is_no_option_of_another(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, 'attributor = "pfdnn"')
+    with opened_worker(settings, Stop(), kafka=False) as worker:
+        assert not isinstance(worker.attributing.attributor, RagOrigin)
+
+
+def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, 'options = { check_unaided = "sometimes" }')
+    with pytest.raises(ConfigurationError), opened_worker(settings, Stop(), kafka=False):
+        pass
+
+
+def test_an_empty_database_under_a_group_that_has_read_reports_is_refused(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options(partitions=1)
+    ensure_topics(options)
+    group = f"{options.group}-reports"
+    with KafkaSink(options) as sink:
+        sink.publish([event("k", b"{}", "answers.reported")])
+    with TopicReader(options, ["answers.reported"], group=group) as reader:
+        reader.commit({0: 1})
+    settings = load_settings(
+        profile="scripted",
+        database=f"sqlite:///{tmp_path / 'state.db'}",
+        kafka=options.model_dump(exclude_defaults=True),
+        telemetry={"listen": ""},
+    )
+    with (
+        pytest.raises(ConfigurationError, match=f"empty, but consumer group {group} has"),
+        opened_worker(settings, Stop(), kafka=True),
+    ):
+        pass
+    with opened_worker(settings, Stop(), kafka=True, start_over=True) as worker:
+        assert not worker.turn()
+    with opened_worker(settings, Stop(), kafka=True) as worker:
+        assert worker.health.ready
+        (tmp_path / "state.db").unlink()
+        with pytest.raises(ConfigurationError, match="deleted or replaced"):
+            worker.turn()
+
+
+def test_the_page_shows_the_line_that_the_worker_takes() -> None:
+    page = Path(__file__).parents[3] / "docs" / "attribution.md"
+    assert f"```toml\n[attribution]\nenabled = true\n{OPTIONS}\n```" in page.read_text("utf-8")
+
+
+def settings_with(directory: Path, options: str) -> Settings:
+    file = directory / "settings.toml"
+    file.write_text(
+        f'profile = "scripted"\ndatabase = "sqlite:///{directory / "state.db"}"\n'
+        f"[attribution]\nenabled = true\n{options}\n[telemetry]\nlisten = ''\n"
+    )
+    return load_settings(file)

@@ -1,0 +1,118 @@
+"""What operations are told while a batch runs, with a real broker and the real wiring."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Semaphore
+from typing import Any
+
+import pytest
+import yaml
+from structlog.testing import CapturingLogger
+
+from radarstream.pipelines.job.answering import running
+from radarstream.pipelines.job.telemetry.progress import BatchProgress
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.schemas.records import RawRecord
+from tests.brokers import Broker
+from tests.end_to_end.running_job import produce, snapshots
+from tests.pipelines.job.job_rig import running_job, settings_for, until
+
+RULES = Path(__file__).parents[3] / "infra" / "prometheus" / "alerts.yml"
+
+
+class Batches:
+    """Batches that hang until they are let go, and lead to nothing."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = Semaphore(0), Semaphore(0)
+        self.sizes: list[int] = []
+
+    def __call__(self, records: Sequence[RawRecord]) -> list[Any]:
+        self.sizes.append(len(records))
+        self.begun.release()
+        assert self.may_end.acquire(timeout=60.0)
+        return []
+
+
+def test_a_batch_that_hangs_is_told_truthfully(
+    own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = own_broker.options(partitions=2)
+    produce(options, snapshots(20))
+    batches = Batches()
+    monkeypatch.setattr(running, "MicroBatch", lambda _: batches)
+    monkeypatch.setattr(running, "REFRESH_S", 0.05)
+    with running_job(settings_for(options, tmp_path / "state.db")) as job:
+        try:
+            assert batches.begun.acquire(timeout=60.0)
+            # Nothing was published yet, but the database and the broker answer.
+            assert job.get("/readyz")[0] == 200
+            until(lambda: job.lag == 20)
+            batches.may_end.release()
+            assert batches.begun.acquire(timeout=60.0)
+            answered = batches.sizes[0]
+            until(lambda: job.lag == 20 - answered)
+            committed_at = job.committed_at
+            produce(options, snapshots(3))  # the lag grows while the batch hangs
+            until(lambda: job.lag == 23 - answered)
+            assert job.committed_at == committed_at
+            (rule,) = (
+                rule
+                for rule in yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
+                if rule["alert"] == "RadarstreamNoProgress"
+            )
+            assert "time() - radarstream_last_commit_timestamp_seconds > 900" in rule["expr"]
+            assert "sum by (instance) (radarstream_consumer_lag_records) > 0" in rule["expr"]
+        finally:
+            batches.may_end.release(100)
+
+
+def test_an_idle_job_says_that_it_is_up_to_date(
+    own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the alert would fire for the first batch after a quiet night, however short."""
+    options = own_broker.options(partitions=1)
+    produce(options, snapshots(2))
+    batches = Batches()
+    batches.may_end.release(100)
+    monkeypatch.setattr(running, "MicroBatch", lambda _: batches)
+    monkeypatch.setattr(running, "REFRESH_S", 0.05)
+    monkeypatch.setattr("radarstream.pipelines.job.answering.driver.IDLE_POLL_S", 0.05)
+    with running_job(settings_for(options, tmp_path / "state.db")) as job:
+        until(lambda: job.sum("radarstream_commits_total") == 1 and job.lag == 0)
+        before = job.committed_at
+        until(lambda: job.committed_at > before)
+        assert job.sum("radarstream_commits_total") == 1
+
+
+class Counting:
+    calls, answered = 100, 90
+
+
+def test_a_long_batch_says_how_far_it_is() -> None:
+    log, meter, model, seconds = CapturingLogger(), Meter(), Counting(), [0.0]
+    progress = BatchProgress(log, meter, model, 10.0, now=lambda: seconds[0])
+
+    def batch(records: Sequence[RawRecord]) -> list[Any]:
+        for n in range(3):
+            with meter.stage("atomic answers", records=2):
+                seconds[0] += 4.0
+                model.calls, model.answered = 120, 90 + 5 * n
+                progress.tell()
+                progress.tell()
+        with pytest.raises(KeyError), meter.stage("relations", records=6):
+            raise KeyError
+        seconds[0] = 25.0
+        progress.tell()
+        return []
+
+    with meter.stage("atomic answers", records=50):  # of the batch before
+        progress.tell()
+    progress.of(batch)([RawRecord("e/t/0", n, b"") for n in range(6)])
+    seconds[0] = 1_000.0
+    progress.tell()
+    shared = {"records": 6, "model_calls": 20, "model_answers": 10}
+    assert [(call.args, call.kwargs) for call in log.calls] == [
+        (("batch_running",), shared | {"stage": "atomic answers", "done": 4, "seconds": 12.0}),
+        (("batch_running",), shared | {"stage": "relations", "done": 0, "seconds": 25.0}),
+    ]

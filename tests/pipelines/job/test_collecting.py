@@ -1,0 +1,377 @@
+"""The collector: when it fetches, in which order, and what a failure leaves alone."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from radarstream.connectors.files.reader import read_records
+from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
+from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.queries.watchlist import claim, find, replace_all
+from radarstream.pipelines.job.collecting.backfilling import (
+    opened_history,
+    periods,
+    planned,
+    run_backfill,
+)
+from radarstream.pipelines.job.collecting.collector import Collector
+from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
+from radarstream.pipelines.job.collecting.watched import Watched
+from radarstream.pipelines.settings import WatchSettings
+from radarstream.schemas.codec import decode_record
+from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
+from radarstream.schemas.records import Limits, OutboxRecord
+from radarstream.schemas.snapshot import Query, SearchSnapshot
+from tests.builders import make_documents
+
+START = datetime(2025, 6, 1, tzinfo=UTC)
+HOUR_MS = 3_600_000
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def wait(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class World:
+    """A searcher and a sink with faults to order, and everything they were asked."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.searched: list[tuple[float, str]] = []
+        self.published: list[str] = []
+        self.search_faults: dict[str, list[RadarstreamError]] = {}
+        self.publish_faults: list[RadarstreamError] = []
+
+    def search(self, request: SearchRequest) -> SearchSnapshot:
+        self.searched.append((self.clock.seconds, request.query.id))
+        self.clock.seconds += 2.0
+        faults = self.search_faults.get(request.query.id, [])
+        if faults:
+            raise faults.pop(0)
+        observed = request.dates.last_second if request.dates else self.clock.now()
+        return SearchSnapshot(request.query, observed, make_documents(["a"]))
+
+    def publish(self, records: list[OutboxRecord]) -> None:
+        if self.publish_faults:
+            raise self.publish_faults.pop(0)
+        self.published += [record.event_id for record in records]
+
+    def names(self) -> list[str]:
+        return [name for _, name in self.searched]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def world(clock: FakeClock) -> World:
+    return World(clock)
+
+
+def collector_of(engine: Engine, world: World, **settings: float) -> Collector:
+    return Collector(
+        searcher=world,
+        sink=world,
+        engine=engine,
+        clock=world.clock,
+        settings=WatchSettings(**settings),
+        metrics=CollectingMetrics(),
+    )
+
+
+def entries(*names: str, cadence: str = "1h") -> tuple[Watched, ...]:
+    return tuple(Watched(question=f"Who is {n}?", id=n, cadence=cadence) for n in names)
+
+
+def run_for(collector: Collector, clock: FakeClock, seconds: float) -> None:
+    end = clock.seconds + seconds
+    collector.run(lambda: clock.seconds >= end, lambda: None)
+
+
+def test_every_query_is_fetched_at_once_and_then_on_its_cadence(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b") + entries("slow", cadence="6h"))
+    run_for(collector, clock, 12 * 3600.0)
+    assert world.names()[:3] == ["a", "b", "slow"]
+    for name, expected in (("a", 12), ("b", 12), ("slow", 2)):
+        times = [at for at, who in world.searched if who == name]
+        assert abs(len(times) - expected) <= 2
+        cadence = 6 * 3600.0 if name == "slow" else 3600.0
+        gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        assert all(0.9 * cadence - 5 <= gap <= 1.1 * cadence + 5 for gap in gaps)
+    assert len(world.published) == len(world.searched)
+    assert len(set(world.published)) == len(world.published)
+
+
+def test_a_database_that_restarts_is_waited_for(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    away = [OperationalError("UPDATE", None, ConnectionError(), connection_invalidated=True)] * 3
+    end = clock.seconds + 60.0
+
+    def every_turn() -> None:
+        if away:
+            raise away.pop()
+
+    collector.run(lambda: clock.seconds >= end, every_turn)
+    assert world.searched[0][0] == 15.0
+    assert sorted(world.names()) == ["a", "b"]
+    away = [OperationalError("UPDATE", None, sqlite3.OperationalError("disk I/O error"))]
+    with pytest.raises(OperationalError):
+        collector.run(lambda: False, every_turn)
+
+
+def test_a_downtime_is_followed_by_one_fetch_of_each_query(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b", "c"))
+    run_for(collector, clock, 60.0)
+    clock.seconds += 50 * 3600.0
+    world.searched.clear()
+    again = collector_of(engine, world)  # a new process
+    again.replace(entries("a", "b", "c"))  # which reads the same file
+    run_for(again, clock, 1800.0)
+    assert sorted(world.names()) == ["a", "b", "c"]
+
+
+def test_one_failing_query_backs_off_and_the_others_go_on(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    world.search_faults["bad"] = [SearchFailedError(FailureClass.REFUSED, "no")] * 1_000
+    collector = collector_of(engine, world, first_pause_s=60.0, longest_pause_s=3600.0)
+    collector.replace(entries("bad", "good"))
+    run_for(collector, clock, 10 * 3600.0)
+    bad = [at for at, name in world.searched if name == "bad"]
+    gaps = [round(later - earlier) for earlier, later in zip(bad, bad[1:], strict=False)]
+    assert gaps[:5] == pytest.approx([60, 120, 240, 480, 960], abs=6)
+    assert max(gaps) <= 3610
+    assert 8 <= world.names().count("good") <= 12
+    failures = collector.metrics.registry.get_sample_value(
+        "radarstream_search_failures_total", {"failure": "refused"}
+    )
+    assert failures == len(bad)
+
+
+def test_success_ends_the_back_off(engine: Engine, clock: FakeClock, world: World) -> None:
+    fault = SearchFailedError(FailureClass.TIMEOUT, "slow")
+    world.search_faults["a"] = [fault, fault]
+    collector = collector_of(engine, world)
+    collector.replace(entries("a"))
+    run_for(collector, clock, 600.0)
+    row = find(engine, "a")
+    assert row is not None
+    assert row.last_fetched_ms is not None
+    assert 0.8 * HOUR_MS < row.next_due_ms - row.last_fetched_ms < 1.2 * HOUR_MS
+
+
+def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    world.search_faults["a"] = [SearchFailedError(FailureClass.OUT_OF_BUDGET, "none left")]
+    collector = collector_of(engine, world, exhausted_pause_s=1800.0)
+    collector.replace(entries("a", "b"))
+    run_for(collector, clock, 1700.0)
+    assert world.names() == ["a"]
+    run_for(collector, clock, 300.0)
+    assert world.names() == ["a", "a", "b"]
+
+
+def test_a_snapshot_that_could_not_be_published_is_not_paid_for_twice(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    world.publish_faults = [BrokerError("down")] * 9
+    collector = collector_of(engine, world, publish_attempts=6)
+    collector.replace(entries("a"))
+    run_for(collector, clock, 600.0)
+    assert world.names() == ["a"]
+    assert len(world.published) == 1
+    row = find(engine, "a")
+    assert row is not None
+    assert row.last_fetched_ms is not None
+
+
+def test_a_snapshot_that_no_topic_takes_fails_its_query_only(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    world.publish_faults = [ConfigurationError("too large")]
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    run_for(collector, clock, 30.0)
+    assert world.names() == ["a", "b"]
+    assert len(world.published) == 1
+
+
+def test_a_crash_between_publication_and_record_publishes_a_newer_snapshot(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    class CrashError(BaseException):
+        pass
+
+    collector = collector_of(engine, world, lease_s=900.0)
+    collector.replace(entries("a"))
+    collector._succeed = lambda *_: (_ for _ in ()).throw(CrashError)  # type: ignore[assignment]
+    with pytest.raises(CrashError):
+        collector.fetch_next()
+    again = collector_of(engine, world, lease_s=900.0)
+    again.replace(entries("a"))
+    run_for(again, clock, 890.0)
+    assert len(world.published) == 1  # the claim still holds
+    run_for(again, clock, 60.0)
+    assert len(world.published) == 2
+    first, second = (int(event.partition("@")[2]) for event in world.published)
+    assert second > first
+
+
+def test_of_several_collectors_one_fetches(engine: Engine, clock: FakeClock, world: World) -> None:
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    assert claim(engine, "a", 0, int(START.timestamp() * 1000), 900_000)  # by another
+    run_for(collector, clock, 60.0)
+    assert world.names() == ["b"]
+
+
+def test_a_refused_key_stops_everything(engine: Engine, clock: FakeClock, world: World) -> None:
+    world.search_faults["a"] = [ConfigurationError("key")]
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    with pytest.raises(ConfigurationError):
+        run_for(collector, clock, 60.0)
+
+
+def test_a_damaged_entry_of_the_table_fails_alone(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    (good,) = entries("good")
+    replace_all(engine, [("bad", "{}"), ("good", good.model_dump_json())], 0)
+    run_for(collector_of(engine, world), clock, 30.0)
+    assert world.names() == ["good"]
+
+
+def test_once_fetches_what_is_due_and_counts_failures(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    world.search_faults["b"] = [SearchFailedError(FailureClass.UNAVAILABLE, "down")]
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b", "c"))
+    assert collector.fetch_due_once(lambda: False) == 1
+    assert collector.fetch_due_once(lambda: False) == 0
+    assert world.names() == ["a", "b", "c"]
+
+
+def test_a_stop_ends_after_the_fetch_in_hand(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    collector.run(lambda: bool(world.searched), lambda: None)
+    assert (world.names(), len(world.published)) == (["a"], 1)
+
+
+# --- past periods -----------------------------------------------------------------------------
+
+TODAY = date(2025, 6, 1)
+
+
+def ends(first: str, last: str, every) -> list[str]:
+    return [str(span.last) for span in periods(first, last, every, TODAY)]
+
+
+def test_periods() -> None:
+    assert ends("2023", "2024", "year") == ["2023-12-31", "2024-12-31"]
+    assert ends("2024-02", "2024", "quarter")[:2] == ["2024-03-31", "2024-06-30"]
+    assert ends("2024-01", "2024-03", "month") == ["2024-01-31", "2024-02-29", "2024-03-31"]
+    assert ends("2024-Q4", "2025-Q1", "month")[0] == "2024-10-31"
+    assert len(ends("2024-Q4", "2025-Q1", "month")) == 6
+    (span,) = periods("2015", "2015", "year", TODAY)
+    assert span == DateSpan(date(2015, 1, 1), date(2015, 12, 31))
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("2024", "2023"), ("2024", "2025"), ("15", "16"), ("2024-13", "2024"), ("2024-Q5", "2024")],
+)
+def test_periods_that_cannot_be(first: str, last: str) -> None:
+    with pytest.raises(ConfigurationError):
+        periods(first, last, "year", TODAY)
+
+
+def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(
+    tmp_path: Path, world: World
+) -> None:
+    file = tmp_path / "history.jsonl"
+    requests = [SearchRequest(Query(name, f"Who is {name}?"), k=20) for name in ("a", "b")]
+    spans = periods("2021", "2023", "year", TODAY)
+    with opened_history(file) as (present, write):
+        work = planned(requests, spans, present)
+        assert (len(work.requests), work.credits) == (6, 12)
+        assert run_backfill(work, world, write, lambda: len(world.searched) >= 4)[0][1] == (
+            "not reached: stopped"
+        )
+    with file.open("ab") as stream:
+        stream.write(b'{"schema":"search.snap')  # as a crash would leave it
+    with opened_history(file) as (present, write):
+        work = planned(requests, spans, present)
+        assert [(r.query.id, r.dates.last.year) for r in work.requests if r.dates] == [
+            ("b", 2022),
+            ("b", 2023),
+        ]
+        assert run_backfill(work, world, write, lambda: False) == []
+    snapshots = [decode_record(record, limits=Limits(), now=None) for record in read_records(file)]
+    assert [(s.query.id, s.observed_at.year) for s in snapshots] == [
+        (name, year) for name in ("a", "b") for year in (2021, 2022, 2023)
+    ]
+    assert snapshots[0].observed_at == datetime(2021, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+def test_a_backfill_goes_past_a_failure_and_stops_when_credits_end(
+    tmp_path: Path, world: World
+) -> None:
+    requests = [SearchRequest(Query(name, "Who?")) for name in ("a", "b", "c")]
+    world.search_faults["a"] = [SearchFailedError(FailureClass.UNAVAILABLE, "down")]
+    world.search_faults["b"] = [SearchFailedError(FailureClass.OUT_OF_BUDGET, "used up")]
+    with opened_history(tmp_path / "h.jsonl") as (present, write):
+        work = planned(requests, periods("2021", "2021", "year", TODAY), present)
+        failed = run_backfill(work, world, write, lambda: False)
+    assert [(r.query.id, why) for r, why in failed] == [
+        ("a", "down"),
+        ("b", "used up"),
+        ("c", "not reached: used up"),
+    ]
+
+
+def test_a_history_with_foreign_lines_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "h.jsonl"
+    file.write_text(json.dumps({"schema": "other/1"}) + "\n")
+    with pytest.raises(ConfigurationError, match="line 1 is damaged"), opened_history(file):
+        pass

@@ -1,0 +1,288 @@
+"""Dashboard and alert rules name only metrics, labels and label values that are exported."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics
+from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
+from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
+
+INFRA = Path(__file__).resolve().parents[3] / "infra"
+DASHBOARD = INFRA / "grafana" / "dashboards" / "radarstream.json"
+RULES = INFRA / "prometheus" / "alerts.yml"
+FROM_PROMETHEUS = {"job", "instance"}  # labels that every scraped series gets
+GRID = 24
+WORD = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{([^}]*)\}")
+GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
+MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
+OPERATORS = {"and", "or", "unless", "bool", "offset"}
+FUNCTIONS = {
+    "sum",
+    "max",
+    "min",
+    "avg",
+    "rate",
+    "increase",
+    "deriv",
+    "histogram_quantile",
+    "time",
+}
+Exported = Mapping[str, list[Mapping[str, str]]]  # metric: the labels of its series
+
+
+class Breaker:
+    state, refused = "open", 1
+
+
+class Generator:
+    """Counts as the API generator does."""
+
+    calls, hits, cost, tokens_in, tokens_out = 1, 1, 0.1, 10, 5
+    errors: Mapping[str, int] = {"timeout": 1}
+    breaker = Breaker()
+
+
+@cache
+def exported() -> Exported:
+    """What is scraped once one of each event has happened."""
+    job = JobMetrics()
+    job.registry.register(ModelMetrics({"generator": Generator()}))
+    record = RawRecord("e/t/0", 0, b"x", log=LogPosition("e", 0, 0))
+    job.polled([record])
+    job.held_back(1, 1)
+    lag = Lag(lambda: {0: Offsets(0, 1)})
+    lag.refresh()
+    lag.assigned(frozenset({0}))
+    job.registry.register(lag)
+    job.registry.register(Health(1.0, 1.0))
+    job.assigned(1)
+    verdict = replace(ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED))
+    dead = replace(DEAD_LETTER, reason=ReasonClass.LATE)
+    job.outcomes([ANSWER, replace(ANSWER, verdict=verdict), dead], OBSERVED_AT + timedelta(60))
+    for stage in ("atomic answers", "relations", "defence", "undefended answer"):
+        job.stage_seconds(stage, 1.0)
+    job.batch_seconds(1.0, 1)
+    job.published(1)
+    job.outbox_depth(1)
+    job.committed()
+    job.retried("publish", "BrokerError")
+    collector = CollectingMetrics(Counts())
+    collector.watching(1, 1)
+    collector.failed("throttled")
+    collector.collected(SNAPSHOT)
+    collector.budget(10, 1)
+    with collector.searching():
+        pass
+    return {"up": [{}], **series(job.registry), **series(collector.registry)}
+
+
+class Counts:
+    requests = retries = credits = 1
+
+
+def series(registry: CollectorRegistry) -> Exported:
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for family in registry.collect():
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append(sample.labels)
+    return found
+
+
+def board() -> Any:
+    return json.loads(DASHBOARD.read_text())
+
+
+def queries() -> Iterator[tuple[str, str, str]]:
+    """(where, expression, legend) of every query of dashboard and rules."""
+    for panel in board()["panels"]:
+        for target in panel.get("targets", []):
+            yield panel["title"], target["expr"], target["legendFormat"]
+    for rule in rules():
+        yield rule["alert"], rule["expr"], ""
+
+
+def rules() -> list[Any]:
+    (group,) = yaml.safe_load(RULES.read_text())["groups"]
+    return list(group["rules"])
+
+
+def metrics_of(expression: str) -> set[str]:
+    """Every word that is neither function, operator, label nor text, hence a metric."""
+    bare = GROUPING.sub(" ", re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", expression))
+    words = set(WORD.findall(re.sub(r'"[^"]*"|\b\d[\w.]*', " ", bare)))
+    return words - OPERATORS - FUNCTIONS
+
+
+def problems(expression: str, legend: str = "") -> list[str]:
+    """What an expression names that nothing exports."""
+    named = metrics_of(expression)
+    wrong = [f"no metric {name}" for name in named - exported().keys()]
+    known = {label for name in named for one in exported().get(name, []) for label in one}
+    known |= FROM_PROMETHEUS
+    grouped = [
+        label.strip() for labels in GROUPING.findall(expression) for label in labels.split(",")
+    ]
+    grouped += re.findall(r"\{\{(\w+)\}\}", legend)
+    wrong += [f"no label {label}" for label in grouped if label not in known]
+    for name, matchers in SELECTOR.findall(expression):
+        for label, operator, text in MATCHER.findall(matchers):
+            if label in FROM_PROMETHEUS:
+                continue
+            values = {one[label] for one in exported().get(name, []) if label in one}
+            wanted = set(text.split("|")) if "~" in operator else {text}
+            wrong += [f"{name} has no {label}={value}" for value in wanted - values]
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("expression", "legend"), [q[1:] for q in queries()], ids=[q[0] for q in queries()]
+)
+def test_every_expression_names_what_is_exported(expression: str, legend: str) -> None:
+    assert metrics_of(expression), "no metric at all"
+    assert problems(expression, legend) == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("sum(radarstream_answer_total)", "no metric radarstream_answer_total"),
+        ("sum(rate(radarstream_answers_total[5m])) / nothing", "no metric nothing"),
+        ("sum by (query_id) (radarstream_answers_total)", "no label query_id"),
+        ('radarstream_answers_total{outcome="mended"}', "radarstream_answers_total has no outcome"),
+        ('up{job="x"} == 0 unless radarstream_nothing', "no metric radarstream_nothing"),
+    ],
+)
+def test_the_check_finds_what_is_wrong(expression: str, problem: str) -> None:
+    assert [p for p in problems(expression) if p.startswith(problem)]
+
+
+def test_everything_that_is_exported_can_be_seen() -> None:
+    """A metric that no panel shows would not be missed if it broke."""
+    shown = {name for _, expression, _ in queries() for name in metrics_of(expression)}
+    families = {re.sub(r"_(bucket|sum|count|created|total)$", "", name) for name in shown}
+    mine = {name for name in exported() if name.startswith("radarstream_")}
+    unseen = {
+        name
+        for name in mine
+        if re.sub(r"_(bucket|sum|count|created|total)$", "", name) not in families
+    }
+    assert unseen <= {
+        "radarstream_search_credits_total",  # of one process; the month's are shown
+        "radarstream_documents_collected_total",
+        "radarstream_documents_collected_created",
+    }
+
+
+def test_names_follow_prometheus_conventions() -> None:
+    for registry in (JobMetrics().registry, CollectingMetrics(Counts()).registry):
+        for family in registry.collect():
+            assert family.name.startswith(("radarstream_", "process_"))
+            assert family.documentation
+            if family.type == "counter" and family.name.startswith("radarstream_"):
+                assert all(s.name.endswith(("_total", "_created")) for s in family.samples)
+            if family.type == "histogram":
+                assert family.name.endswith(("_seconds", "_records"))
+
+
+def test_no_series_names_a_query() -> None:
+    labels = {label for every in exported().values() for one in every for label in one}
+    assert labels.isdisjoint({"query_id", "query", "snapshot_id", "url", "title"})
+
+
+def test_panels_fill_the_grid_without_overlap() -> None:
+    taken: dict[tuple[int, int], str] = {}
+    for panel in board()["panels"]:
+        at = panel["gridPos"]
+        assert at["x"] + at["w"] <= GRID
+        for x in range(at["x"], at["x"] + at["w"]):
+            for y in range(at["y"], at["y"] + at["h"]):
+                assert taken.setdefault((x, y), panel["title"]) == panel["title"]
+    height = max(y for _, y in taken) + 1
+    assert len(taken) == GRID * height
+
+
+def test_panels_have_ids_titles_units_and_the_chosen_data_source() -> None:
+    panels = board()["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    rows = [panel["title"] for panel in panels if panel["type"] == "row"]
+    assert rows == [
+        "Freshness and lag",
+        "Throughput",
+        "Answers and defence decisions",
+        "Models and cost",
+        "Dead letters and retries",
+        "Collecting",
+        "Processes",
+    ]
+    for panel in panels:
+        if panel["type"] != "row":
+            assert panel["title"]
+            assert panel["fieldConfig"]["defaults"]["unit"]
+            assert panel["datasource"]["uid"] == "${datasource}"
+
+
+def test_every_rule_says_what_is_wrong_and_how_bad_it_is() -> None:
+    assert {rule["alert"] for rule in rules()} == {
+        "RadarstreamDown",
+        "RadarstreamNoProgress",
+        "RadarstreamWaiting",
+        "RadarstreamNoPartitions",
+        "RadarstreamClockWrong",
+        "RadarstreamLagGrowing",
+        "RadarstreamManyDeadLetters",
+        "RadarstreamBreakerOpen",
+        "RadarstreamOutboxGrowing",
+        "RadarstreamCreditsNearlySpent",
+        "RadarstreamCollectingStopped",
+    }
+    for rule in rules():
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert set(rule["annotations"]) == {"summary", "description"}
+        aggregated = re.findall(r"\bby \(([^)]*)\)", rule["expr"])
+        for label in re.findall(r"\$labels\.(\w+)", str(rule["annotations"])):
+            assert label in FROM_PROMETHEUS or label in ",".join(aggregated)
+
+
+def test_every_rule_has_its_own_test() -> None:
+    """`promtool test rules` runs them where Prometheus is installed; here: that none is missing."""
+    alerts = {rule["alert"] for rule in rules()}
+    quiet, *_, firing = yaml.safe_load((RULES.parent / "alerts_test.yml").read_text())["tests"]
+    assert {check["alertname"] for check in quiet["alert_rule_test"]} == alerts
+    expected = firing["promql_expr_test"][0]["exp_samples"]
+    assert {re.findall(r'"(\w+)"', sample["labels"])[0] for sample in expected} == alerts
+
+
+def test_the_configuration_loads_the_rules() -> None:
+    configuration = yaml.safe_load((INFRA / "prometheus" / "prometheus.yml").read_text())
+    assert configuration["rule_files"] == [RULES.name]
+    (scraped,) = configuration["scrape_configs"]
+    assert scraped["job_name"] == "radarstream"
+
+
+def test_panels_quoted_by_rules_exist() -> None:
+    titles = {panel["title"] for panel in board()["panels"]}
+    quoted = {
+        name
+        for rule in rules()
+        for name in re.findall(r'"([A-Z][^"]*)"', rule["annotations"]["description"])
+    }
+    assert quoted
+    assert quoted <= titles

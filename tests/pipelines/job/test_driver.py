@@ -1,0 +1,328 @@
+"""The driver's loop, point by point; `tests/simulation` lets everything fail at once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from radarstream.pipelines.job.answering.dead_share import DeadShareError
+from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, ReasonClass
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.records import RawRecord
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.simulation.life import Life, born
+from tests.simulation.plan import BREAKS_THE_GRAPH, START, Input, payload, peaceful
+from tests.simulation.world import UnreliableGenerator
+
+BROKEN = encode(make_snapshot([BREAKS_THE_GRAPH], query_id="cup-0", observed_at=OBSERVED_AT))
+
+
+@pytest.fixture
+def life() -> Iterator[Life]:
+    with born(peaceful(queries=2)) as life:
+        yield life
+
+
+def append(life: Life, *payloads: bytes, partition: int = 0) -> None:
+    for data in payloads:
+        life.world.topic.append(Input(partition, data))
+
+
+def published(life: Life) -> list[str]:
+    return [r.event_id for r in life.world.topics.published if r.topic == "answers.defended"]
+
+
+def reasons(life: Life) -> list[ReasonClass]:
+    life.promises.read_topics()
+    return sorted(reason for found in life.promises.letters.values() for reason in found)
+
+
+def failing(work: Callable[..., Any], *errors: BaseException) -> Callable[..., Any]:
+    """Raise these errors at the first calls, then work."""
+    waiting = list(errors)
+
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        if waiting:
+            raise waiting.pop(0)
+        return work(*arguments, **named)
+
+    return wrapped
+
+
+def test_answers_are_published_before_offsets_are_committed(life: Life) -> None:
+    append(life, *(payload(0, n) for n in range(3)))
+    life.worker.driver.step()
+    assert published(life) == ["cup-0/0", "cup-0/1", "cup-0/2"]
+    assert life.world.topic.committed == {0: 3}
+    assert life.promises.broken == []
+
+
+def test_nothing_new_commits_nothing(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    append(life, payload(0, 0))
+    life.worker.driver.step()
+    monkeypatch.setattr(life.worker.reader, "commit", failing(lambda _: None, AssertionError()))
+    life.worker.driver.step()
+
+
+def test_an_error_while_the_batch_fills_loses_nothing(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(life, payload(0, 0))
+    reader, calls = life.worker.reader, []
+
+    def poll(**limits: Any) -> list[RawRecord]:
+        calls.append(limits)
+        if len(calls) == 2:
+            raise BrokerError("gone")
+        return type(reader).poll(reader, **limits)
+
+    monkeypatch.setattr(reader, "poll", poll)
+    life.worker.driver.step()
+    assert published(life) == ["cup-0/0"]
+    assert len(calls) == 2
+
+
+def test_a_poisoned_record_alone_is_parked_and_its_neighbours_are_answered(life: Life) -> None:
+    append(life, payload(0, 0), payload(1, 0), BROKEN, payload(0, 1), b"{", payload(1, 1))
+    while life.world.topic.committed != {0: 6}:
+        life.worker.driver.step()
+    assert sorted(published(life)) == ["cup-0/0", "cup-0/1", "cup-1/0", "cup-1/1"]
+    assert reasons(life) == [ReasonClass.INTERNAL_ERROR, ReasonClass.MALFORMED_JSON]
+
+
+def test_a_poisoned_record_beside_a_failing_model_does_not_end_the_job(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model's error came before the defect; it is not its cause."""
+    append(life, payload(0, 0), BROKEN)
+    complete = UnreliableGenerator.complete
+
+    def failing_together(self: UnreliableGenerator, prompts: Sequence[Prompt]) -> Any:
+        if len(prompts) > 3:
+            raise ModelError("down")
+        return complete(self, prompts)
+
+    monkeypatch.setattr(UnreliableGenerator, "complete", failing_together)
+    life.worker.driver.step()
+    assert reasons(life) == [ReasonClass.INTERNAL_ERROR]
+    assert published(life) == ["cup-0/0"]
+
+
+def test_parking_is_tried_again(life: Life) -> None:
+    append(life, BROKEN)
+    driver = life.worker.driver
+    driver.park = failing(driver.park, BrokerError("anything that passes"))
+    driver.step()
+    assert reasons(life) == [ReasonClass.INTERNAL_ERROR]
+
+
+def test_what_does_not_heal_ends_the_job_and_commits_nothing(life: Life) -> None:
+    append(life, payload(0, 0))
+    driver = life.worker.driver
+    driver.publish = failing(driver.publish, *[BrokerError("gone")] * driver.settings.attempts)
+    before = life.world.clock.monotonic()
+    with pytest.raises(BrokerError):
+        driver.step()
+    assert life.world.topic.committed == {}
+    assert life.world.clock.monotonic() > before + 3 * 0.05  # it paused between its tries
+    life.restart()
+    life.worker.driver.step()
+    assert published(life) == ["cup-0/0"]
+
+
+def test_a_fatal_error_is_not_tried_again(life: Life) -> None:
+    append(life, payload(0, 0))
+    driver = life.worker.driver
+    driver.batch = failing(driver.batch, ConfigurationError("another defence"))
+    with pytest.raises(ConfigurationError):
+        driver.step()
+    assert published(life) == []
+
+
+def test_a_failed_commit_is_made_up_for_with_the_next(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(life, payload(0, 0))
+    reader = life.worker.reader
+    monkeypatch.setattr(reader, "commit", failing(reader.commit, BrokerError("gone")))
+    life.worker.driver.step()
+    assert life.world.topic.committed == {}
+    life.worker.driver.step()
+    assert life.world.topic.committed == {0: 1}
+
+
+def test_stopping_finishes_the_batch_in_hand(life: Life) -> None:
+    append(life, payload(0, 0), payload(0, 1))
+    driver = life.worker.driver
+    graph = driver.batch
+
+    def batch(records: Sequence[RawRecord]) -> Any:
+        life.worker.stopped = True
+        return graph(records)
+
+    driver.batch = batch
+    driver.run()
+    assert published(life) == ["cup-0/0", "cup-0/1"]
+    assert life.world.topic.committed == {0: 2}
+
+
+def test_draining_ends_with_the_log_also_when_records_are_held_back() -> None:
+    with born(peaceful(snapshots=4, lateness_s=25.0)) as life:
+        append(life, *(payload(0, n) for n in (1, 0, 3, 2)))
+        life.worker.driver.run(drain=True)
+        assert published(life) == [f"cup-0/{step}" for step in range(4)]
+        assert reasons(life) == []
+
+
+def test_records_of_a_partition_lost_while_the_batch_filled_are_left_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with born(peaceful(queries=2, partitions=2, lateness_s=25.0)) as life:
+        append(life, payload(0, 0), payload(0, 1))
+        life.worker.driver.step()
+        append(life, payload(0, 2))
+        reader = life.worker.reader
+
+        def poll(**limits: Any) -> list[RawRecord]:
+            polled = type(reader).poll(reader, **limits)
+            if not polled:
+                reader.assign(frozenset({1}))
+            return polled
+
+        monkeypatch.setattr(reader, "poll", poll)
+        life.worker.driver.step()
+        assert life.world.topic.committed.get(0, 0) == 0
+
+
+def test_batches_grow_until_they_take_as_long_as_they_may(life: Life) -> None:
+    driver = life.worker.driver
+    driver.settings = replace_settings(driver, batch_records=1_000, batch_work_seconds=10.0)
+    sizes = []
+    for _ in range(8):
+        driver.fit_batch_size(0.1)
+        sizes.append(driver.batch_size)
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == 100
+    driver.fit_batch_size(60.0)
+    assert driver.batch_size == 1
+
+
+def replace_settings(driver: Driver, **changes: Any) -> Any:
+    return driver.settings.model_copy(update=changes)
+
+
+def test_too_many_dead_letters_end_the_job_after_they_are_committed(life: Life) -> None:
+    driver = life.worker.driver
+    driver.dead_share.permitted = 0.5
+    driver.dead_share.dead = type(driver.dead_share.dead)(maxlen=4)
+    append(life, payload(0, 0), b"", b"", b"")
+    with pytest.raises(DeadShareError, match="75% of the last 4"):
+        driver.step()
+    assert life.world.topic.committed == {0: 4}
+
+
+FUTURE = encode(
+    make_snapshot(["The winner: Rome."], query_id="cup-9", observed_at=START + timedelta(days=400))
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), queries=st.integers(1, 2), count=st.integers(5, 30))
+def test_disorder_within_the_lateness_changes_nothing(seed: int, queries: int, count: int) -> None:
+    """Shuffled within 20, a tenth doubled, gaps, future times: as if everything came in order."""
+    random = Random(seed)
+    story = shuffled(random, queries, count)
+    with born(
+        peaceful(queries=queries, lateness_s=200.0, batch_records=7, poison=True, duplicates=True)
+    ) as life:
+        answered = answered_snapshots(life, story, random)
+        expected = {name for name in story if name is not None}
+        assert answered == {f"cup-{q}": sorted(n for p, n in expected if p == q) for q in range(2)}
+        # All were answered: what is late is a copy that came five places behind a late record.
+        assert set(reasons(life)) <= {ReasonClass.FUTURE_TIME, ReasonClass.LATE}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    count=st.integers(5, 30),
+    lateness_s=st.sampled_from([0.0, 15.0]),
+)
+def test_disorder_beyond_the_lateness_is_explicit(seed: int, count: int, lateness_s: float) -> None:
+    """What is not answered is called late; memory never goes back (`Promises` checks the row)."""
+    random = Random(seed)
+    story = shuffled(random, 2, count)
+    late = [story.pop(random.randrange(len(story))) for _ in range(3)]
+    plan = peaceful(
+        queries=2,
+        lateness_s=lateness_s,
+        batch_records=4,
+        disorder="late",
+        poison=True,
+        duplicates=True,
+    )
+    with born(plan) as life:
+        answered_snapshots(life, [*story, *late], random)
+        assert set(reasons(life)) <= {ReasonClass.FUTURE_TIME, ReasonClass.LATE}
+
+
+Name = tuple[int, int] | None  # query and number of a snapshot; None lies in the future
+
+
+def shuffled(random: Random, queries: int, count: int) -> list[Name]:
+    """A story with gaps, each record at most 20 places from where it belongs, a tenth doubled."""
+    names: list[Name] = [
+        (q, n) for n in range(count) for q in range(queries) if random.random() < 0.9
+    ]
+    names = [
+        name
+        for _, name in sorted(
+            ((i + random.uniform(0, 20), n) for i, n in enumerate(names)), key=lambda pair: pair[0]
+        )
+    ]
+    for _ in range(len(names) // 10):
+        at = random.randrange(len(names))
+        names.insert(random.randint(at, min(len(names), at + 5)), names[at])
+    return [*names, None]
+
+
+def answered_snapshots(life: Life, story: list[Name], random: Random) -> dict[str, list[int]]:
+    """Let the story arrive in pieces and come to its end; which numbers each query answered."""
+    waiting = [FUTURE if name is None else payload(*name) for name in story]
+    while waiting:
+        piece = random.randint(1, 8)
+        append(life, *waiting[:piece])
+        del waiting[:piece]
+        life.worker.driver.step()
+    life.drain()
+    assert life.promises.broken == [], life.faults.trace
+    answered: dict[str, list[int]] = {"cup-0": [], "cup-1": []}
+    for query_id, events in life.promises.steps.items():
+        answered[query_id] = [
+            (event.observed_at - OBSERVED_AT) // timedelta(seconds=10) for event in events
+        ]
+    return answered
+
+
+def test_asked_to_stop_during_an_outage_it_stops_and_the_next_start_goes_on(life: Life) -> None:
+    append(life, payload(0, 0))
+    driver = life.worker.driver
+    asked: list[bool] = []
+    publish, stopping = driver.publish, driver.stopping
+
+    def down(lanes: frozenset[int]) -> int:
+        asked.append(True)
+        raise BrokerError("gone")
+
+    driver.publish, driver.stopping = down, lambda: bool(asked)
+    driver.run()
+    assert life.world.topic.committed == {}
+    driver.publish, driver.stopping = publish, stopping
+    driver.step()
+    assert published(life) == ["cup-0/0"]

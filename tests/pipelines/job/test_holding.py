@@ -1,0 +1,219 @@
+"""Allowed lateness: what is held, until when, and what may be committed meanwhile."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radarstream.pipelines.job.answering.holding import HoldBack, place
+from radarstream.schemas.records import LogPosition, RawRecord
+
+LATENESS_S = 20.0
+READ_TO_ITS_END = {0: 0, 1: 0}
+MORE_TO_READ = {0: 7, 1: 7}
+
+
+def record(offset: int, time_s: float | None, partition: int = 0, epoch: str = "e") -> RawRecord:
+    payload = b"" if time_s is None else str(time_s).encode()
+    source = f"{epoch}/t/{partition}"
+    return RawRecord(source, offset, payload, log=LogPosition(epoch, partition, offset))
+
+
+def held_back(lateness_s: float = LATENESS_S) -> HoldBack:
+    return HoldBack(lateness_s, lambda r: float(r.payload) if r.payload else None)
+
+
+def offsets(records: Sequence[RawRecord]) -> list[int]:
+    return [place(r).offset for r in records]
+
+
+def test_without_lateness_nothing_waits_and_order_is_kept() -> None:
+    holding = held_back(0.0)
+    given_records = [record(0, 50), record(1, 10), record(2, None)]
+    assert holding.take(given_records, 0.0, MORE_TO_READ) == given_records
+    assert holding.held == 0
+    assert holding.next_offsets() == {0: 3}
+
+
+def test_waits_until_event_time_has_moved_on_by_the_lateness() -> None:
+    holding = held_back()
+    assert holding.take([record(0, 100), record(1, 119)], 0.0, MORE_TO_READ) == []
+    assert holding.next_offsets() == {0: 0}
+    assert offsets(holding.take([record(2, 120)], 0.0, MORE_TO_READ)) == [0]
+    assert holding.next_offsets() == {0: 1}
+
+
+def test_older_records_overtake_within_the_lateness() -> None:
+    holding = held_back()
+    holding.take([record(0, 110), record(1, 100), record(2, 105)], 0.0, MORE_TO_READ)
+    assert offsets(holding.take([record(3, 200)], 0.0, MORE_TO_READ)) == [1, 2, 0]
+
+
+def test_another_partition_s_time_does_not_count() -> None:
+    holding = held_back()
+    holding.take([record(0, 100)], 0.0, MORE_TO_READ)
+    assert holding.take([record(0, 900, partition=1)], 0.0, MORE_TO_READ) == []
+    assert holding.held == 2
+
+
+def test_a_partition_read_to_its_end_waits_for_the_lateness_only() -> None:
+    holding = held_back()
+    holding.take([record(0, 100)], 1_000.0, READ_TO_ITS_END)
+    assert holding.take([], 1_019.0, READ_TO_ITS_END) == []
+    assert offsets(holding.take([], 1_020.0, READ_TO_ITS_END)) == [0]
+
+
+@pytest.mark.parametrize("unread", [MORE_TO_READ, {}], ids=["more to read", "unknown"])
+def test_waiting_does_not_count_while_there_is_more_to_read(unread: dict[int, int]) -> None:
+    holding = held_back()
+    holding.take([record(0, 100)], 0.0, unread)
+    assert holding.take([], 1_000.0, unread) == []
+
+
+def test_what_waited_long_takes_everything_older_along() -> None:
+    """A newer record folded first would make the older one look like a repetition."""
+    holding = held_back()
+    holding.take([record(0, 110)], 0.0, READ_TO_ITS_END)
+    holding.take([record(1, 100), record(2, 115)], 15.0, READ_TO_ITS_END)
+    assert offsets(holding.take([], 20.0, READ_TO_ITS_END)) == [1, 0]
+    assert holding.next_offsets() == {0: 2}
+
+
+def test_a_record_polled_again_keeps_its_place_in_the_queue() -> None:
+    holding = held_back()
+    holding.take([record(0, 100), record(1, 110)], 0.0, READ_TO_ITS_END)
+    holding.take([record(0, 100)], 19.0, READ_TO_ITS_END)
+    assert holding.next_offsets() == {0: 0}
+    assert offsets(holding.take([], 20.0, READ_TO_ITS_END)) == [0, 1]
+
+
+def test_what_has_no_event_time_does_not_wait() -> None:
+    holding = held_back()
+    assert offsets(holding.take([record(0, 100), record(1, None)], 0.0, MORE_TO_READ)) == [1]
+    assert holding.next_offsets() == {0: 0}
+
+
+def test_a_log_created_anew_releases_what_can_never_be_read_again() -> None:
+    holding = held_back()
+    holding.take([record(0, 100), record(1, 110)], 0.0, MORE_TO_READ)
+    released = holding.take([record(0, 50, epoch="new")], 0.0, MORE_TO_READ)
+    assert [r.source for r in released] == ["e/t/0", "e/t/0"]
+    assert holding.held == 1
+    assert holding.next_offsets() == {0: 0}
+
+
+def test_partitions_of_other_workers_are_forgotten() -> None:
+    holding = held_back()
+    holding.take([record(0, 100), record(5, 100, partition=1)], 0.0, MORE_TO_READ)
+    holding.keep_only(frozenset({1}))
+    assert holding.next_offsets() == {1: 5}
+
+
+def test_a_record_from_no_log_is_refused() -> None:
+    with pytest.raises(ValueError, match="no place in a log"):
+        held_back().take([RawRecord("file", 1, b"")], 0.0, {})
+
+
+WALL_S = 1_000_000.0
+SOON, LATER = WALL_S + 300, WALL_S + 900  # what counts as near, and ten minutes beyond
+
+
+def ahead_of_clock(lateness_s: float = 0.0, **options: int) -> HoldBack:
+    return HoldBack(lateness_s, lambda r: float(r.payload), tolerance_s=3_600.0, **options)
+
+
+def test_what_is_ahead_of_the_clock_waits_until_that_has_come_near() -> None:
+    holding = ahead_of_clock()
+    given_records = [record(0, SOON), record(1, LATER), record(2, WALL_S), record(3, SOON + 1)]
+    assert offsets(holding.take(given_records, 0.0, READ_TO_ITS_END, WALL_S)) == [0, 2]
+    assert (holding.ahead, holding.held, holding.lead_s(WALL_S)) == (2, 0, 900.0)
+    assert holding.next_offsets() == {0: 1}  # a restart reads what waits again
+    assert offsets(holding.take([], 1.0, READ_TO_ITS_END, WALL_S + 1)) == [3]
+    assert holding.next_offsets() == {0: 1}
+    assert holding.take([], 599.0, READ_TO_ITS_END, WALL_S + 599) == []
+    assert offsets(holding.take([], 600.0, READ_TO_ITS_END, WALL_S + 600)) == [1]
+    assert (holding.next_offsets(), holding.ahead) == ({0: 4}, 0)
+    assert holding.lead_s(WALL_S) == 0.0
+
+
+def test_what_waited_for_the_clock_comes_in_its_own_order() -> None:
+    holding = ahead_of_clock()
+    holding.take([record(0, LATER + 2), record(1, LATER + 1)], 0.0, MORE_TO_READ, WALL_S)
+    assert offsets(holding.take([], 1.0, MORE_TO_READ, WALL_S + 900)) == [1, 0]
+
+
+def test_what_is_too_far_ahead_is_left_to_the_decoder() -> None:
+    holding = ahead_of_clock(LATENESS_S)
+    holding.take([record(0, WALL_S)], 0.0, MORE_TO_READ, WALL_S)
+    released = holding.take([record(1, WALL_S + 3_601)], 0.0, MORE_TO_READ, WALL_S)
+    assert offsets(released) == [1]  # and it pushes nothing out that waits for older ones
+    assert holding.next_offsets() == {0: 0}
+
+
+def test_a_clock_that_stands_still_holds_nothing_for_ever() -> None:
+    holding = ahead_of_clock()
+    holding.take([record(0, LATER), record(1, LATER - 1)], 0.0, MORE_TO_READ, WALL_S)
+    assert holding.take([], 3_599.0, MORE_TO_READ, WALL_S) == []
+    assert offsets(holding.take([], 3_600.0, MORE_TO_READ, WALL_S - 86_400)) == [1, 0]
+
+
+def test_there_is_room_for_so_many_bytes_only() -> None:
+    size = len(str(LATER))
+    holding = ahead_of_clock(ahead_bytes=2 * size)
+    polled = [record(n, LATER, partition=n % 2) for n in range(3)]
+    assert offsets(holding.take(polled, 0.0, MORE_TO_READ, WALL_S)) == [2]
+    assert offsets(holding.take([record(3, LATER)], 1.0, MORE_TO_READ, WALL_S)) == [3]
+
+
+def test_after_the_clock_the_lateness_is_waited_for() -> None:
+    holding = ahead_of_clock(LATENESS_S)
+    holding.take([record(0, WALL_S), record(1, LATER)], 0.0, MORE_TO_READ, WALL_S)
+    assert (holding.held, holding.ahead) == (1, 1)  # it does not count as newer before its time
+    assert offsets(holding.take([], 1.0, MORE_TO_READ, WALL_S + 600)) == [0]
+    assert (holding.held, holding.ahead) == (1, 0)
+
+
+def test_what_waits_for_the_clock_in_a_log_created_anew_is_released() -> None:
+    holding = ahead_of_clock()
+    holding.take([record(5, LATER)], 0.0, MORE_TO_READ, WALL_S)
+    assert offsets(holding.take([record(0, WALL_S, epoch="new")], 0.0, {}, WALL_S)) == [5, 0]
+
+
+times = st.lists(st.integers(0, 100), max_size=40)
+cuts = st.lists(st.integers(1, 6), min_size=40, max_size=40)
+
+
+@given(times=times, cuts=cuts, waits=st.lists(st.booleans(), min_size=40, max_size=40))
+def test_never_an_older_record_after_a_newer_one_that_came_before(
+    times: list[int], cuts: list[int], waits: list[bool]
+) -> None:
+    """Whatever the batches and pauses: of two held records the older one goes first."""
+    holding = held_back()
+    records = [record(offset, time_s) for offset, time_s in enumerate(times)]
+    released: list[tuple[int, RawRecord]] = []
+    taken, now_s = 0, 0.0
+    for cut, waits_here in zip(cuts, waits, strict=True):
+        now_s += 25.0 if waits_here else 0.5
+        batch = records[taken : taken + cut]
+        taken += len(batch)
+        unread = {0: len(records) - taken}
+        released += [(taken, r) for r in holding.take(batch, now_s, unread)]
+        floor = holding.next_offsets().get(0, 0)
+        assert all(offset in offsets([r for _, r in released]) for offset in range(floor))
+    for index, (_, late) in enumerate(released):
+        for seen, earlier in released[:index]:
+            known = place(late).offset < seen
+            assert not (known and float(late.payload) < float(earlier.payload))
+
+
+@given(order=st.permutations(range(25)))
+def test_what_is_displaced_by_less_than_the_lateness_comes_out_in_order(order: list[int]) -> None:
+    """Events 1 s apart, each at most 10 places from where it belongs."""
+    near = sorted(range(25), key=lambda i: i + order[i] % 11)
+    holding = held_back(11.0)
+    released = []
+    for offset, time_s in enumerate(near):
+        released += holding.take([record(offset, time_s)], 0.0, MORE_TO_READ)
+    released += holding.take([], 20.0, READ_TO_ITS_END)
+    assert [float(r.payload) for r in released] == list(range(25))

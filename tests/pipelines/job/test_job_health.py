@@ -1,0 +1,299 @@
+"""Health of the job and the port that tells about it."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from http.client import HTTPConnection
+from threading import active_count
+from time import monotonic
+from typing import Any
+
+import pytest
+import structlog
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.parser import text_string_to_metric_families
+
+from radarstream.pipelines.job.telemetry import endpoint
+from radarstream.pipelines.job.telemetry.endpoint import serving
+from radarstream.pipelines.job.telemetry.health import CHECKS, Health
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.settings.job import host_and_port
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.schemas.errors import ConfigurationError
+
+CANARY = "purple-canary"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def health(clock: Clock) -> Health:
+    return Health(limit_s=60.0, busy_limit_s=600.0, now=clock)
+
+
+@pytest.fixture
+def metrics() -> JobMetrics:
+    return JobMetrics()
+
+
+@pytest.fixture
+def port(health: Health, metrics: JobMetrics) -> Iterator[int]:
+    with serving("127.0.0.1:0", metrics.registry, health) as port:
+        yield port
+
+
+def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, bytes]:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=10.0)) as connection:
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.headers.get("Content-Type", ""), response.read()
+
+
+def ask_json(port: int, path: str) -> tuple[int, Any]:
+    status, content_type, body = ask(port, path)
+    assert content_type == "application/json"
+    return status, json.loads(body)
+
+
+def test_a_loop_that_falls_silent_is_not_alive(health: Health, clock: Clock) -> None:
+    clock.seconds += 60.0
+    assert health.alive
+    clock.seconds += 1.0
+    assert not health.alive
+    health.tick()
+    assert health.alive
+
+
+def test_a_model_at_work_gets_more_time_but_not_for_ever(health: Health, clock: Clock) -> None:
+    meter = Meter(observers=[health.busy])
+    with meter.stage("relations"):
+        clock.seconds += 599.0
+        assert health.alive
+        assert health.life()["busy"] == ["relations"]
+        clock.seconds += 2.0
+        assert not health.alive
+    assert health.alive  # the end of a stage is a sign of life
+    clock.seconds += 61.0
+    assert not health.alive
+
+
+def test_a_stage_that_fails_does_not_stay_busy(health: Health) -> None:
+    with pytest.raises(KeyError), health.busy("batch"):
+        raise KeyError
+    assert health.life()["busy"] == []
+
+
+def test_ready_once_every_check_has_passed(health: Health) -> None:
+    for check in CHECKS:
+        assert not health.ready
+        health.passed(check)
+    assert health.ready
+    health.passed("broker", False)
+    assert health.readiness() == {
+        "ready": False,
+        "checks": {"broker": False, "partitions": True, "database": True, "models": True},
+    }
+
+
+def test_healthz_follows_the_loop(port: int, health: Health, clock: Clock) -> None:
+    assert ask_json(port, "/healthz") == (200, {"alive": True, "silence_s": 0.0, "busy": []})
+    clock.seconds += 61.0
+    status, body = ask_json(port, "/healthz")
+    assert (status, body["alive"], body["silence_s"]) == (503, False, 61.0)
+    health.tick()
+    assert ask_json(port, "/healthz")[0] == 200
+
+
+def test_readyz_names_each_check(port: int, health: Health) -> None:
+    health.passed("database")
+    status, body = ask_json(port, "/readyz")
+    checks = {"broker": False, "partitions": False, "database": True, "models": False}
+    assert (status, body["checks"]) == (503, checks)
+    health.passed("broker")
+    health.passed("partitions")
+    health.passed("models")
+    assert ask_json(port, "/readyz")[0] == 200
+
+
+def test_metrics_are_served_as_they_are_now(port: int, metrics: JobMetrics) -> None:
+    def commits() -> float:
+        status, content_type, body = ask(port, "/metrics")
+        assert (status, content_type.partition(";")[0]) == (200, "text/plain")
+        samples = [s for f in text_string_to_metric_families(body.decode()) for s in f.samples]
+        return next(s.value for s in samples if s.name == "radarstream_commits_total")
+
+    assert commits() == 0.0
+    metrics.committed()
+    assert commits() == 1.0
+
+
+def test_scrapers_may_ask_for_open_metrics(port: int) -> None:
+    _, content_type, body = ask(port, "/metrics", Accept="application/openmetrics-text")
+    assert content_type.startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+
+
+def test_head_is_answered_without_a_body(port: int) -> None:
+    assert ask(port, "/metrics", "HEAD")[::2] == (200, b"")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", CANARY])
+def test_other_methods_are_refused(method: str, port: int) -> None:
+    status, _, body = ask(port, "/metrics", method)
+    assert (status, body) == (405, b"Method Not Allowed\n")
+
+
+def test_other_paths_are_refused_and_not_repeated(port: int) -> None:
+    status, _, body = ask(port, f"/{CANARY}")
+    assert (status, body) == (404, b"Not Found\n")
+
+
+def exchange(port: int, sent: bytes) -> bytes:
+    received = b""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=10.0) as connection,
+        suppress(OSError),  # hung up on, before or while it is sent
+    ):
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        while chunk := connection.recv(65_536):
+            received += chunk
+    return received
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\r\n\r\n",
+        b"purple-canary\r\n\r\n",
+        b"GET purple-canary HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03purple-canary\n\n",
+        b"GET /metrics HTTP/1.1\r\n" + b"a: purple-canary\r\n" * 10_000,
+        b"GET /" + b"purple-canary" * 10_000,
+        b"GET /metrics",
+    ],
+    ids=["nothing", "blank", "word", "version", "tls", "headers", "path", "half"],
+)
+def test_odd_requests_do_no_harm(sent: bytes, port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    answer = exchange(port, sent)
+    assert CANARY.encode() not in answer
+    assert b"200" not in answer.partition(b"\r\n")[0]
+    assert ask(port, "/healthz")[0] == 200
+    assert "".join(capfd.readouterr()) == ""
+
+
+def test_crowds_of_silent_clients_hold_nobody_up(port: int) -> None:
+    with ExitStack() as crowd:
+        for _ in range(5 * endpoint.CONNECTIONS):
+            silent = socket.create_connection(("127.0.0.1", port), timeout=10.0)
+            crowd.enter_context(silent).sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        started = monotonic()
+        assert ask(port, "/healthz")[0] == 200
+        assert monotonic() - started < endpoint.DEADLINE_S / 2
+        assert active_count() < 3 * endpoint.CONNECTIONS
+
+
+def test_a_request_that_drips_is_ended_at_the_deadline(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "DEADLINE_S", 0.3)
+    with socket.create_connection(("127.0.0.1", port), timeout=10.0) as connection:
+        started = monotonic()
+        connection.settimeout(0.05)
+        ended = False
+        while not ended and monotonic() - started < 10.0:
+            try:
+                connection.sendall(b"x")
+                ended = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                ended = True
+        assert ended
+        assert monotonic() - started < 5.0
+
+
+def test_the_port_is_free_again_afterwards(health: Health) -> None:
+    with serving("127.0.0.1:0", CollectorRegistry(), health) as port:
+        hanging = socket.create_connection(("127.0.0.1", port), timeout=10.0)
+    with serving(f"127.0.0.1:{port}", CollectorRegistry(), health) as again:
+        assert again == port
+        assert ask(port, "/readyz")[0] == 503
+    with hanging, suppress(ConnectionResetError):
+        assert hanging.recv(1) == b""
+    with pytest.raises(ConnectionRefusedError):
+        ask(port, "/readyz")
+
+
+def test_a_busy_port_is_a_configuration_error(port: int, health: Health) -> None:
+    with (
+        pytest.raises(ConfigurationError, match=f"telemetry.listen 127.0.0.1:{port}: .*in use"),
+        serving(f"127.0.0.1:{port}", CollectorRegistry(), health),
+    ):
+        pass
+
+
+def test_an_empty_address_serves_nothing(health: Health) -> None:
+    threads = active_count()
+    with serving("", CollectorRegistry(), health) as port:
+        assert (port, active_count()) == (0, threads)
+
+
+def test_a_collector_that_fails_costs_one_scrape(port: int, metrics: JobMetrics) -> None:
+    class Faulty:
+        def collect(self) -> Iterator[Any]:
+            raise RuntimeError(CANARY)
+
+    faulty: Any = Faulty()
+    metrics.registry._collector_to_names[faulty] = []  # register() would collect at once
+    with structlog.testing.capture_logs() as logged:
+        assert exchange(port, b"GET /metrics HTTP/1.1\r\n\r\n") == b""
+        metrics.registry.unregister(faulty)
+        assert ask(port, "/metrics")[0] == 200
+    assert [entry["event"] for entry in logged] == ["telemetry request failed"]
+
+
+def test_registries_do_not_share_state() -> None:
+    first, second = JobMetrics(), JobMetrics()
+    first.committed()
+    Counter("mine", "Mine", registry=first.registry)
+    assert second.registry.get_sample_value("radarstream_commits_total") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("listen", "parts"),
+    [("0.0.0.0:0", ("0.0.0.0", 0)), ("[::1]:9464", ("::1", 9464)), ("a.b:1", ("a.b", 1))],
+)
+def test_addresses(listen: str, parts: tuple[str, int]) -> None:
+    assert host_and_port(listen) == parts
+
+
+@pytest.mark.parametrize(
+    "listen", ["9464", ":9464", "host", "host:", "host:x", "host:65536", "::1:9464", "host:-1"]
+)
+def test_addresses_that_are_none_are_refused_at_start(listen: str) -> None:
+    with pytest.raises(ConfigurationError, match="telemetry.listen"):
+        load_settings(telemetry={"listen": listen})
+
+
+def test_ipv6_is_served(health: Health) -> None:
+    with (
+        serving("[::1]:0", CollectorRegistry(), health) as port,
+        socket.create_connection(("::1", port), timeout=10.0) as connection,
+    ):
+        connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert connection.recv(15) == b"HTTP/1.0 200 OK"

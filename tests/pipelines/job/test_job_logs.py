@@ -1,0 +1,274 @@
+"""The job's logs: readable lines, and not a word of what the job reads."""
+
+import ast
+import io
+import json
+import logging
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.errors import KafkaTimeoutError
+from sqlalchemy.exc import OperationalError
+
+from radarstream.pipelines.job.telemetry.logs import KEYS, configure_logging, printable
+from radarstream.pipelines.settings import TelemetrySettings
+from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+
+PHRASE = "the purple canary sings at noon"
+SECRET = "sk-canary-4711"
+Lines = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def restored() -> Iterator[None]:
+    """Put back what configure_logging changes for the whole process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    hooks = sys.excepthook, threading.excepthook
+    yield
+    root.handlers[:], root.level = handlers, level
+    sys.excepthook, threading.excepthook = hooks
+    logging.raiseExceptions = True
+    logging.captureWarnings(capture=False)
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def stream(restored: None) -> io.StringIO:
+    stream = io.StringIO()
+    configure_logging(TelemetrySettings(), stream)
+    return stream
+
+
+@pytest.fixture
+def lines(stream: io.StringIO) -> Lines:
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_says_when_what_and_where(lines: Lines) -> None:
+    structlog.get_logger("radarstream").info(
+        "answered", query_id="cup", step=4, snapshot_id="cup@17", partition=3, offset=99
+    )
+    (line,) = lines()
+    moment = datetime.fromisoformat(line.pop("timestamp"))
+    assert moment.utcoffset() == timedelta(0)
+    assert line == {
+        "event": "answered",
+        "level": "info",
+        "query_id": "cup",
+        "step": 4,
+        "snapshot_id": "cup@17",
+        "partition": 3,
+        "offset": 99,
+    }
+
+
+def test_keys_that_nobody_allowed_are_dropped(lines: Lines, stream: io.StringIO) -> None:
+    structlog.get_logger().info(
+        "answered", answer=PHRASE, question=PHRASE, title=PHRASE, url=PHRASE, api_key=SECRET
+    )
+    assert set(lines()[0]) == {"event", "level", "timestamp"}
+    assert PHRASE not in stream.getvalue()
+
+
+class Talkative:
+    def __repr__(self) -> str:
+        return PHRASE
+
+    __str__ = __repr__
+
+
+@pytest.mark.parametrize("value", [Talkative(), {"text": PHRASE}, PHRASE.encode()])
+def test_allowed_keys_take_plain_values_only(value: object, stream: io.StringIO) -> None:
+    structlog.get_logger().info("polled", records=value, partitions=[1, value, 2])
+    assert "canary" not in stream.getvalue()
+    assert json.loads(stream.getvalue())["partitions"] == [1, 2]
+
+
+def test_levels_below_the_configured_one_are_silent(restored: None) -> None:
+    stream = io.StringIO()
+    configure_logging(TelemetrySettings(log_level="warning"), stream)
+    structlog.get_logger().info("quiet")
+    structlog.get_logger().warning("loud")
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["loud"]
+
+
+def request() -> httpx.Request:
+    return httpx.Request("GET", f"https://search.example/?q={PHRASE}&api_key={SECRET}")
+
+
+FOREIGN = [
+    KafkaTimeoutError(f"{PHRASE} {SECRET}"),
+    OperationalError("INSERT", {"answer": PHRASE}, RuntimeError(SECRET)),
+    httpx.ConnectError(f"{PHRASE} {SECRET}", request=request()),
+    httpx.HTTPStatusError(PHRASE, request=request(), response=httpx.Response(500, text=PHRASE)),
+    KeyError(PHRASE),
+    UnicodeDecodeError("utf-8", PHRASE.encode(), 0, 1, SECRET),
+    ModelError(f"the model said {PHRASE} to {SECRET}"),  # quotes a library
+    InputError(ReasonClass.WRONG_TYPE, f"{PHRASE} {SECRET}"),
+    ExceptionGroup(PHRASE, [ValueError(SECRET)]),
+]
+
+
+def fail(error: BaseException) -> None:
+    raise error
+
+
+def raised(error: BaseException) -> BaseException:
+    local = PHRASE  # a value in a frame
+    try:
+        try:
+            fail(RuntimeError(local + SECRET))
+        except RuntimeError as cause:
+            raise error from cause
+    except type(error) as caught:
+        return caught
+
+
+@pytest.mark.parametrize("error", FOREIGN, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_an_error_is_told_by_class_causes_and_place(
+    error: BaseException, log_format: str, restored: None
+) -> None:
+    stream = io.StringIO()
+    configure_logging(TelemetrySettings(log_format=log_format), stream)
+    caught = raised(error)
+    structlog.get_logger().error("publish failed", exc_info=caught)
+    structlog.get_logger().error("publish failed", error=caught)
+    logging.getLogger("library").error("publish failed", exc_info=caught)
+    text = stream.getvalue()
+    assert text.count("publish failed") == 3
+    assert text.count(type(error).__name__) >= 3
+    assert text.count("RuntimeError") >= 3
+    assert text.count("raised") >= 3  # the frame
+    assert "canary" not in text
+
+
+def test_an_exception_being_handled_is_found(lines: Lines) -> None:
+    try:
+        fail(ConfigurationError("settings: no such profile"))
+    except ConfigurationError:
+        structlog.get_logger().exception("cannot start")
+    (line,) = lines()
+    assert line["error"] == "radarstream.schemas.errors.ConfigurationError"
+    assert line["detail"] == "settings: no such profile"
+
+
+def test_a_refused_record_is_told_by_its_reason(lines: Lines) -> None:
+    structlog.get_logger().warning("dead_letter", error=InputError(ReasonClass.LATE, PHRASE))
+    assert lines()[0]["reason"] == "late"
+
+
+def test_library_messages_are_bridged_as_their_templates(lines: Lines) -> None:
+    log = logging.getLogger("library.client")
+    log.warning("Node %s connection failed -- refreshing %r", SECRET, PHRASE)
+    log.warning(f"Got {PHRASE}")
+    log.warning("Got " + PHRASE)
+    log.warning(PHRASE.upper().lower())
+    log.info("chatter")
+    logging.getLogger("sqlalchemy.engine").error("plain words")
+    said = [(line["event"], line["level"], line["logger"]) for line in lines()]
+    assert said == [
+        ("Node %s connection failed -- refreshing %r", "warning", "library.client"),
+        ("message withheld", "warning", "library.client"),
+        ("message withheld", "warning", "library.client"),
+        ("message withheld", "warning", "library.client"),
+        ("plain words", "error", "sqlalchemy.engine"),
+    ]
+
+
+def test_numbers_of_our_own_messages_are_shown(lines: Lines) -> None:
+    log = logging.getLogger("radarstream.connectors.kafka.source")
+    log.warning("partition %d of %s goes on at %s", 3, PHRASE, 99)
+    log.warning("no arguments: 100 %")
+    log.warning("%(text)s", {"text": PHRASE})
+    log.warning("%d", PHRASE)
+    assert [line["event"] for line in lines()] == [
+        "partition 3 of … goes on at 99",
+        "no arguments: 100 %",
+        "%(text)s",
+        "%d",
+    ]
+
+
+@pytest.mark.parametrize("level", [1, 25, 35, 60])
+def test_levels_between_the_usual_ones_do_no_harm(level: int, lines: Lines) -> None:
+    logging.getLogger("library").log(level, "odd")
+    assert [line["event"] for line in lines()] == (["odd"] if level >= 30 else [])
+
+
+def test_faulty_records_and_warnings_say_nothing(
+    stream: io.StringIO, lines: Lines, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging.getLogger("library").error("%d", PHRASE)
+    logging.getLogger("library").error(Talkative())
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn(PHRASE, stacklevel=1)
+    assert len(lines()) == 3
+    assert "canary" not in stream.getvalue() + "".join(capsys.readouterr())
+
+
+def test_uncaught_exceptions_are_lines_too(stream: io.StringIO, lines: Lines) -> None:
+    error = raised(ValueError(PHRASE))
+    sys.excepthook(type(error), error, error.__traceback__)
+
+    thread = threading.Thread(target=fail, args=(ValueError(PHRASE),), name="poller")
+    thread.start()
+    thread.join()
+    assert [(line["event"], line["error"]) for line in lines()] == [
+        ("uncaught exception", "ValueError"),
+        ("uncaught exception in a thread", "ValueError"),
+    ]
+    assert lines()[1]["thread"] == "poller"
+    assert "canary" not in stream.getvalue()
+
+
+def test_a_closed_stream_does_not_stop_the_job(restored: None) -> None:
+    stream = io.StringIO()
+    configure_logging(TelemetrySettings(), stream)
+    stream.close()
+    structlog.get_logger().info("answered")
+    logging.getLogger("library").error("lost")
+
+
+@given(st.text())
+def test_whatever_is_logged_stays_on_one_printable_line(text: str) -> None:
+    shown = printable(text)
+    assert shown.isprintable()
+    assert len(shown) <= 200
+    assert printable(shown) == shown
+
+
+def test_control_and_direction_characters_are_neutralised(lines: Lines) -> None:
+    structlog.get_logger().info("answered\n{}", query_id="a\x1b[2J\r\nb\u202ec\u2028d\x85e\ud800")
+    (line,) = lines()
+    assert line["query_id"] == "a [2J  b c d e "
+    assert line["event"] == "answered {}"
+
+
+def test_every_key_of_the_project_s_own_lines_is_allowed() -> None:
+    """A key that is dropped silently would be missed only when it is needed."""
+    root = Path(__file__).resolve().parents[3]
+    used: set[str] = set()
+    for file in [*(root / "pipelines").rglob("*.py"), *(root / "connectors").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                receiver = ast.unparse(node.func.value)
+                if receiver in {"log", "self.log"} and node.func.attr in LOG_METHODS:
+                    used |= {k.arg for k in node.keywords if k.arg}
+    assert used >= {"query_id", "step", "partition"}, "finds the calls"
+    assert used <= KEYS | {"exc_info"}
+
+
+LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}

@@ -1,0 +1,307 @@
+"""The metrics: what they say after something happened."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.serpapi.search import SearchCounts
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.pipelines.build import build_guard
+from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
+from radarstream.pipelines.job.telemetry.metrics import OUTCOMES, JobMetrics, outcome_of
+from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.tracing import GENERATING
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.metering import Meter
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.errors import ModelOutageError, ReasonClass
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.snapshot import Provenance, Retrieval
+from radarstream.schemas.verdict import (
+    Abstention,
+    DocumentVerdict,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+)
+from tests.builders import make_snapshot
+from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
+
+NOW = OBSERVED_AT + timedelta(seconds=90)
+Value = Callable[..., float | None]
+
+
+def reader(registry: CollectorRegistry) -> Value:
+    """value("answers_total", outcome="changed") -> the sample's value, None if there is none."""
+    return lambda name, **labels: registry.get_sample_value(f"radarstream_{name}", labels)
+
+
+@pytest.fixture
+def metrics() -> JobMetrics:
+    return JobMetrics()
+
+
+@pytest.fixture
+def value(metrics: JobMetrics) -> Value:
+    return reader(metrics.registry)
+
+
+def records(count: int, partition: int = 0) -> list[RawRecord]:
+    return [
+        RawRecord("e/t/0", n, b"x" * 10, log=LogPosition("e", partition, n)) for n in range(count)
+    ]
+
+
+def test_polling_counts_records_and_bytes(metrics: JobMetrics, value: Value) -> None:
+    metrics.polled(records(3))
+    metrics.polled(records(2))
+    metrics.polled([])
+    assert value("records_polled_total") == 5
+    assert value("polled_bytes_total") == 50
+
+
+def test_answers_by_how_they_compare(metrics: JobMetrics, value: Value) -> None:
+    plain = replace(ANSWER, answer="Zürich", abstention=None)
+    events = [
+        ANSWER,
+        replace(plain, changed=True),
+        replace(plain, changed=False),
+        replace(plain, changed=False),
+        replace(plain, changed=None),
+    ]
+    metrics.outcomes(events, NOW)
+    counts = {outcome: value("answers_total", outcome=outcome) for outcome in OUTCOMES}
+    assert counts == {"abstained": 1, "changed": 1, "unchanged": 2, "first": 1}
+    assert outcome_of(replace(ANSWER, abstention=Abstention.NO_CONSENSUS)) == "abstained"
+
+
+def test_the_age_of_a_snapshot_is_from_event_time_to_now(metrics: JobMetrics, value: Value) -> None:
+    metrics.outcomes([ANSWER], NOW)
+    old = replace(ANSWER, provenance=Provenance.DATE_RESTRICTED)
+    metrics.outcomes([old], NOW + timedelta(days=3_650))
+    metrics.outcomes([ANSWER], OBSERVED_AT - timedelta(seconds=5))  # a clock that is behind
+    assert value("snapshot_age_seconds_sum", provenance="live") == 90.0
+    assert value("snapshot_age_seconds_count", provenance="live") == 2
+    assert value("snapshot_age_seconds_bucket", provenance="live", le="60.0") == 1
+    assert value("snapshot_age_seconds_bucket", provenance="live", le="300.0") == 2
+    assert value("snapshot_age_seconds_count", provenance="date_restricted") == 1
+
+
+def test_documents_kept_and_cut_by_reason(metrics: JobMetrics, value: Value) -> None:
+    documents = tuple(
+        DocumentVerdict(rank, reason in {Reason.SUPPORTED}, reason)
+        for rank, reason in enumerate([Reason.SUPPORTED, Reason.CUT, Reason.CUT, Reason.ISOLATED])
+    )
+    metrics.outcomes([replace(ANSWER, verdict=replace(ANSWER.verdict, documents=documents))], NOW)
+    assert value("documents_total", decision="kept", reason="supported") == 1
+    assert value("documents_total", decision="rejected", reason="cut") == 2
+    assert value("documents_total", decision="rejected", reason="isolated") == 1
+    assert value("documents_total", decision="rejected", reason="uninformative") == 0
+
+
+def test_memory_retained_and_falsified(metrics: JobMetrics, value: Value) -> None:
+    for decision in [MemoryDecision.RETAINED, MemoryDecision.FALSIFIED, MemoryDecision.FALSIFIED]:
+        verdict = replace(ANSWER.verdict, memory=MemoryVerdict(decision))
+        metrics.outcomes([replace(ANSWER, verdict=verdict)], NOW)
+    assert value("memory_decisions_total", decision="retained") == 1
+    assert value("memory_decisions_total", decision="falsified") == 2
+
+
+def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Value) -> None:
+    assert value("dead_letters_total", reason="late", disposition="poison") == 0
+    assert value("dead_letters_total", reason="model_unavailable", disposition="outage") == 0
+    assert value("dead_letters_total", reason="future_time", disposition="outage") == 0
+    outage = replace(DEAD_LETTER, reason=ReasonClass.MODEL_UNAVAILABLE, disposition="outage")
+    metrics.outcomes([DEAD_LETTER, outage, outage], NOW)
+    assert value("dead_letters_total", reason="future_time", disposition="poison") == 1
+    assert value("dead_letters_total", reason="model_unavailable", disposition="outage") == 2
+    assert value("answers_total", outcome="changed") == 0
+
+
+def test_publishing_committing_retrying_and_holding_back(metrics: JobMetrics, value: Value) -> None:
+    before = value("last_commit_timestamp_seconds")
+    metrics.published(12)
+    metrics.outbox_depth(3)
+    metrics.published(3)
+    metrics.outbox_depth(0)
+    metrics.committed()
+    metrics.retried("publish", "BrokerError")
+    metrics.retried("publish", "BrokerError")
+    metrics.held_back(4, 3)
+    assert value("events_published_total") == 15
+    assert value("outbox_records") == 0
+    assert value("commits_total") == 1
+    assert value("last_commit_timestamp_seconds") > before
+    assert value("retries_total", operation="publish", error="BrokerError") == 2
+    assert (value("held_back_records"), value("ahead_of_clock_records")) == (4, 3)
+
+
+def test_stages_are_timed_through_the_meter(metrics: JobMetrics, value: Value) -> None:
+    meter = Meter(observers=[metrics.stage])
+    with meter.stage("atomic answers"):
+        pass
+    with pytest.raises(KeyError), meter.stage("atomic answers"):
+        raise KeyError
+    metrics.batch_seconds(2.0, 16)
+    metrics.stage_seconds("commit", 0.01)
+    assert value("stage_duration_seconds_count", stage="atomic answers") == 2
+    assert value("stage_duration_seconds_sum", stage="atomic answers") > 0.0
+    assert value("stage_duration_seconds_sum", stage="batch") == 2.0
+    assert value("batch_records_sum") == 16
+    assert value("stage_duration_seconds_count", stage="commit") == 1
+
+
+def test_a_real_guard_s_stages_calls_and_decisions(
+    metrics: JobMetrics, value: Value, tmp_path: Any
+) -> None:
+    settings = load_settings(profile="scripted")
+    guard = build_guard(settings, open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
+    guard.meter.observers.append(metrics.stage)
+    metrics.registry.register(ModelMetrics.of(guard.models))
+    snapshot = make_snapshot(["Zürich won.", "Zürich won.", "Basel won."])
+    memory = guard.initial_memory()
+    for later in range(2):
+        moved = replace(snapshot, observed_at=snapshot.observed_at + timedelta(hours=later))
+        event, memory = guard.answer(moved, memory)
+        metrics.outcomes([event], event.observed_at + timedelta(minutes=1))
+    for stage in (*GENERATING, "relations"):
+        assert value("stage_duration_seconds_count", stage=stage) == 2
+    assert (value("model_calls_total", model="generator") or 0) >= 2
+    assert (value("model_cache_hits_total", model="generator") or 0) >= 3
+    assert (value("model_calls_total", model="relations") or 0) > 0
+    kept = value("documents_total", decision="kept", reason="supported") or 0
+    cut = value("documents_total", decision="rejected", reason="cut") or 0
+    assert kept + cut == 6
+    assert value("answers_total", outcome="first") == 1
+    assert value("answers_total", outcome="unchanged") == 1
+
+
+def test_the_build_and_the_process_are_told(metrics: JobMetrics) -> None:
+    (build,) = [m for m in metrics.registry.collect() if m.name == "radarstream_build"]
+    assert set(build.samples[0].labels) == {"version", "python"}
+    assert (metrics.registry.get_sample_value("process_resident_memory_bytes") or 0) > 1e6
+
+
+query_ids = st.text(min_size=1, max_size=20)
+
+
+@given(st.lists(st.tuples(query_ids, st.text(max_size=20)), max_size=5))
+def test_the_number_of_series_does_not_grow_with_what_arrives(
+    arriving: list[tuple[str, str]],
+) -> None:
+    metrics = JobMetrics()
+    metrics.outcomes([ANSWER, DEAD_LETTER], NOW)
+    before = series(metrics)
+    for query_id, text in arriving:
+        metrics.outcomes([replace(ANSWER, query_id=query_id, answer=text, tags=(text,))], NOW)
+        metrics.outcomes([replace(DEAD_LETTER, detail=text, source=query_id)], NOW)
+    assert series(metrics) == before
+
+
+def series(metrics: JobMetrics) -> set[tuple[str, str]]:
+    return {
+        (sample.name, str(sample.labels))
+        for family in metrics.registry.collect()
+        for sample in family.samples
+    }
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiGenerator]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    options = OpenAiOptions(
+        base_url="http://127.0.0.1:9/v1", model="m", price_in=1.0, price_out=2.0, failures_to_open=2
+    )
+    generator = OpenAiGenerator(options)
+    yield generator
+    generator.close()
+
+
+@pytest.fixture
+def cache(tmp_path: Any) -> ResponseCache:
+    return ResponseCache(open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
+
+
+def of_models(**models: object) -> Value:
+    registry = CollectorRegistry()
+    registry.register(ModelMetrics(models))
+    return reader(registry)
+
+
+def test_calls_and_hits_are_the_cache_s(cache: ResponseCache) -> None:
+    model = CachedGenerator(ScriptedGenerator(), cache)
+    value = of_models(generator=model, relations=object())
+    prompts = [build_prompt(Task.ATOMIC_ANSWER, "Who?", (f"passage {n}",)) for n in range(3)]
+    model.complete(prompts)
+    model.complete(prompts[:2])
+    assert value("model_calls_total", model="generator") == 3
+    assert value("model_cache_hits_total", model="generator") == 2
+    assert value("model_calls_total", model="relations") is None
+    assert value("model_tokens_total", model="generator", direction="in") is None
+
+
+def test_tokens_cost_and_errors_are_the_backend_s(
+    cache: ResponseCache, api: OpenAiGenerator
+) -> None:
+    value = of_models(generator=CachedGenerator(api, cache))
+    assert value("model_cost_total", model="generator") == 0.0
+    api.client.tokens_in, api.client.tokens_out = 2_000_000, 500_000
+    api.client.errors["timeout"] += 3
+    assert value("model_tokens_total", model="generator", direction="in") == 2_000_000
+    assert value("model_tokens_total", model="generator", direction="out") == 500_000
+    assert value("model_cost_total", model="generator") == 3.0
+    assert value("model_errors_total", model="generator", error="timeout") == 3
+
+
+def test_the_breaker_s_state_is_told(cache: ResponseCache, api: OpenAiGenerator) -> None:
+    value = of_models(generator=CachedGenerator(api, cache))
+
+    def state() -> dict[str, float | None]:
+        names = ("closed", "half_open", "open")
+        return {n: value("breaker_state", model="generator", state=n) for n in names}
+
+    assert state() == {"closed": 1.0, "half_open": 0.0, "open": 0.0}
+    for _ in range(3):
+        with pytest.raises(ModelOutageError), api.client.breaker.call():
+            raise ModelOutageError("down")
+    assert state() == {"closed": 0.0, "half_open": 0.0, "open": 1.0}
+    assert value("breaker_refused_total", model="generator") == 1
+
+
+def test_the_collector_counts_searches_and_what_they_cost() -> None:
+    counts = SearchCounts()
+    metrics = CollectingMetrics(counts)
+    value = reader(metrics.registry)
+    before = value("last_collected_timestamp_seconds")
+    partial = replace(SNAPSHOT, retrieval=Retrieval("google", 1, partial=True))
+    metrics.watching(queries=40, overdue=2)
+    with metrics.searching():
+        counts.requests, counts.retries, counts.credits = 5, 1, 4
+    metrics.collected(replace(SNAPSHOT, retrieval=None))
+    metrics.collected(partial)
+    metrics.collected(replace(SNAPSHOT, retrieval=Retrieval("google", 2)))
+    metrics.failed("throttled")
+    metrics.budget(limit=5_000, used=4)
+    assert value("watched_queries") == 40
+    assert value("overdue_queries") == 2
+    assert value("search_duration_seconds_count") == 1
+    assert value("search_requests_total") == 5
+    assert value("search_retries_total") == 1
+    assert value("search_credits_total") == 4
+    assert value("snapshots_collected_total", completeness="complete") == 2
+    assert value("snapshots_collected_total", completeness="partial") == 1
+    assert value("documents_collected_total") == 3 * len(SNAPSHOT.documents)
+    assert value("search_failures_total", failure="throttled") == 1
+    assert (value("search_credits_budget"), value("search_credits_used")) == (5_000, 4)
+    assert value("last_collected_timestamp_seconds") > before

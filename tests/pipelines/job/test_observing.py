@@ -1,0 +1,156 @@
+"""What the job tells logs, metrics and health about itself."""
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from structlog.testing import CapturingLogger
+
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics
+from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.schemas.codec import encode, envelope
+from radarstream.schemas.errors import BrokerError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import LogPosition, RawRecord
+from tests.builders import make_snapshot
+from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT
+
+NOW = OBSERVED_AT + timedelta(seconds=90)
+OUTAGE = replace(DEAD_LETTER, reason=ReasonClass.MODEL_UNAVAILABLE, disposition="outage")
+CLOCK_WRONG = replace(DEAD_LETTER, reason=ReasonClass.FUTURE_TIME, disposition="outage")
+RECORD = RawRecord("e/t/0", 7, b"purple-canary", log=LogPosition("e", 0, 7))
+
+
+@pytest.fixture
+def health() -> Health:
+    return Health(60.0, 600.0)
+
+
+@pytest.fixture
+def log() -> CapturingLogger:
+    return CapturingLogger()
+
+
+@pytest.fixture
+def observing(health: Health, log: CapturingLogger) -> Callable[..., Observer]:
+    return lambda depth=lambda: 0, lag=dict: Observer(
+        log, JobMetrics(), health, outbox_depth=depth, lag=Lag(lag)
+    )
+
+
+def checks(health: Health) -> object:
+    return {name: passed for name, passed in made(health).items() if name != "partitions"}
+
+
+def made(health: Health) -> Mapping[str, bool]:
+    found = health.readiness()["checks"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_database_that_is_away_while_its_outbox_is_counted_ends_nothing(
+    observing: Callable[..., Observer], health: Health
+) -> None:
+    def away() -> int:
+        raise OperationalError("SELECT count(*)", None, ConnectionError())
+
+    observer = observing(away)
+    observer.published(3)
+    counted = observer.metrics.registry.get_sample_value
+    assert counted("radarstream_events_published_total") == 3
+    tried = {"operation": "outbox depth", "error": "OperationalError"}
+    assert counted("radarstream_retries_total", tried) == 1
+    assert checks(health) == {"broker": False, "database": False, "models": False}
+
+
+def test_a_dead_letter_is_logged_with_its_id_and_the_query_if_it_is_known(
+    observing: Callable[..., Observer], log: CapturingLogger
+) -> None:
+    snapshot = make_snapshot(["Rex won."], query_id="cup")
+    late = replace(
+        DEAD_LETTER,
+        reason=ReasonClass.LATE,
+        payload_base64=b64encode(encode(snapshot)).decode(),
+    )
+    junk = replace(late, payload_base64="?")
+    observing().outcomes([late, DEAD_LETTER, junk], NOW)
+    logged = [(call.args[0], call.kwargs) for call in log.calls]
+    assert [event for event, _ in logged] == ["dead_letter"] * 3
+    assert [said["query_id"] for _, said in logged] == ["cup", None, None]
+    assert [said["letter_id"] for _, said in logged] == [
+        envelope(letter).id for letter in (late, DEAD_LETTER, junk)
+    ]
+
+
+def test_an_error_counts_against_what_failed(
+    observing: Callable[..., Observer], health: Health
+) -> None:
+    observer = observing()
+    observer.polled([RECORD])
+    observer.assigned(frozenset({0}))
+    observer.published(1)
+    observer.outcomes([ANSWER], NOW)
+    assert health.ready
+    observer.retried("publish", BrokerError("cannot publish events"))
+    assert checks(health) == {"broker": False, "database": True, "models": True}
+    observer.polled([])
+    observer.retried("batch", RuntimeError("database"))
+    assert checks(health) == {"broker": True, "database": False, "models": True}
+
+
+def test_models_that_no_snapshot_got_an_answer_from_are_not_ready(
+    observing: Callable[..., Observer], health: Health
+) -> None:
+    observer = observing()
+    steps: list[tuple[list[AnswerEvent | DeadLetter], bool]] = [
+        ([ANSWER], True),
+        ([DEAD_LETTER], True),  # the record's own fault
+        ([OUTAGE, OUTAGE], False),
+        ([OUTAGE, ANSWER], True),
+        ([CLOCK_WRONG], True),  # an outage, but none of a model
+    ]
+    for outcomes, ready in steps:
+        observer.outcomes(outcomes, NOW)
+        assert checks(health) == {"broker": False, "database": False, "models": ready}
+
+
+def test_a_defect_is_told_with_its_record_and_its_exception(
+    observing: Callable[..., Observer], log: CapturingLogger
+) -> None:
+    defect = KeyError("purple-canary")
+    observing().broken(RECORD, defect)
+    [call] = log.calls
+    assert call.method_name == "error"
+    assert call.kwargs == {"source": "e/t/0", "position": 7, "error": defect}
+
+
+def test_a_worker_without_partitions_says_so_until_it_has_some(
+    observing: Callable[..., Observer], health: Health, log: CapturingLogger
+) -> None:
+    observer, seconds = observing(), [0.0]
+    observer.now, observer.group = lambda: seconds[0], "g"
+    observer.since = observer.told = 0.0
+    assigned = observer.metrics.registry.get_sample_value
+    for seconds[0] in range(26):
+        observer.polled([])
+        observer.assigned(frozenset())
+    assert (made(health)["broker"], made(health)["partitions"]) == (True, False)
+    assert assigned("radarstream_assigned_partitions") == 0
+    for seconds[0] in range(26, 50):
+        observer.assigned(frozenset({2, 0}))
+    observer.assigned(frozenset({2}))
+    assert made(health)["partitions"]
+    assert assigned("radarstream_assigned_partitions") == 1
+    said = [(call.args[0], call.kwargs) for call in log.calls]
+    assert said == [
+        ("waiting_for_partitions", {"group": "g", "seconds": 10}),
+        ("waiting_for_partitions", {"group": "g", "seconds": 20}),
+        ("running", {"state": "ready"}),
+        ("partitions_assigned", {"group": "g", "partitions": [0, 2]}),
+        ("partitions_assigned", {"group": "g", "partitions": [2]}),
+    ]

@@ -1,0 +1,266 @@
+"""Names that report every answer, and names without end: what they gain, and who waits for them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import Engine, insert
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.tables import REPORTS
+from radarstream.connectors.state_table.incidents import report_standing, reports
+from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
+from radarstream.pipelines.job.incidents.attributing import Attributing
+from radarstream.pipelines.job.incidents.reporting import RefusedReportError
+from radarstream.pipelines.job.incidents.settling import give_word
+from radarstream.schemas.reports import REMOVING, Decision, ReportState, Word
+from radarstream.schemas.snapshot import Document
+from tests.builders import make_snapshot
+from tests.pipelines.job.attributing_rig import (
+    DEFAULT,
+    NOW,
+    claims,
+    keep,
+    report,
+    run_out,
+    trusted,
+    worker_on,
+)
+
+SPRAYERS = ("sprayer one", "sprayer two")
+LIES = 3
+ANSWERS = 18
+SMALL = replace(DEFAULT, protection=replace(DEFAULT.protection, open_reports=200))
+HALF_AN_HOURS = 15  # attributions of the open half of the default budget, per hour
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+def keep_pages(engine: Engine, query_id: str, right: int, sites: int, *, lied: bool) -> None:
+    """Ten pages, of which `right` on as many sites as told say Oslo; the answer is Oslo, or the lie
+    of three others.
+    """
+    texts = claims(*("Oslo",) * right, *("Rome",) * 3, *("Bern",) * (7 - right))
+    urls = [f"https://honest-{n % sites}.test/{n}" for n in range(right)]
+    urls += [f"https://other-{n}.test/" for n in range(10 - right)]
+    documents = tuple(
+        Document(rank, text, url=url)
+        for rank, (text, url) in enumerate(zip(texts, urls, strict=True), start=1)
+    )
+    snapshot = replace(make_snapshot((), query_id=query_id), documents=documents)
+    case = Case(query_id, 0, "Rome" if lied else "Oslo", None, snapshot)
+    with engine.begin() as connection:
+        keep_case(connection, case, steps=2)
+
+
+def spray(
+    engine: Engine, worker: Attributing, lied: Sequence[bool], approve_at: int, right: int
+) -> None:
+    """Both names report each answer as it comes; from `approve_at` on, a person approves the lies
+    that were reported by then.
+    """
+    waiting: list[reports.StoredReport] = []
+    for number, lie in enumerate(lied):
+        query = f"q{number}"
+        keep_pages(engine, query, right, sites=4, lied=lie)
+        told = [report(engine, name, query_id=query) for name in SPRAYERS]
+        waiting += told[:1] if lie else []
+        if number >= approve_at:
+            for stored in waiting:
+                give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
+            waiting.clear()
+        run_out(worker)
+
+
+def places(seed: int) -> list[bool]:
+    told = [True] * LIES + [False] * (ANSWERS - LIES)
+    Random(seed).shuffle(told)
+    return told
+
+
+def quarantined_without_a_person(worker: Attributing) -> list[str]:
+    told = worker.observer.decisions  # type: ignore[attr-defined]
+    return [event.query_id for event in told if event.decision is Decision.QUARANTINED]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("approve_at", [0, ANSWERS // 2, ANSWERS - 1])
+def test_who_reports_every_answer_has_no_honest_page_removed(
+    engine: Engine, seed: int, approve_at: int
+) -> None:
+    """Fifteen of eighteen answers were right; a person approved the three lies among them."""
+    worker = worker_on(engine, attributions_per_hour=10_000)
+    lied = [False, *places(seed)]  # the first answer was right
+    spray(engine, worker, lied, approve_at, right=3)  # three of ten pages: fewer than half
+    assert quarantined_without_a_person(worker) == []
+    for target, (right, sites) in enumerate(((3, 3), (6, 4))):
+        keep_pages(engine, f"target-{target}", right, sites, lied=False)
+        for name in SPRAYERS:
+            report(engine, name, query_id=f"target-{target}", now=NOW + timedelta(hours=25))
+    run_out(worker)
+    assert quarantined_without_a_person(worker) == []
+    targets = ["target-0", "target-1", *(f"q{n}" for n, lie in enumerate(lied) if not lie)]
+    assert withheld_keys(engine, targets) == {}
+    with engine.connect() as connection:
+        found = report_standing.standing(connection, SPRAYERS[0])
+    assert found.confirmed == LIES
+    assert found.unconfirmed + found.waiting == len(lied) - LIES + 2
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_no_order_of_lies_helps_against_most_of_the_pages(engine: Engine, first: bool) -> None:
+    """Six honest pages of four sites, and the sprayers' three real lies come first, or last."""
+    worker = worker_on(engine, attributions_per_hour=10_000)
+    lied = sorted(places(0), reverse=first)
+    spray(engine, worker, lied, approve_at=0, right=6)
+    assert quarantined_without_a_person(worker) == []
+    honest = [f"q{number}" for number, lie in enumerate(lied) if not lie]
+    assert withheld_keys(engine, honest) == {}
+
+
+def test_an_approval_before_the_attribution_makes_no_trust_while_others_wait(
+    engine: Engine,
+) -> None:
+    """All is reported at once, and a person approves the lies before anything was looked into."""
+    worker = worker_on(engine, attributions_per_hour=10_000)
+    lied = [True] * LIES + [False] * (ANSWERS - LIES)
+    for number, lie in enumerate(lied):
+        keep_pages(engine, f"q{number}", 3, 3, lied=lie)
+        for name in SPRAYERS:
+            stored = report(engine, name, query_id=f"q{number}")
+            if lie:
+                now_ms = stored.received_ms + 1
+                give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=now_ms)
+    decisions = {event.query_id: event.decision for event in run_out(worker)}
+    assert len(decisions) == ANSWERS
+    honest = [decision for query, decision in decisions.items() if query not in ("q0", "q1", "q2")]
+    assert not REMOVING & set(honest)
+
+
+def test_half_of_the_pages_or_sites_goes_to_a_person_even_from_trusted_reporters(
+    engine: Engine,
+) -> None:
+    trusted(engine, "ada", "bob")
+    worker = worker_on(engine)
+    run_out(worker)
+    # Six pages of four sites; three pages of three sites of ten; four pages of four of ten sites.
+    for query, right, sites in (("six", 6, 4), ("three", 3, 3), ("four", 4, 4)):
+        keep_pages(engine, query, right, sites, lied=False)
+        for name in ("ada", "bob"):
+            report(engine, name, query_id=query)
+            run_out(worker)
+    last = {event.query_id: event for event in run_out(worker)}
+    assert last["six"].decision is Decision.HUMAN_REVIEW
+    assert last["six"].detail == "6 of 10 pages are flagged"
+    assert last["three"].decision is Decision.PROPOSED, "what waits for a person counts"
+    assert withheld_keys(engine, ["six", "three", "four"]) == {}
+
+
+# --- names without end
+
+
+def flood(engine: Engine, names: int, each: int) -> int:
+    """Invented names report invented answers, a name's all in a row; return how many were taken."""
+    taken = 0
+    for name, number in product(range(names), range(each)):
+        try:
+            told = f"answer {name} {number}"
+            report(engine, f"invented {name}", told, policy=SMALL)
+            taken += 1
+        except RefusedReportError:
+            continue
+    return taken
+
+
+def test_fifty_names_do_not_keep_a_first_reporter_waiting(engine: Engine) -> None:
+    """They fill half of the room; the newcomer is heard after one report of each at the latest."""
+    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    assert flood(engine, 50, 4) == 100 + 25, "who has none waiting still gets in"
+    worker = worker_on(engine)
+    honest = report(engine, "honest", "Rome", policy=SMALL)
+    hours = 0
+    while state_of(engine, honest.report_id) == ReportState.OPEN:
+        run_out(worker)
+        worker.clock.time += timedelta(hours=1)  # type: ignore[attr-defined]
+        hours += 1
+        assert hours <= 51 / HALF_AN_HOURS + 1
+    events = {event.answer: event for event in run_out(worker)}
+    assert events["Rome"].decision is Decision.PROPOSED
+
+
+def state_of(engine: Engine, report_id: str) -> str:
+    (row,) = reports.find_reports(engine, report_id)
+    return str(row["state"])
+
+
+def test_who_was_served_today_waits_behind_who_was_not(engine: Engine) -> None:
+    """Also where all reports of a name are old: a first report is first once a day."""
+    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    old = NOW - timedelta(days=2)
+    for number in range(6):
+        report(engine, "stocked", f"old {number}", now=old)
+    worker = worker_on(engine, attributions_per_hour=4)
+    assert len(run_out(worker)) == 2
+    later = NOW + timedelta(hours=3)
+    for name in ("first", "second"):
+        report(engine, name, f"new {name}", now=later)
+    worker.clock.time = later  # type: ignore[attr-defined]
+    assert {event.answer for event in run_out(worker)[2:]} == {"new first", "new second"}
+
+
+def test_trusted_reporters_do_not_use_up_what_is_everybodys(engine: Engine) -> None:
+    trusted(engine, "ada")
+    run_out(worker_on(engine, attributions_per_hour=1_000))
+    worker = worker_on(engine, attributions_per_hour=4)
+    worker.clock.time += timedelta(hours=2)
+    for number in range(6):
+        keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome", query_id=f"ada{number}")
+        report(engine, "ada", query_id=f"ada{number}")
+    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    report(engine, "first")
+    done = [event.query_id for event in run_out(worker)]
+    assert len(done) == 4
+    assert "cup" in done
+
+
+def test_reports_that_nobody_got_round_to_are_given_up(engine: Engine) -> None:
+    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome", query_id="approved")
+    old, new = NOW - timedelta(days=8), NOW - timedelta(days=6)
+    given_up = report(engine, "eve", now=old)
+    kept = report(engine, "bob", now=new)
+    approved = report(engine, "ada", query_id="approved", now=old)
+    give_word(engine, approved, Word.APPROVED, DEFAULT, now_ms=approved.received_ms + 1)
+    worker_on(engine).prune()
+    states = {
+        row["report_id"]: (row["state"], row["detail"]) for row in reports.find_reports(engine)
+    }
+    assert states[given_up.report_id] == ("unusable", "nobody got round to it in 7 days")
+    assert states[kept.report_id][0] == states[approved.report_id][0] == "open"
+    with engine.connect() as connection:
+        assert report_standing.standing(connection, "eve").unconfirmed == 1
+
+
+def test_one_name_has_one_spelling_and_a_stored_one_keeps_its_record(engine: Engine) -> None:
+    keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
+    composed, apart = "Zo\u00eb", "Zoe\u0308"
+    assert report(engine, apart).reporter == composed
+    assert report(engine, composed, "Bern").reporter == composed
+    with engine.begin() as connection:  # from before there was one spelling
+        stored = replace(report(engine, "old"), report_id="f" * 32, reporter="Jose\u0301")
+        connection.execute(insert(REPORTS).values(**row_of(stored)))
+    assert report(engine, "Jose\u0301", "Bern").reporter == "Jose\u0301"
+
+
+def row_of(stored: reports.StoredReport) -> dict[str, object]:
+    return {name: getattr(stored, name) for name in reports.StoredReport.__dataclass_fields__}

@@ -1,0 +1,139 @@
+"""Which database a job works with, and which snapshots it holds back, with a real broker."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.job.answering import running
+from radarstream.schemas.codec import decode_dead_letter
+from radarstream.schemas.errors import ConfigurationError, ReasonClass
+from radarstream.schemas.records import Envelope, OutboxRecord
+from tests.brokers import Broker
+from tests.builders import make_snapshot
+from tests.end_to_end.running_job import events, produce, snapshots
+from tests.pipelines.job.job_rig import drained, running_job, settings_for, until
+
+GROUP = "radarstream"
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("job", [{}, {"partitions": (1,)}, {"membership": "group"}])
+def test_an_empty_database_under_a_group_that_committed_is_refused(
+    job: dict[str, object], own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options(partitions=2)
+    produce(options, snapshots(6))
+    drained(settings_for(options, tmp_path / "first.db"))
+    produce(options, snapshots(9)[6:])
+    settings = settings_for(options, tmp_path / "empty.db", job=job)
+    for _ in range(2):  # the first refusal does not make it this group's database
+        with pytest.raises(ConfigurationError, match=f"empty, but consumer group {GROUP} has"):
+            drained(settings)
+    assert len(events(options, "answers.defended")) == 6
+    drained(settings_for(options, tmp_path / "empty.db"), start_over=True)
+    assert len(events(options, "answers.defended")) == 9
+    drained(settings)  # it is known from now on
+
+
+def test_a_group_that_has_committed_dead_letters_only_starts_again(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options(partitions=1)
+    produce(options, [])
+    broken = Envelope("1", "search.snapshot", "test", "1", "x")
+    with KafkaSink(options) as sink:
+        sink.publish([OutboxRecord("search.snapshots", broken, b"{")])
+    for _ in range(2):
+        drained(settings_for(options, tmp_path / "state.db"))
+    assert partition_offsets(options, group=GROUP)[0].committed == 1
+
+
+def test_a_new_group_may_begin_with_an_empty_database(own_broker: Broker, tmp_path: Path) -> None:
+    options = own_broker.options(partitions=1)
+    produce(options, snapshots(3))
+    other = options.model_copy(update={"group": "other"})
+    drained(settings_for(other, tmp_path / "other.db"))
+    drained(settings_for(options, tmp_path / "state.db"))
+    assert partition_offsets(options, group=GROUP)[0].committed == 3
+
+
+@pytest.mark.parametrize("damage", ["deleted", "cut off", "replaced", "emptied"])
+def test_a_running_job_ends_when_its_database_goes(
+    damage: str, own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = own_broker.options(partitions=1)
+    produce(options, snapshots(2))
+    file = tmp_path / "state.db"
+    monkeypatch.setattr(running, "LOOK_S", 0.05)
+    with running_job(settings_for(options, file)) as job:
+        job.wait_for("answered", 2)
+        assert job.get("/readyz")[0] == 200
+        spoil(file, damage)
+        produce(options, snapshots(5)[2:])
+        until(job.ended.is_set)
+        assert isinstance(job.failure, ConfigurationError)
+        assert "restore" in str(job.failure)
+        status, body = job.get("/readyz")
+        assert (status, '"database": false' in body) == (503, True)
+        assert len(job.lines("database_lost")) == 1
+    assert len(events(options, "answers.defended")) == 2
+
+
+def spoil(file: Path, damage: str) -> None:
+    if damage == "deleted":
+        file.unlink()
+    elif damage == "cut off":
+        os.truncate(file, 0)
+    elif damage == "replaced":
+        copy = file.with_name("copy.db")
+        copy.write_bytes(file.read_bytes())
+        copy.replace(file)
+    else:
+        engine = open_engine(f"sqlite:///{file}")
+        with engine.begin() as connection:
+            connection.execute(text("DELETE FROM memory"))
+            connection.execute(text("DELETE FROM consumer_groups"))
+        engine.dispose()
+
+
+def test_snapshots_from_the_future_wait_or_are_an_outage(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    """As if this machine's clock were slow: by 4 minutes, by 10, and by 2 hours."""
+    options = own_broker.options(partitions=1)
+    now = datetime.now(UTC)
+    minutes = (4, 120, 10, 3)
+    found = [
+        make_snapshot(["Output: Rome"], query_id=f"q{ahead}", observed_at=now + ahead * MINUTE)
+        for ahead in minutes
+    ]
+    produce(options, found)
+    settings = settings_for(options, tmp_path / "state.db")
+    with running_job(settings) as job:
+        job.wait_for("answered", 2)
+        assert {line["query_id"] for line in job.lines("answered")} == {"q4", "q3"}
+        (letter,) = job.lines("dead_letter")
+        assert (letter["query_id"], letter["disposition"]) == ("q120", "outage")
+        held = job.wait_for("ahead_of_clock")
+        assert (held["records"], held["log_level"]) == (1, "warning")
+        assert 540 < held["seconds"] <= 600
+        assert job.get("/readyz")[0] == 200  # the models are not to blame
+        assert job.sum("radarstream_ahead_of_clock_records") == 1
+    ((_, data),) = events(options, "snapshots.deadletter")
+    assert decode_dead_letter(data).reason is ReasonClass.FUTURE_TIME
+    assert partition_offsets(options, group=GROUP)[0].committed == 2  # not past what waits
+    replay = ["deadletter", "replay", "--yes", "--json"]  # without a word on which letters
+    variables = {"RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap}
+    replayed = CliRunner().invoke(app, replay, env=variables)
+    assert len(json.loads(replayed.stdout)["replayed"]) == 1
+    with running_job(settings) as job:  # which is not lost by a restart
+        assert job.wait_for("ahead_of_clock")["records"] == 1

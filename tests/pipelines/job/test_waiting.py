@@ -1,0 +1,220 @@
+"""A start that waits for what is not there yet, and what it does not wait for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread, active_count
+from time import monotonic
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.pipelines.job.background import repeating, unless_stopped
+from radarstream.pipelines.job.collecting.watching import opened_collector
+from radarstream.pipelines.job.incidents.worker import opened_worker
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.waiting import Waiting, pause_s
+from radarstream.pipelines.settings import JobSettings, load_settings
+from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
+from tests.brokers import Broker, free_port
+from tests.postgresql import PostgresqlServer
+
+QUICK = JobSettings(first_pause_s=0.01, longest_pause_s=0.02)
+
+
+@pytest.fixture
+def stop() -> Stop:
+    return Stop()
+
+
+@pytest.fixture
+def waiting(stop: Stop) -> Waiting:
+    return Waiting(Health(60.0, 600.0), stop, QUICK)
+
+
+def failing(errors: list[Exception], then: str = "there") -> Callable[[], str]:
+    def work() -> str:
+        if errors:
+            raise errors.pop(0)
+        return then
+
+    return work
+
+
+def test_what_is_away_is_tried_again_and_told(waiting: Waiting) -> None:
+    away: list[Exception] = [DatabaseUnavailableError("cannot reach x"), BrokerError("no answer")]
+    with capture_logs() as logged:
+        assert waiting.until("database", failing(away)) == "there"
+    told = [(line["event"], line["stage"], line["attempt"], line["detail"]) for line in logged]
+    assert told == [
+        ("waiting", "database", 1, "cannot reach x"),
+        ("waiting", "database", 2, "no answer"),
+    ]
+    checks = waiting.health.readiness()["checks"]
+    assert checks == {"broker": False, "partitions": False, "database": True, "models": False}
+
+
+def test_health_answers_while_it_waits(waiting: Waiting) -> None:
+    seen = []
+
+    def look() -> None:
+        seen.append((waiting.health.life()["busy"], waiting.health.ready))
+
+    waiting.until("broker", look)
+    assert seen == [(["waiting for broker"], False)]
+
+
+def test_what_does_not_heal_is_not_waited_for(waiting: Waiting) -> None:
+    with pytest.raises(ConfigurationError):
+        waiting.until("database", failing([ConfigurationError("a wrong password")]))
+
+
+def test_who_sits_before_it_is_not_kept_waiting(stop: Stop) -> None:
+    waiting = Waiting(Health(60.0, 600.0), stop, QUICK, patient=False)
+    with pytest.raises(BrokerError):
+        waiting.until("broker", failing([BrokerError("away")]))
+
+
+def test_a_wish_to_stop_ends_a_pause_and_a_try_that_hangs(stop: Stop) -> None:
+    waiting = Waiting(
+        Health(60.0, 600.0), stop, JobSettings(first_pause_s=600, longest_pause_s=600)
+    )
+    never = Event()
+
+    def away() -> None:
+        stop.event.set()
+        raise BrokerError("away")
+
+    with pytest.raises(AskedToStopError):
+        waiting.until("broker", away)
+    with pytest.raises(AskedToStopError):
+        waiting.until("broker", never.wait)
+    never.set()
+
+
+def test_pauses_grow_to_a_limit() -> None:
+    class Longest:
+        def uniform(self, low: float, high: float) -> float:
+            return high
+
+    random: Any = Longest()
+    settings = JobSettings(first_pause_s=0.5, longest_pause_s=5.0)
+    pauses = [pause_s(n, settings, random) for n in (0, 1, 2, 3, 4, 10_000)]
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+def test_a_postgresql_that_starts_later_is_waited_for(
+    postgresql_server: PostgresqlServer,
+    waiting: Waiting,
+) -> None:
+    url = f"postgresql://postgres@/postgres?host={postgresql_server.socket}"
+    postgresql_server.stop()
+    with capture_logs() as logged:
+        starter = Thread(target=postgresql_server.start)
+
+        def opening() -> Any:
+            if logged and not starter.ident:
+                starter.start()
+            return open_engine(url)
+
+        waiting.until("database", opening).dispose()
+    starter.join()
+    assert {line["stage"] for line in logged} == {"database"}
+    assert "cannot reach the state database postgres" in logged[0]["detail"]
+
+
+@pytest.mark.parametrize("url", ["postgresql://nobody@/postgres", "postgresql://postgres@/nothing"])
+def test_a_user_or_database_that_does_not_exist_ends_the_start(
+    url: str,
+    postgresql_socket: str,
+    waiting: Waiting,
+) -> None:
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        waiting.until("database", lambda: open_engine(f"{url}?host={postgresql_socket}"))
+
+
+def test_a_host_without_a_name_is_waited_for_as_names_may_come_late(stop: Stop) -> None:
+    waiting = Waiting(Health(60.0, 600.0), stop, QUICK, patient=False)
+    with pytest.raises(DatabaseUnavailableError):
+        waiting.until("database", lambda: open_engine("postgresql://u@nowhere.invalid/db"))
+
+
+def test_a_broker_that_starts_later_is_waited_for(
+    tmp_path: Path, stop: Stop, waiting: Waiting
+) -> None:
+    broker = Broker("noida", tmp_path)
+    options = broker.options(request_timeout_s=1.0)
+
+    def connecting() -> object:
+        try:
+            return ensure_topics(options)
+        except BrokerError:
+            broker.start()
+            raise
+
+    try:
+        with capture_logs() as logged:
+            assert waiting.until("broker", connecting)
+    finally:
+        broker.kill()
+    assert [line["stage"] for line in logged] == ["broker"]
+
+
+@pytest.mark.parametrize("what", ["watch", "attribute"])
+def test_the_other_processes_wait_likewise(
+    what: str, tmp_path: Path, stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERPAPI_KEY", "k")
+    settings = load_settings(
+        profile="scripted",
+        database=f"sqlite:///{tmp_path / 'state.db'}",
+        kafka={"bootstrap": f"127.0.0.1:{free_port()}", "request_timeout_s": 1.0},
+        telemetry={"listen": ""},
+        job={"first_pause_s": 0.01, "longest_pause_s": 0.01},
+    )
+    opened: Any = (
+        opened_collector(settings, stop)
+        if what == "watch"
+        else opened_worker(settings, stop, kafka=True)
+    )
+    with capture_logs() as logged:
+        asking = Thread(target=lambda: until(lambda: len(logged) > 1, stop.event.set))
+        asking.start()
+        with pytest.raises(AskedToStopError), opened:
+            pass
+        asking.join()
+    assert [(line["event"], line["stage"]) for line in logged][:2] == [("waiting", "broker")] * 2
+
+
+def until(seen: Callable[[], bool], then: Callable[[], object]) -> None:
+    deadline = monotonic() + 60.0
+    while not seen() and monotonic() < deadline:
+        Event().wait(0.01)
+    then()
+
+
+def test_work_is_repeated_whatever_it_raises_until_the_end() -> None:
+    enough, ended, calls = Event(), Event(), []
+
+    def work() -> None:
+        calls.append(None)
+        if len(calls) == 5:
+            enough.set()
+        if len(calls) < 4:
+            raise KeyError("purple")
+
+    threads = active_count()
+    with capture_logs() as logged, repeating("lag", work, 0.001, at_end=ended.set):
+        assert enough.wait(10.0)
+    assert ended.is_set()
+    assert active_count() == threads
+    assert [(line["event"], line["stage"]) for line in logged] == [("background work fails", "lag")]
+
+
+def test_errors_and_results_come_out_of_the_thread() -> None:
+    assert unless_stopped(lambda: 7, lambda: False) == 7
+    with pytest.raises(KeyError):
+        unless_stopped(lambda: {}["x"], lambda: False)

@@ -1,0 +1,218 @@
+"""The watchlist file: what it may say, and that every mistake is named with its line."""
+
+import json
+import re
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from radarstream.pipelines.job.collecting.watched import Watched, cadence_seconds
+from radarstream.pipelines.job.collecting.watchlist import (
+    entry_of,
+    parse_watchlist,
+    read_watchlist,
+    table_entries,
+    watchlist_schema,
+)
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Query
+
+EXAMPLE = Path(__file__).parents[3] / "infra" / "settings" / "watchlist.yaml"
+
+
+def refusal(text: str | bytes) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_watchlist(text if isinstance(text, bytes) else text.encode(), "list.yaml")
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+def test_the_example_is_valid_also_for_its_schema() -> None:
+    entries = read_watchlist(EXAMPLE)
+    assert len(entries) == 5
+    assert sum(entry.active for entry in entries) == 4
+    plain = json.loads(json.dumps(yaml.safe_load(EXAMPLE.read_text()), default=str))
+    jsonschema.Draft202012Validator.check_schema(watchlist_schema())
+    jsonschema.validate(plain, watchlist_schema())
+    plain["queries"][0]["cadense"] = "1d"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(plain, watchlist_schema())
+
+
+def test_entries_win_over_defaults_and_defaults_over_ours() -> None:
+    first, second = parse_watchlist(
+        b"""
+defaults: {k: 30, cadence: 6h, tags: [a], country: ch}
+queries:
+  - {question: "Who?", id: who, k: 5, tags: []}
+  - question: Where?
+""",
+        "list.yaml",
+    )
+    assert (first.query, first.k, first.cadence) == (Query("who", "Who?"), 5, "6h")
+    assert (second.k, second.tags, second.country, second.language) == (30, ("a",), "ch", "")
+    assert second.query == Query(Query.from_text("Where?").id, "Where?", ("a",))
+    assert second.request.pages == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("queries:\n- question: a\n  k: 0\n", "line 3, query 1, k must be greater"),
+        ("queries:\n- question: a\n- questio: b\n", "line 3, query 2, questio is not a setting"),
+        ("queries:\n- question: a\n- questio: b\n", "line 3, query 2, question is not given"),
+        ("queries:\n- question: a\n\n- question: ' A'\n", "line 4, query 2: .* as on line 2"),
+        ("queries:\n- {question: a, id: x}\n- {question: b, id: x}", "line 3, query 2: the same"),
+        ("queries:\n- question: a\n  country: no\n", "line 3, query 1, country .*in quotes"),
+        ("queries:\n- {question: a, cadence: 5s}", "query 1, cadence is refused: must be a span"),
+        ("queries:\n- {question: a, cadence: 400d}", "at most 366d"),
+        ("queries:\n- {question: a, k: true}", "query 1, k"),
+        ("queries:\n- {question: a, k: 101}", "query 1, k"),
+        ("queries:\n- {question: a, k: '5'}", "query 1, k"),
+        ("queries:\n- {question: a, jitter: 0.6}", "query 1, jitter"),
+        ("queries:\n- {question: a, jitter: .nan}", "query 1, jitter"),
+        ("queries:\n- {question: a, engine: askjeeves}", "query 1, engine"),
+        ("queries:\n- {question: a, id: 'a b'}", "query 1, id"),
+        ("queries:\n- {question: a, id: a/b}", "query 1, id"),
+        ('queries:\n- {question: "a\\e[2J"}', "query 1, question"),
+        ("queries:\n- {question: ' '}", "query 1, question"),
+        ("queries:\n- {question: a, dates: {first: 2024-02-01, last: 2023-01-01}}", "lies after"),
+        ("queries:\n- {question: a, dates: {first: 2024-02-30, last: 2024-03-01}}", "not exist"),
+        ("defaults:\n  kk: 1\nqueries: []\n", "line 2, defaults, kk is not a setting"),
+        ("queries:\n- question: a\n  k: 1\n  k: 2\n", "line 4: 'k' stands there twice"),
+        ("a: &x 1\nqueries: *x", "aliases"),
+        ("queries: [", "line 1: not YAML"),
+        ("!!python/object/apply:os.system [true]", "tags"),
+        ("queries: !!bool x", "tags"),
+        ("queries: !!timestamp x", "tags"),
+        ("queries: [!!int '']", "tags"),
+        ("queries: ! x", "tags"),
+        ("queries:\n- question: a\n  cadence: 1:30:00\n", "line 3: YAML reads 1:30:00 .* quotes"),
+        ("queries:\n- question: a\n  jitter: 1:30.5\n", "line 3: YAML reads 1:30.5 .* quotes"),
+        ("queries:\n- question: a\n  k: " + "9" * 5_000, "line 3: a number of 5000 characters"),
+        ("queries:\n- question: a\n  k: 0x" + "f" * 99, "line 3: a number of 101 characters"),
+        ("queries:\n- question: a\n  k: " + "9" * 39, "query 1, k must be less"),
+        ("queries:\n- question: a\n  jitter: " + "9" * 39 + ".", "query 1, jitter must be"),
+        ("queries: 5", "line 1, queries"),
+        ("queries: [5]", "line 1, query 1"),
+        ("- a", "holds `queries:`"),
+        ("", "holds `queries:`"),
+        ("other: 1\nqueries: []", "line 1, other is not a setting"),
+        ("[" * 5_000 + "]" * 5_000, "nested too deeply"),
+        (b"\xff\xfe\x00", "not YAML: a character is not allowed"),
+        (b"queries:\n- question: \x00", "not YAML"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(text: str | bytes, says: str) -> None:
+    assert re.search(says, refusal(text))
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "1" + ":59" * 100_000,
+        "1" + ":59" * 1_000_000 + ".5",
+        "9" * 4_000_000,
+        "0x" + "f" * 4_000_000,
+        "0b" + "1" * 4_000_000,
+        "0" + "7" * 4_000_000,
+        "9" * 4_000_000 + ".0",
+        "1" + "_" * 4_000_000,
+        "[" * 2_000_000,
+        "- " * 2_000_000,
+        "{a: " * 1_000_000,
+    ],
+    ids=lambda bomb: bomb[:6],
+)
+def test_what_costs_more_than_a_look_is_refused_at_once(bomb: str) -> None:
+    start = process_time()
+    refusal(f"queries: [{bomb}]")
+    assert process_time() - start < 5.0
+
+
+def test_a_list_of_mistakes_is_cut() -> None:
+    assert refusal("queries:" + "\n- {question: a, k: 0}" * 50).endswith("and 40 more")
+
+
+def test_a_file_that_is_too_large_or_not_there(tmp_path: Path) -> None:
+    file = tmp_path / "list.yaml"
+    with pytest.raises(ConfigurationError, match="No such file"):
+        read_watchlist(file)
+    file.write_bytes(b"#" * (4 * 2**20 + 1))
+    with pytest.raises(ConfigurationError, match="over"):
+        read_watchlist(file)
+
+
+@given(
+    st.binary(max_size=40) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace"))
+)
+def test_any_bytes_give_a_list_or_a_complaint(data: bytes) -> None:
+    try:
+        parse_watchlist(data, "list.yaml")
+    except ConfigurationError:
+        return
+
+
+leaves: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+
+
+@given(st.dictionaries(st.sampled_from([*Watched.model_fields, "x"]), leaves, max_size=5))
+@settings(deadline=None)
+def test_any_entry_gives_a_list_or_a_complaint(entry: dict[str, Any]) -> None:
+    data = yaml.safe_dump({"queries": [entry]}, allow_unicode=True).encode("utf-8", "replace")
+    try:
+        (read,) = parse_watchlist(data, "list.yaml")
+    except ConfigurationError:
+        return
+    ((query_id, text),) = table_entries((read,)) or ((read.query.id, read.model_dump_json()),)
+    assert entry_of(text) == read
+    assert query_id == read.query.id
+
+
+def test_a_damaged_entry_of_the_table() -> None:
+    with pytest.raises(ConfigurationError, match="damaged"):
+        entry_of('{"question": 5}')
+
+
+def test_an_entry_that_says_the_same_is_the_same_text() -> None:
+    one = parse_watchlist(b"queries: [{question: a, k: 10, cadence: 1d}]", "one")
+    other = parse_watchlist(b"defaults: {k: 10}\nqueries: [{cadence: 1d, question: a}]", "other")
+    assert table_entries(one) == table_entries(other)
+    assert table_entries(parse_watchlist(b"queries: [{question: a, active: false}]", "x")) == []
+
+
+@given(
+    st.integers(0, 10**13),
+    st.sampled_from(["1m", "6h", "1d", "2w"]),
+    st.floats(0.0, 0.5),
+    st.text("abc", min_size=1, max_size=5),
+)
+def test_jitter_is_bounded_and_the_same_for_everybody(
+    fetched: int, cadence: str, jitter: float, name: str
+) -> None:
+    entry = Watched(question="a", id=name, cadence=cadence, jitter=jitter)
+    wait = entry.next_due_ms(fetched) - fetched
+    whole = cadence_seconds(cadence) * 1000
+    assert abs(wait - whole) <= jitter * whole + 1
+    assert (
+        wait
+        == Watched(question="b", id=name, cadence=cadence, jitter=jitter).next_due_ms(fetched)
+        - fetched
+    )
+
+
+def test_queries_that_were_fetched_together_part() -> None:
+    due = {
+        Watched(question="a", id=f"q{n}", cadence="1d", jitter=0.1).next_due_ms(0)
+        for n in range(100)
+    }
+    assert len(due) == 100
+    day, tenth = 86_400_000, 8_640_000
+    assert min(due) < day - 0.8 * tenth
+    assert max(due) > day + 0.8 * tenth

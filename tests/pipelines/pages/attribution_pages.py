@@ -1,0 +1,214 @@
+"""Wrong answers and a ledger for tests of their pages, also with text that attacks the reader."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.incidents import origins, quarantine, reports
+from radarstream.connectors.state_table.incidents.reports import StoredReport
+from radarstream.connectors.state_table.sources import agreement as source_agreement
+from radarstream.connectors.state_table.sources import ledger as sources
+from radarstream.schemas.attribution import Finding
+from radarstream.schemas.reports import (
+    PIPELINE,
+    REMOVING,
+    Decision,
+    OriginEvent,
+    OriginText,
+    ReportState,
+    Word,
+    misgeneration_id,
+)
+from radarstream.schemas.sources import EventKind, SourceEvent, SourceVerdict
+from tests.pipelines.pages.report_run import HOSTILE_URLS, IGNORED, IMAGE, SCRIPT
+
+START = datetime(2025, 3, 1, 9, tzinfo=UTC)
+HONEST = ("town-news.example", "encyclopedia.example", "gazette.example.co.uk")
+LIARS = ("quick-answers.example", "fact-hub.example")
+MAYOR = ("q-mayor", "Who is the mayor of Larkhaven?", "Peter Lang", "Ingrid Solberg")
+CUP = ("q-cup", "Who holds the Greyfield cup?", "Ana Ruiz", "Hana Petrova")
+HOSTILE = (
+    f"{IMAGE}{SCRIPT}",
+    "</script><script>window.pwned=1</script><!--<script>",
+    f"\u202eevil\x00\x07\ud800\U000e0041{IGNORED}",
+    "W" * 20_000,
+    "{{7*7}} ${7*7} <!-- ]]> --> \u2028",
+)
+
+
+def milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000)
+
+
+def text(rank: int, liar: bool, wrong: str, right: str) -> OriginText:
+    """A text whose scores tell liars from others."""
+    sway = (rank * 37 % 10) / 100
+    site = (LIARS if liar else HONEST)[rank % 2]
+    return OriginText(
+        id=f"t{rank}",
+        rank=rank,
+        flagged=liar,
+        url=f"https://www.{site}/a/{rank}",
+        title="Updated answer (official)" if liar else "What we know",
+        excerpt=f"The only correct answer is {wrong}." if liar else f"As of this week: {right}.",
+        search_rank=rank if rank < 10 else None,
+        score=(1.3 if liar else -0.6) + sway,
+        similarity=(0.9 if liar else 0.6) + sway,
+        semantic=(-1.2 if liar else -2.5) + sway,
+        generation=(-0.25 if liar else -3.0) + sway,
+    )
+
+
+def origin(
+    about: tuple[str, str, str, str],
+    step: int,
+    decision: Decision,
+    *,
+    liars: Sequence[int] = (1, 3, 4),
+    texts: int = 12,
+    self_detected: bool = False,
+) -> OriginEvent:
+    """What was found out about one answer; without liars the model erred by itself."""
+    query_id, question, wrong, right = about
+    flagged = bool(liars)
+    return OriginEvent(
+        query_id=query_id,
+        question=question,
+        step=step,
+        snapshot_id=f"s{step}",
+        observed_at=START + timedelta(days=14 * step),
+        misgeneration=misgeneration_id(query_id, step, wrong),
+        revision=0,
+        answer=wrong,
+        defended_answer=right,
+        undefended_answer=wrong,
+        reporters=1,
+        self_detected=self_detected,
+        decision=decision,
+        attributor="rag_origin",
+        reproduced=True,
+        finding=Finding.TEXTS_FLAGGED if flagged else Finding.INTRINSIC_ERROR,
+        texts=tuple(text(r, r in liars, wrong, right) for r in range(1, texts + 1) if flagged),
+        gap=1.9 if flagged else None,
+        generation_gap=2.75 if flagged else None,
+        answer_without=right if flagged else None,
+        persists=False if flagged else None,
+        detail="1 of 2 trusted reporters" if decision is Decision.PROPOSED else "",
+    )
+
+
+def events() -> list[OriginEvent]:
+    return [
+        origin(MAYOR, 1, Decision.QUARANTINED),
+        origin(MAYOR, 2, Decision.APPROVED, self_detected=True),
+        origin(CUP, 2, Decision.PROPOSED, liars=(2, 5), texts=8),
+        origin(CUP, 1, Decision.NOTHING_FLAGGED, liars=()),
+    ]
+
+
+def hostile_events() -> list[OriginEvent]:
+    """Every free text of them attacks the reader."""
+    return [
+        replace(
+            event,
+            query_id=HOSTILE[number % 5],
+            question=HOSTILE[(number + 1) % 5],
+            answer=HOSTILE[(number + 2) % 5],
+            defended_answer=HOSTILE[0],
+            undefended_answer=HOSTILE[1],
+            answer_without=HOSTILE[(number + 3) % 5],
+            detail=HOSTILE[0],
+            attributor=IMAGE,
+            texts=tuple(
+                replace(
+                    one,
+                    url=HOSTILE_URLS[one.rank % len(HOSTILE_URLS)],
+                    title=HOSTILE[one.rank % 5],
+                    excerpt=HOSTILE[(one.rank + 1) % 5],
+                )
+                for one in event.texts
+            ),
+        )
+        for number, event in enumerate(events())
+    ]
+
+
+def report_of(event: OriginEvent, reporter: str, comment: str = "") -> StoredReport:
+    at = milliseconds(event.observed_at) + 3_600_000
+    return StoredReport(
+        report_id=f"{len(reporter):02x}" + event.misgeneration + "0" * 14,
+        misgeneration=event.misgeneration,
+        query_id=event.query_id,
+        step=event.step,
+        answer=event.answer,
+        reporter=reporter,
+        reported_ms=at,
+        received_ms=at,
+        comment=comment,
+        state=ReportState.JUDGED,
+    )
+
+
+def fill(engine: Engine) -> None:
+    """Store the events with their reports, what is held, and a ledger that follows from them."""
+    with engine.begin() as connection:
+        for event in events():
+            at = milliseconds(event.observed_at)
+            origins.hold(connection, event.misgeneration, event.query_id, event.step)
+            origins.write_event(connection, event)
+            origins.note_attribution(
+                connection, event.misgeneration, at_ms=at + 7_200_000, model_calls=9
+            )
+            reports.insert(connection, report_of(event, "ann", "The official site disagrees."))
+            if event.self_detected:
+                reports.insert(connection, report_of(event, PIPELINE))
+            quarantine.put(connection, [held(event, one, at) for one in event.flagged])
+            if event.decision in REMOVING:
+                quarantine.switch(
+                    connection, event.misgeneration, active=True, everywhere=False, now_ms=at
+                )
+            if event.decision is Decision.APPROVED:
+                origins.give_word(
+                    connection,
+                    event.misgeneration,
+                    Word.APPROVED,
+                    everywhere=False,
+                    at_ms=at + 86_400_000,
+                )
+            sources.record(connection, [blame(event, one, at) for one in event.flagged])
+        waiting = replace(report_of(events()[0], "zoe"), report_id="ff" * 16, misgeneration="open")
+        reports.insert(connection, replace(waiting, state=ReportState.OPEN))
+        for number in range(0, 60, 2):
+            at = milliseconds(START + timedelta(days=number))
+            source_agreement.agree(connection, HONEST[:2], at)
+        sources.judge(connection, LIARS[0], SourceVerdict.BLOCKED, "a farm of answers")
+        sources.judge(connection, HONEST[1], SourceVerdict.PARDONED, None)
+
+
+def held(event: OriginEvent, one: OriginText, at: int) -> dict[str, object]:
+    return {
+        "misgeneration": event.misgeneration,
+        "text_key": one.id,
+        "query_id": event.query_id,
+        "content_id": one.id,
+        "url": one.url,
+        "title": one.title,
+        "excerpt": one.excerpt,
+        "updated_ms": at,
+    }
+
+
+def blame(event: OriginEvent, one: OriginText, at: int) -> SourceEvent:
+    confirmed = event.decision in REMOVING
+    return SourceEvent(
+        event=event.misgeneration,
+        domain=one.url.split("/")[2].removeprefix("www."),
+        kind=EventKind.CONFIRMED if confirmed else EventKind.DETECTED,
+        at_ms=at,
+        query_id=event.query_id,
+        step=event.step,
+        text_id=one.id,
+        claim=event.answer,
+    )

@@ -1,0 +1,418 @@
+"""The report: every text inert, every number from the run, every link leading somewhere."""
+
+import re
+from base64 import b64encode
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from radarstream.pipelines.evaluation.report import render_report, view
+from radarstream.pipelines.evaluation.report.graph_svg import MAX_EDGES, cut_graph
+from radarstream.pipelines.evaluation.report.outcome import Outcome
+from radarstream.pipelines.evaluation.report.safe_text import (
+    HIDDEN,
+    domain,
+    excerpt,
+    safe_link,
+    shorten,
+    visible,
+    without_secrets,
+)
+from radarstream.pipelines.evaluation.report.step_view import build_step, reason_in_words
+from radarstream.pipelines.evaluation.report.view import build_view
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    Abstention,
+    DocumentVerdict,
+    Edge,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
+from tests.pipelines.pages.report_run import LICENCES, TOPICS, hostile_run, make_record, make_run
+
+VOID = {"meta", "link", "input", "br", "img", "hr", "wbr"}
+
+
+class Page(HTMLParser):
+    """What a parser finds in a page: tags with attributes, texts, scripts; checks nesting."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self.stack: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), f"{tag} repeats an attribute"
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack and self.stack.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data: str) -> None:
+        inside = self.stack[-1] if self.stack else ""
+        (self.scripts if inside == "script" else self.texts).append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def values(self, attribute: str) -> list[str]:
+        return [attrs[attribute] or "" for _, attrs in self.tags if attribute in attrs]
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[list[AnswerEvent], dict[str, SearchSnapshot]]:
+    return make_run()
+
+
+@pytest.fixture(scope="module")
+def page(run) -> str:
+    return render_report(*run, make_record(), title="Watchlist replay")
+
+
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    answers, snapshots, record = hostile_run()
+    return render_report(answers, snapshots, record, title='</title><script>window.pwned="title"')
+
+
+def assert_inert(page: Page) -> None:
+    counts = Counter(tag for tag, _ in page.tags)
+    assert counts["script"] == 1
+    assert counts["title"] == 1 + sum(tag == "title" for tag in page_svg_titles(page)), (
+        "titles outside head and drawings"
+    )
+    for forbidden in ("img", "iframe", "object", "embed", "base", "foreignobject", "use"):
+        assert counts[forbidden] == 0, forbidden
+    for tag, attrs in page.tags:
+        assert not [name for name in attrs if name.startswith("on")], (tag, attrs)
+        assert not {"src", "srcset", "action", "formaction", "ping", "background"} & set(attrs)
+        for name in ("href", "xlink:href"):
+            target = attrs.get(name)
+            if target is not None and tag != "link":
+                assert target.startswith(("#", "http://", "https://")), target
+
+
+def page_svg_titles(page: Page) -> list[str]:
+    """Titles that belong to drawings: they come after the body starts."""
+    tags = [tag for tag, _ in page.tags]
+    return [tag for tag in tags[tags.index("body") :] if tag == "title"]
+
+
+def test_hostile_text_is_shown_and_nothing_else(hostile):
+    parsed = Page(hostile)
+    assert_inert(parsed)
+    assert parsed.stack == []
+    assert '<img src=x onerror="window.pwned=1">' in parsed.text
+    assert "{{7*7}}" in parsed.text
+    assert "javascript:window.pwned=1" in parsed.text  # as text, not as a link
+    assert "‹U+202E›" in parsed.text
+    assert "\u200d" in hostile  # emoji that are joined stay joined
+    assert not HIDDEN.search(hostile)
+    hostile.encode("utf-8")
+
+
+def test_outside_links_leave_no_handle_on_the_page(page):
+    links = [a for tag, a in Page(page).tags if tag == "a" and a.get("href", "#")[0] != "#"]
+    assert links
+    assert {link["rel"] for link in links} == {"noopener noreferrer nofollow"}
+
+
+def test_inside_links_lead_somewhere_and_ids_are_unique(page, hostile):
+    for text in (page, hostile):
+        parsed = Page(text)
+        ids = parsed.values("id")
+        assert len(ids) == len(set(ids))
+        inside = {href[1:] for href in parsed.values("href") if href.startswith("#")}
+        assert inside <= set(ids)
+
+
+def test_policy_allows_this_script_and_no_other(page):
+    parsed = Page(page)
+    policy = next(
+        attrs["content"]
+        for tag, attrs in parsed.tags
+        if tag == "meta" and attrs.get("http-equiv") == "Content-Security-Policy"
+    )
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    digest = b64encode(sha256("".join(parsed.scripts).encode()).digest()).decode()
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"] == f"'sha256-{digest}'"
+
+
+def test_no_reference_to_the_network(page):
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_secrets_stay_out(page):
+    assert "canary-3f9a" not in page
+    assert "max_tokens" in page
+
+
+def test_licences_of_the_weights_are_told(page):
+    assert all(licence in Page(page).text for licence in LICENCES)
+
+
+def test_light_enough(page):
+    assert len(page.encode()) < 3_000_000
+
+
+def test_order_of_events_within_a_query_does_not_matter(run, page):
+    answers, snapshots = run
+    shuffled = sorted(answers, key=lambda event: (event.query_id, -event.step))
+    assert render_report(shuffled, snapshots, make_record(), title="Watchlist replay") == page
+
+
+def test_summary_counts_what_the_labels_say(run):
+    answers, snapshots = run
+    shown = build_view(answers, snapshots, make_record())
+    attacked = [s for s in snapshots.values() if s.labels.attack]
+    fooled = [
+        event
+        for event in answers
+        if snapshots[event.snapshot_id].labels.attack
+        and snapshots[event.snapshot_id].labels.target in event.answer
+    ]
+    defended, undefended = shown.scores
+    assert (shown.steps, shown.attacked_steps) == (72, len(attacked))
+    rate = defended.attacked.attack_success
+    assert (rate.hits, rate.trials) == (len(fooled), len(attacked))
+    assert 0 < rate.hits < rate.trials  # the sample has both kinds
+    assert undefended.attacked.attack_success.hits == len(attacked)
+    groups = {group.title: len(group.findings) for group in shown.groups}
+    assert groups["Attacks that got through"] == len(fooled)
+    assert groups["Attacks stopped"] == len(attacked) - len(fooled)
+
+
+def test_teachers_of_a_lie_are_named(run):
+    shown = build_view(*run, make_record())
+    lies = [step for query in shown.queries for step in query.fooled]
+    assert lies
+    for step in lies:
+        named = {rank for _, ranks in step.teachers for rank in ranks}
+        assert named == {row.rank for row in step.documents if row.kept and row.attack}
+        assert all(site.endswith(".example") for site, _ in step.teachers)
+    planters = {row.domain for row in shown.sources if row.taught}
+    assert planters == {"trend-facts.example", "quick-answers.example"}
+
+
+def test_energy_can_be_read_off_the_page(run):
+    shown = build_view(*run, make_record())
+    parts = [step.energy for query in shown.queries for step in query.steps]
+    assert all(energy is not None and energy.adds_up for energy in parts)
+
+
+def test_a_lie_that_stays_is_found(run):
+    answers, snapshots = run
+    first, second, third = answers[2:5]  # step 2 is attacked
+    assert snapshots[first.snapshot_id].labels.target == "Victor Marlowe"
+    told = [replace(event, answer="Victor Marlowe") for event in (first, second)]
+    shown = build_view([*told, third], snapshots, make_record())
+    assert [step.outcome for step in shown.queries[0].steps][:2] == [Outcome.FOOLED] * 2
+    titles = {group.title: group for group in shown.groups}
+    assert [f.step.step for f in titles["Wrong answers that stayed"].findings] == [second.step]
+
+
+def test_large_runs_are_cut_short_and_say_so(run, monkeypatch):
+    monkeypatch.setattr(view, "MAX_DETAILED_QUERIES", 3)
+    monkeypatch.setattr(view, "MAX_OVERVIEW_QUERIES", 5)
+    answers, snapshots = run
+    shown = build_view(answers, snapshots, make_record())
+    assert [query.number for query in shown.detailed][:1] == [1]
+    assert 8 in {query.number for query in shown.detailed}  # the other one with a lie
+    parsed = Page(render_report(answers, snapshots, make_record()))
+    assert "Details are shown for 3 of 12 questions" in parsed.text
+    assert "6 of 12 questions are listed here" in parsed.text
+    inside = {href[1:] for href in parsed.values("href") if href.startswith("#")}
+    assert inside <= set(parsed.values("id"))
+
+
+def test_one_huge_question_still_gets_its_section(run, monkeypatch):
+    monkeypatch.setattr(view, "MAX_DETAILED_DOCUMENTS", 10)
+    assert len(build_view(*run, make_record()).detailed) == 1
+
+
+@pytest.mark.parametrize("missing", ["labels", "snapshots", "selection", "everything"])
+def test_less_than_a_full_run(run, missing):
+    answers, snapshots = run
+    match missing:
+        case "labels":
+            snapshots = {key: replace(s, labels=None) for key, s in snapshots.items()}
+        case "snapshots":
+            snapshots = {}
+        case "selection":
+            answers = [replace(event, verdict=unselective(event)) for event in answers]
+        case "everything":
+            answers, snapshots = [], {}
+    parsed = Page(render_report(answers, snapshots, make_record()))
+    assert_inert(parsed)
+    assert ("This run carries no labels" in parsed.text) == (missing != "selection")
+
+
+def unselective(event: AnswerEvent) -> Verdict:
+    documents = tuple(
+        DocumentVerdict(d.rank, kept=True, reason=Reason.NOT_JUDGED)
+        for d in event.verdict.documents
+    )
+    return Verdict(event.answer, documents)
+
+
+@pytest.mark.parametrize("reason", list(Abstention))
+def test_abstentions_are_explained(run, reason):
+    answers, snapshots = run
+    silent = replace(answers[0], answer="", abstention=reason, verdict=Verdict("", (), reason))
+    parsed = Page(render_report([silent], snapshots, make_record()))
+    assert "no answer: " in parsed.text
+    assert "1 of 1" not in parsed.text[: parsed.text.index("Undefended")]
+
+
+def test_single_step_without_edges(run):
+    answers, snapshots = run
+    lonely = replace(answers[0].verdict, edges=())
+    page = render_report([replace(answers[0], verdict=lonely)], snapshots, make_record())
+    assert "its support outweighs the conflict" in Page(page).text
+
+
+@pytest.mark.parametrize(
+    ("reason", "keep", "reject", "margin", "words"),
+    [
+        (Reason.SUPPORTED, 0.9, 0.0, 1.0, "agrees with document 2 and the memory"),
+        (Reason.CUT, 0.1, 0.9, 1.0, "contradicted by document 3"),
+        (Reason.CUT, 0.1, 0.3, 1.0, "more conflict than support; no agreement with document 3"),
+        (Reason.CUT, 0.3, 0.1, 1.0, "falls with the documents that share its answer"),
+        (Reason.CUT, 0.3, 0.3, 0.0, "keeping and cutting cost the same; ties are cut"),
+        (Reason.CUT, None, None, None, "no agreement with document 3"),
+        (Reason.UNINFORMATIVE, None, None, None, "does not answer the question"),
+    ],
+)
+def test_reasons_in_plain_words(reason, keep, reject, margin, words):
+    judged = DocumentVerdict(1, reason is Reason.SUPPORTED, reason, "a", keep, reject, margin)
+    others = tuple(DocumentVerdict(rank, True, Reason.SUPPORTED, "b") for rank in (2, 3))
+    verdict = Verdict(
+        "b",
+        (judged, *others),
+        memory=MemoryVerdict(MemoryDecision.RETAINED, "a"),
+        edges=(Edge(1, 2, 0.9), Edge(1, 3, 0.1), Edge(MEMORY_NODE, 1, 0.8)),
+    )
+    assert reason_in_words(judged, verdict) == words
+
+
+def test_many_documents_with_one_claim_share_a_node():
+    answers, snapshots = make_run(TOPICS[:1], steps=3, documents=50)
+    step = build_step(answers[2], snapshots[answers[2].snapshot_id], "q1-s2", ())
+    drawing = cut_graph(step)
+    assert drawing.count('class="shape"') < 12
+    assert "×" in drawing
+
+
+def test_a_memory_that_is_no_node_is_not_drawn():
+    answers, snapshots = make_run(TOPICS[:1], steps=3)
+    event = next(e for e in answers if e.verdict.memory.support_posterior is not None)
+    snapshot = snapshots[event.snapshot_id]
+    drawn = cut_graph(build_step(event, snapshot, "q1-s1", ()))
+    assert 'class="memory-node' in drawn
+    assert "; memory " in drawn
+    memory = replace(
+        event.verdict.memory, support_posterior=None, conflict_posterior=None, margin=None
+    )
+    event = replace(event, verdict=replace(event.verdict, memory=memory))
+    drawn = cut_graph(build_step(event, snapshot, "q1-s1", ()))
+    assert "memory" not in drawn
+
+
+def test_many_claims_draw_a_bounded_number_of_edges():
+    answers, snapshots = make_run(TOPICS[:1], steps=1, documents=50)
+    event = answers[0]
+    documents = tuple(
+        replace(d, atomic_answer=f"claim {d.rank}", kept=True, reason=Reason.SUPPORTED,
+                keep_evidence=0.5, reject_evidence=0.1, margin=0.1)
+        for d in event.verdict.documents
+    )  # fmt: skip
+    edges = tuple(Edge(a, b, 0.5 + a / 200) for a in range(1, 51) for b in range(a + 1, 51))
+    verdict = replace(event.verdict, documents=documents, edges=edges)
+    event = replace(event, verdict=verdict)
+    drawing = cut_graph(build_step(event, snapshots[event.snapshot_id], "q1-s0", ()))
+    assert sum(path.count("M") for path in re.findall(r' d="([^"]*)"', drawing)) == MAX_EDGES
+    assert f"{len(edges) - MAX_EDGES} weaker edges not drawn" in drawing
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
+@settings(max_examples=25, deadline=None)
+def test_any_text_is_inert(title, url, claim):
+    answers, snapshots = make_run(TOPICS[:1], steps=1, documents=2)
+    event, snapshot = answers[0], snapshots[answers[0].snapshot_id]
+    documents = tuple(replace(d, title=title, url=url, text=claim) for d in snapshot.documents)
+    judged = tuple(replace(d, atomic_answer=claim) for d in event.verdict.documents)
+    event = replace(event, answer=claim, question=title,
+                    verdict=replace(event.verdict, documents=judged))  # fmt: skip
+    page = render_report([event], {snapshot.id: replace(snapshot, documents=documents)},
+                         make_record(), title=title)  # fmt: skip
+    parsed = Page(page)
+    assert_inert(parsed)
+    assert parsed.stack == []
+    page.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "data:text/html,x",
+     "vbscript:x", "//evil.example/x", "http:evil.example", "https://", "http://[::1", "/local",
+     "ht\ttps://a.example", "https://a.example/\u202egpj.exe", "file:///etc/passwd",
+     'https://a.example/"onmouseover="x', "https://a.example\\@b.example", "",
+     "https://a.example/" + "x" * 3_000],
+)  # fmt: skip
+def test_links_that_are_not_followed(url):
+    assert safe_link(url) is None
+    assert domain(url) == ""
+
+
+def test_links_that_are_followed():
+    assert safe_link("https://en.example/wiki/Moore's_law?a=1&b=(2)") is not None
+    assert domain("https://www.bücher.example/x") == "xn--bcher-kva.example"
+
+
+@given(st.text(max_size=400), st.integers(2, 80))
+def test_shortened_text_fits(text, length):
+    short = shorten(text, length)
+    assert len(short) <= length
+    assert visible(short) == short
+
+
+def test_excerpt_shows_the_passage_that_says_it():
+    text = "filler " * 100 + "The mayor is Ana Ruiz. " + "filler " * 100
+    found = excerpt(text, "ana ruiz")
+    assert found.match == "Ana Ruiz"
+    assert len(found.before + found.match + found.after) <= 302
+    assert (found.before[0], found.after[-1]) == ("…", "…")
+
+
+def test_settings_lose_their_secrets_only():
+    shown = without_secrets(
+        {
+            "a": [{"API-Key": "x", "partition_key": "id"}],
+            "password": "",
+            "dsn": "s://u:p@h/d",
+            "link": "https://h/x?api_key=canary&k=3",
+        }
+    )
+    assert shown["a"][0]["partition_key"] == "id"
+    assert "p@h" not in str(shown)
+    assert shown["link"] == "https://h/x?api_key=(redacted)&k=3"
+    assert shown["a"][0]["API-Key"] == "(redacted)"

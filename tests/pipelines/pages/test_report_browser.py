@@ -1,0 +1,159 @@
+"""The report in a real headless Chromium: no errors, no network, nothing injected ever runs."""
+
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from radarstream.pipelines.evaluation.report import render_report
+from tests.pipelines.pages.headless_browser import CONTRAST, NARROW, WIDE, browser, requested, show
+from tests.pipelines.pages.report_run import hostile_run, make_record, make_run
+
+__all__ = ["browser"]  # the fixture
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("sample") / "report.html"
+    file.write_text(render_report(*make_run(), make_record()), "utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("hostile") / "report.html"
+    answers, snapshots, record = hostile_run()
+    file.write_text(render_report(answers, snapshots, record, title="<b>hostile</b>"), "utf-8")
+    return file
+
+
+def unfold(browser: webdriver.Chrome) -> None:
+    """Open every fold, so that everything is laid out."""
+    browser.execute_script(
+        "for (const d of document.querySelectorAll('details')) d.open = true;"
+        "for (const q of document.querySelectorAll('.query')) q.style.contentVisibility='visible';"
+    )
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile"])
+def test_opens_quietly(browser, request, name):
+    file = request.getfixturevalue(name)
+    show(browser, file)
+    unfold(browser)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] != "DEBUG"] == []
+    urls = requested(browser)
+    assert file.as_uri() in urls  # the log is being read
+    assert [url for url in urls if url not in (file.as_uri(), "about:blank", "data:,")] == []
+
+
+def test_the_log_would_show_a_blocked_script(browser, tmp_path):
+    page = render_report(*make_run(steps=1), make_record())
+    file = tmp_path / "tampered.html"
+    file.write_text(page.replace("</main>", "</main><script>window.pwned=1</script>"), "utf-8")
+    show(browser, file)
+    errors = [entry["message"] for entry in browser.get_log("browser")]
+    assert any("Content Security Policy" in message for message in errors)
+    assert browser.execute_script("return window.pwned") is None
+
+
+def test_injected_text_never_runs(browser, hostile):
+    show(browser, hostile)
+    unfold(browser)
+    for link in browser.execute_script("return [...document.links].map((a) => a.protocol)"):
+        assert link in ("file:", "http:", "https:")
+    browser.execute_script(
+        "for (const a of document.querySelectorAll('a:not([href])')) a.click();"
+        "for (const e of document.querySelectorAll('bdi')) "
+        "e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));"
+    )
+    assert browser.execute_script("return window.pwned") is None
+    foreign = "img, iframe, object, embed, base, form[action], body script ~ *, foreignObject"
+    assert browser.execute_script(f"return document.querySelectorAll('{foreign}').length") == 0
+    assert browser.execute_script("return document.scripts.length") == 1
+    with pytest.raises(NoAlertPresentException):
+        _ = browser.switch_to.alert.text
+    assert "<script>window.pwned=1</script>" in browser.find_element(By.TAG_NAME, "main").text
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile"])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_nothing_sticks_out(browser, request, name, width):
+    show(browser, request.getfixturevalue(name), width)
+    unfold(browser)
+    extent = browser.execute_script(
+        "return [document.documentElement.scrollWidth, window.innerWidth,"
+        " document.querySelectorAll('.query').length]"
+    )
+    assert extent[0] <= extent[1] == width
+    assert extent[2] > 0
+
+
+def shown_questions(browser: webdriver.Chrome) -> int:
+    return browser.execute_script(
+        "return [...document.querySelectorAll('details.query')].filter((q) => !q.hidden).length"
+    )
+
+
+def test_filters(browser, sample):
+    show(browser, sample)
+    assert shown_questions(browser) == 12
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")  # the shortcut focuses the field
+    field = browser.switch_to.active_element
+    assert field.get_attribute("id") == "filter-text"
+    field.send_keys("quillstack 7.3")
+    assert shown_questions(browser) == 1
+    assert browser.find_element(By.ID, "filter-count").text == "1 of 12"
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("no such words")
+    assert browser.find_element(By.ID, "nothing-left").is_displayed()
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.BACKSPACE)
+    browser.find_element(By.ID, "filter-attacked").click()
+    attacked = shown_questions(browser)
+    assert attacked == 10
+    browser.find_element(By.ID, "filter-changed").click()
+    assert 0 < shown_questions(browser) < attacked
+
+
+def test_links_unfold_their_step(browser, sample):
+    show(browser, sample)
+    step = browser.find_element(By.ID, "q3-s2")
+    assert step.get_attribute("open") is None
+    browser.execute_script("document.querySelector('#overview a[href=\"#q3-s2\"]').click()")
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    assert step.get_attribute("open") is not None
+    top = browser.execute_script("return arguments[0].getBoundingClientRect().top", step)
+    assert 0 <= top < 900
+
+
+def test_unfold_button(browser, sample):
+    show(browser, sample)
+    button = browser.find_element(By.ID, "toggle-all")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    closed = "return document.querySelectorAll('details.step:not([open])').length"
+    assert browser.execute_script(closed) > 60
+    button.click()
+    assert browser.execute_script(closed) == 0
+    assert button.get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_contrast(browser, sample, scheme):
+    show(browser, sample, scheme=scheme)
+    unfold(browser)
+    worst = browser.execute_script(CONTRAST)
+    assert worst[0][0] >= 4.5, worst
+
+
+def test_readable_without_scripts(browser, sample):
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        show(browser, sample)
+        assert browser.find_element(By.ID, "q1").text.startswith("Q1")
+        assert not browser.find_element(By.ID, "filter-text").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
