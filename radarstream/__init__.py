@@ -1,1 +1,44 @@
-"""Trustworthy answers from web search that changes and lies."""
+"""Trustworthy answers from web search that changes and lies.
+
+>>> from radarstream import Guard
+>>> guard = Guard(profile="scripted")  # without a profile: the embedded models
+>>> answer = guard.answer(
+...     "What is the capital of Peru?",
+...     ["Lima is the capital.", "Lima is its capital.", "Cusco is its capital."],
+... )
+>>> answer.text, answer.rejected[0].rank
+('Lima', 3)
+
+Names are imported when they are used first, so that `import radarstream` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from radarstream.library.answers import Answer, JudgedDocument
+    from radarstream.library.concurrent import AsyncGuard
+    from radarstream.library.guard import Guard
+
+_HOMES: Final = {
+    "Answer": "answers",
+    "AsyncGuard": "concurrent",
+    "Guard": "guard",
+    "JudgedDocument": "answers",
+}
+
+__all__ = ["Answer", "AsyncGuard", "Guard", "JudgedDocument"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"radarstream.library.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, also those that are not imported yet."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,31 @@
+"""Haystack: a component that answers and keeps what the guard keeps."""
+
+from typing import Any
+
+from haystack import Document, component
+
+from radarstream.library.guard import Guard
+
+
+@component
+class GuardDocuments:
+    """Splits retrieved documents into those that the guard keeps and those that it rejects.
+
+    `pipeline.add_component("guard", GuardDocuments(guard))`, then connect a retriever's documents.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        self.guard = guard
+
+    @component.output_types(documents=list[Document], rejected=list[Document], answer=str)
+    def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
+        """Return the kept and the rejected documents and the defended answer.
+
+        Raises what `Guard.answer` raises.
+        """
+        answer = self.guard.answer(query, documents)
+        return {
+            "documents": [judged.document for judged in answer.kept],
+            "rejected": [judged.document for judged in answer.rejected],
+            "answer": answer.text,
+        }

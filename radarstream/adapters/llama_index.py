@@ -1,0 +1,29 @@
+"""LlamaIndex: a node postprocessor that keeps what the guard keeps."""
+
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from radarstream.library.guard import Guard
+
+
+class GuardPostprocessor(BaseNodePostprocessor):
+    """Passes on the nodes that the guard keeps, in their order, for example in
+    `index.as_query_engine(node_postprocessors=[GuardPostprocessor(guard=guard)])`.
+
+    Raises what `Guard.answer` raises, ValueError without a query.
+    """
+
+    guard: Guard
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name the class for LlamaIndex."""
+        return "GuardPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if query_bundle is None:
+            raise ValueError("the guard needs the query: pass query_bundle or query_str")
+        kept = self.guard.answer(query_bundle.query_str, nodes).kept
+        return [judged.document for judged in kept]

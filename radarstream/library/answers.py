@@ -1,0 +1,81 @@
+"""What a guard answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.verdict import Abstention, MemoryVerdict, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDocument:
+    """One document as it was given, and what the defence decided about it.
+
+    `rank` counts from 1 in the order of the documents. `answer` is what this document alone
+    answers, None where it says nothing or was not asked.
+    """
+
+    document: Any
+    rank: int
+    kept: bool
+    reason: Reason
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A defended answer.
+
+    `changed` tells whether the answer means something else than the previous one to this question;
+    None where there is none to compare with. `memory` says what became of the previous answer.
+    `event` is the answer as the pipeline publishes it, with everything that a check needs.
+    """
+
+    question: str
+    text: str
+    abstention: Abstention | None
+    changed: bool | None
+    documents: tuple[JudgedDocument, ...]
+    event: AnswerEvent
+
+    @property
+    def abstained(self) -> bool:
+        """Whether there is no answer; `text` then says so."""
+        return self.abstention is not None
+
+    @property
+    def kept(self) -> tuple[JudgedDocument, ...]:
+        """The documents that the answer rests on."""
+        return tuple(judged for judged in self.documents if judged.kept)
+
+    @property
+    def rejected(self) -> tuple[JudgedDocument, ...]:
+        """The documents that were not trusted."""
+        return tuple(judged for judged in self.documents if not judged.kept)
+
+    @property
+    def memory(self) -> MemoryVerdict:
+        """What the defence made of its memory."""
+        return self.event.verdict.memory
+
+
+def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
+    """Join an event to the documents that it judges."""
+    return Answer(
+        question=event.question,
+        text=event.answer,
+        abstention=event.abstention,
+        changed=event.changed,
+        documents=tuple(
+            JudgedDocument(
+                given[judged.rank - 1],
+                judged.rank,
+                judged.kept,
+                judged.reason,
+                judged.atomic_answer,
+            )
+            for judged in event.verdict.documents
+        ),
+        event=event,
+    )

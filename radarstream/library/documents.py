@@ -1,0 +1,90 @@
+"""Documents of users and of other libraries, as documents of a snapshot."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from radarstream.schemas.codec.text import clean
+from radarstream.schemas.snapshot import Document
+
+TITLES: Final = ("title", "name")
+ADDRESSES: Final = ("url", "link", "source", "href", "file_path")
+DATES: Final = ("published_at", "published", "date")
+
+
+def to_documents(given: Iterable[Any]) -> tuple[Document, ...]:
+    """Convert documents; the first one given has rank 1.
+
+    A document is a string, a `Document`, a mapping with `text` (or `content`, `snippet`) and
+    perhaps `title`, `url`, `published_at`, or an object of LangChain (`page_content`), LlamaIndex
+    (`get_content()`) or Haystack (`content`) with its metadata. Characters that no wire format
+    carries are dropped. Raises TypeError for anything else, and for one string or mapping in place
+    of a list.
+
+    >>> to_documents(["Lima.", {"text": "Cusco.", "url": "https://b.example"}])[1].url
+    'https://b.example'
+    """
+    if isinstance(given, str | bytes | Mapping):
+        raise TypeError("documents is one document: put it into a list")
+    return tuple(to_document(one, rank) for rank, one in enumerate(given, start=1))
+
+
+def to_document(given: Any, rank: int) -> Document:
+    """Convert one document. Raises TypeError where it has no text."""
+    text, about = parts_of(given)
+    if not isinstance(text, str):
+        raise TypeError(
+            f"document {rank} ({type(given).__name__}) has no text: give a string, a mapping with "
+            "'text', or a document of LangChain, LlamaIndex or Haystack"
+        )
+    return Document(
+        rank=rank,
+        text=clean(text),
+        title=clean(first_text(about, TITLES)),
+        url=clean(first_text(about, ADDRESSES)),
+        published_at=first_date(about),
+    )
+
+
+def parts_of(given: Any) -> tuple[Any, Mapping[str, Any]]:
+    """Return the text of a document, None without one, and what is known about it."""
+    if isinstance(given, str):
+        return given, {}
+    if isinstance(given, Document):
+        known = {"title": given.title, "url": given.url, "published_at": given.published_at}
+        return given.text, known
+    if isinstance(given, Mapping):
+        known = {**mapping_of(given.get("metadata")), **given}
+        found = (given.get(key) for key in ("text", "content", "snippet", "page_content"))
+        return next((text for text in found if isinstance(text, str)), None), known
+    if callable(content := getattr(given, "get_content", None)):
+        return content(), mapping_of(getattr(given, "metadata", None))
+    for text_name, about_name in (("page_content", "metadata"), ("content", "meta")):
+        if hasattr(given, text_name):
+            return getattr(given, text_name), mapping_of(getattr(given, about_name, None))
+    return None, {}
+
+
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    """Return the value if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return the first of these entries that is a text."""
+    found = (about.get(name) for name in names)
+    return next((value for value in found if isinstance(value, str) and value), "")
+
+
+def first_date(about: Mapping[str, Any]) -> datetime | None:
+    """Return the first date of publication that can be read; without a time zone it is UTC."""
+    for name in DATES:
+        value = about.get(name)
+        if isinstance(value, str):
+            try:
+                value = datetime.fromisoformat(value)
+            except ValueError:
+                continue
+        if isinstance(value, datetime):
+            return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return None

@@ -1,0 +1,51 @@
+"""The guard behind the real retriever interfaces of other libraries."""
+
+import asyncio
+
+import pytest
+
+from radarstream import Guard
+
+QUERY = "What is the capital of Peru?"
+TEXTS = ["Lima is the capital of Peru.", "Cusco is the capital of Peru.", "Lima is its capital."]
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with Guard(profile="scripted") as made:
+        yield made
+
+
+def test_langchain(guard) -> None:
+    documents = pytest.importorskip("langchain_core.documents")
+    from radarstream.adapters.langchain import GuardCompressor
+
+    given = [documents.Document(t, metadata={"source": f"https://{t[0]}.example"}) for t in TEXTS]
+    compressor = GuardCompressor(guard=guard)
+    assert compressor.compress_documents(given, QUERY) == [given[0], given[2]]
+    assert asyncio.run(compressor.acompress_documents(given, QUERY)) == [given[0], given[2]]
+    event = guard.answer(QUERY, given).event
+    assert event.sources[0].url == "https://L.example"
+
+
+def test_llama_index(guard) -> None:
+    schema = pytest.importorskip("llama_index.core.schema")
+    from radarstream.adapters.llama_index import GuardPostprocessor
+
+    nodes = [schema.NodeWithScore(node=schema.TextNode(text=t), score=0.5) for t in TEXTS]
+    postprocessor = GuardPostprocessor(guard=guard)
+    assert postprocessor.postprocess_nodes(nodes, query_str=QUERY) == [nodes[0], nodes[2]]
+    with pytest.raises(ValueError, match="query"):
+        postprocessor.postprocess_nodes(nodes)
+
+
+def test_haystack(guard, monkeypatch) -> None:
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
+    haystack = pytest.importorskip("haystack")
+    from radarstream.adapters.haystack import GuardDocuments
+
+    given = [haystack.Document(content=text, meta={"url": "https://a.example"}) for text in TEXTS]
+    pipeline = haystack.Pipeline()
+    pipeline.add_component("guard", GuardDocuments(guard))
+    found = pipeline.run({"guard": {"query": QUERY, "documents": given}})["guard"]
+    assert found == {"documents": [given[0], given[2]], "rejected": [given[1]], "answer": "Lima"}

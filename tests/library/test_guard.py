@@ -1,0 +1,212 @@
+"""The guard for programs."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import radarstream
+from radarstream import AsyncGuard, Guard
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.queries.memory import load
+from radarstream.library.guard import Question
+from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+from radarstream.schemas.snapshot import Query
+from radarstream.schemas.verdict import MemoryDecision, Reason
+
+CAPITAL = "What is the capital of Peru?"
+TRUE = ["Lima is the capital of Peru.", "Lima is its capital."]
+LIE = "Cusco is the capital of Peru."
+NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def guard():
+    with Guard(profile="scripted") as made:
+        yield made
+
+
+def test_an_answer_names_the_documents_that_it_was_given(guard) -> None:
+    given = [*({"text": text, "url": f"https://{n}.example"} for n, text in enumerate(TRUE)), LIE]
+    answer = guard.answer(CAPITAL, given)
+    assert (answer.text, answer.abstained, answer.changed) == ("Lima", False, None)
+    assert [judged.document for judged in answer.kept] == given[:2]
+    (rejected,) = answer.rejected
+    assert (rejected.document, rejected.rank, rejected.answer) == (LIE, 3, "Cusco")
+    assert rejected.reason is Reason.CUT
+    assert answer.event.sources[0].url == "https://0.example"
+
+
+def test_without_documents_there_is_no_answer(guard) -> None:
+    assert guard.answer(CAPITAL, []).abstained
+
+
+def test_the_memory_meets_the_next_documents(guard) -> None:
+    guard.answer(CAPITAL, TRUE)
+    answer = guard.answer(CAPITAL, [LIE, TRUE[0]])
+    assert answer.memory.previous_answer == "Lima"
+    assert answer.event.step == 1
+
+
+def test_another_wording_of_the_case_is_the_same_question_and_an_id_is_another(guard) -> None:
+    guard.answer(CAPITAL, TRUE)
+    assert guard.answer(CAPITAL.upper(), TRUE).event.step == 1
+    assert guard.answer(CAPITAL, TRUE, id="other").event.step == 0
+
+
+def test_the_memory_outlives_the_guard(tmp_path: Path) -> None:
+    for step in range(2):
+        with Guard(profile="scripted", memory=tmp_path / "m.db") as guard:
+            assert guard.answer(CAPITAL, TRUE).event.step == step
+    with Guard(profile="scripted", memory=f"sqlite:///{tmp_path}/m.db") as guard:
+        answer = guard.answer(CAPITAL, TRUE)
+    assert (answer.event.step, answer.memory.decision) == (2, MemoryDecision.RETAINED)
+
+
+def test_a_memory_of_another_defence_is_refused(tmp_path: Path) -> None:
+    with Guard(profile="scripted", memory=tmp_path / "m.db") as guard:
+        guard.answer(CAPITAL, TRUE)
+    with (
+        Guard(profile="scripted", memory=tmp_path / "m.db", defense="vanilla") as guard,
+        pytest.raises(ConfigurationError, match="'radar'"),
+    ):
+        guard.answer(CAPITAL, TRUE)
+
+
+def test_documents_older_than_the_memory_are_refused(guard) -> None:
+    guard.answer(CAPITAL, TRUE, at=NEW_YEAR)
+    for at in (NEW_YEAR, NEW_YEAR - timedelta(days=1)):
+        with pytest.raises(InputError) as refused:
+            guard.answer(CAPITAL, TRUE, at=at)
+        assert refused.value.reason is ReasonClass.LATE
+    assert guard.answer(CAPITAL, TRUE, at=NEW_YEAR + timedelta(days=1)).event.step == 1
+
+
+def test_without_a_time_documents_are_newer_than_the_memory(guard) -> None:
+    ahead = datetime.now(UTC) + timedelta(days=1)
+    guard.answer(CAPITAL, TRUE, at=ahead)
+    assert guard.answer(CAPITAL, TRUE).event.observed_at > ahead
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (("", TRUE), ValueError),
+        (("x" * 2_001, TRUE), ValueError),
+        ((CAPITAL, "one text"), TypeError),
+        ((CAPITAL, [None]), TypeError),
+        ((CAPITAL, TRUE, datetime(2024, 1, 1)), ValueError),  # noqa: DTZ001 that is the mistake
+        ((CAPITAL, TRUE, None, ""), ValueError),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_and_nothing_is_remembered(guard, asked, error) -> None:
+    with pytest.raises(error):
+        guard.answer_many([(CAPITAL, TRUE), Question(*asked)])
+    assert guard.answer(CAPITAL, TRUE).event.step == 0
+
+
+def test_many_questions_are_answered_in_their_order(guard) -> None:
+    asked = [(f"What is the capital of {n}?", [f"{n}ville is the capital."]) for n in "ABC"]
+    answers = guard.answer_many([*asked, (asked[0][0], ["Aville is the capital of A."])])
+    assert [answer.question for answer in answers] == [*(text for text, _ in asked), asked[0][0]]
+    assert [answer.event.step for answer in answers] == [0, 0, 0, 1]
+
+
+def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None:
+    complete = guard._guard.models.generator.complete
+
+    def failing(prompts):
+        if any("Chile" in prompt.question for prompt in prompts):
+            raise ModelError("away")
+        return complete(prompts)
+
+    monkeypatch.setattr(type(guard._guard.models.generator), "complete", lambda _, p: failing(p))
+    failed, answered = guard.try_many([("Capital of Chile?", ["Santiago."]), (CAPITAL, TRUE)])
+    assert isinstance(failed, ModelError)
+    assert answered.text == "Lima"
+    with pytest.raises(ModelError, match="away"):
+        guard.answer_many([(CAPITAL, TRUE), ("Capital of Chile?", ["Santiago."])])
+    assert guard.answer(CAPITAL, TRUE).event.step == 2
+
+
+def test_two_guards_on_one_database_lose_no_step(tmp_path: Path) -> None:
+    memory = tmp_path / "m.db"
+    Guard(profile="scripted", memory=memory).close()
+
+    def ask() -> None:
+        with Guard(profile="scripted", memory=memory) as guard:
+            for _ in range(5):
+                guard.answer(CAPITAL, TRUE)
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engine = open_engine(f"sqlite:///{memory}")
+    (row,) = load(engine, [Query.from_text(CAPITAL).id]).values()
+    engine.dispose()
+    assert row.step == 10
+
+
+def test_the_asynchronous_twin_batches_what_waits() -> None:
+    async def ask() -> list[str]:
+        async with AsyncGuard(profile="scripted") as guard:
+            batches = []
+            tried = guard._guard.try_many
+            guard._guard.try_many = lambda asked: batches.append(len(asked)) or tried(asked)
+            answers = await asyncio.gather(
+                *(guard.answer(f"Capital of {n}?", [f"{n}ville is it."]) for n in "ABCDE"),
+                guard.answer(CAPITAL, "no list"),
+                return_exceptions=True,
+            )
+            assert isinstance(answers[-1], TypeError)
+            assert len(batches) < len(answers) + 2
+            many = await guard.answer_many([(CAPITAL, TRUE), (CAPITAL, TRUE)])
+            assert [answer.event.step for answer in many] == [0, 1]
+            return [answer.question for answer in answers[:-1]]
+
+    assert asyncio.run(ask()) == [f"Capital of {n}?" for n in "ABCDE"]
+
+
+def test_a_closed_asynchronous_guard_leaves_nobody_waiting() -> None:
+    async def ask() -> bool:
+        guard = AsyncGuard(profile="scripted")
+        waiting = asyncio.create_task(guard.answer(CAPITAL, TRUE))
+        await guard.close()
+        (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
+        return waiting.done() and outcome is not None
+
+    assert asyncio.run(asyncio.wait_for(ask(), 30))
+
+
+def test_a_service_is_asked_by_its_address(monkeypatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with Guard(model="m", base_url="http://127.0.0.1:9/v1") as guard:
+        generator = guard.settings.generator
+    assert (generator.kind, generator.model, generator.base_url, generator.api_key_variable) == (
+        "openai",
+        "m",
+        "http://127.0.0.1:9/v1",
+        "",
+    )
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    program = (
+        "import sys, radarstream; "
+        "sys.exit(bool({'numpy', 'pydantic', 'sqlalchemy', 'apache_beam'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_every_public_name_is_there() -> None:
+    for name in radarstream.__all__:
+        assert getattr(radarstream, name).__doc__
+    assert set(radarstream.__all__) <= set(dir(radarstream))
+    with pytest.raises(AttributeError):
+        _ = radarstream.nothing
