@@ -23,17 +23,26 @@ from radarstream.pipelines.beam.micro_batch import MicroBatch
 from radarstream.pipelines.beam.replay import run_replay
 from radarstream.pipelines.build import build_guard, shared_engine
 from radarstream.pipelines.evaluation.attribution.events import answered
+from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.evaluation.sources import playing
+from radarstream.pipelines.job.answering.running import hold_back
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
-from radarstream.schemas.errors import EvidenceError, ModelError, ReasonClass
+from radarstream.schemas.codec import (
+    decode_answer,
+    decode_dead_letter,
+    decode_record,
+    decoded,
+    decoding,
+    encode,
+)
+from radarstream.schemas.errors import EvidenceError, InputError, ModelError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
-from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.records import Limits, LogPosition, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.sources import LedgerRules
 from radarstream.schemas.verdict import MemoryDecision
@@ -324,3 +333,61 @@ def test_a_snapshot_that_the_defence_refuses_costs_no_other(
     assert {(o.reason, o.detail) for o in letters} == {
         (ReasonClass.INTERNAL_ERROR, "EvidenceError: too many cups")
     }
+
+
+@pytest.fixture
+def decodings(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The bytes of every snapshot that is decoded."""
+    seen: list[bytes] = []
+    decode = decoding.decode_snapshot
+
+    def counting(data: bytes, **how: Any) -> SearchSnapshot:
+        seen.append(data)
+        return decode(data, **how)
+
+    monkeypatch.setattr(decoding, "decode_snapshot", counting)
+    return seen
+
+
+BROKEN = b'{"schema": "search.snapshot/1", '
+
+
+def test_the_job_decodes_a_record_once(tmp_path: Path, decodings: list[bytes]) -> None:
+    """It is ordered by its time, held back, and answered or refused, by one decoding."""
+    settings = settings_in(tmp_path / "job", job={"allowed_lateness_s": 60.0})
+    lines = records(histories_of(2, faults=False)[:2], logged=True)
+    lines.append(RawRecord("e/t/3", 99, BROKEN, log=LogPosition("e", 3, 99)))
+    holding = hold_back(settings)
+    released = holding.take(lines, 0.0, {3: 0}) + holding.take([], 61.0, {3: 0})
+    outcomes = MicroBatch(settings)(released)
+    assert sorted(decodings) == sorted(line.payload for line in lines)
+    assert sum(isinstance(outcome, AnswerEvent) for outcome in outcomes) == len(lines) - 1
+    (letter,) = (outcome for outcome in outcomes if isinstance(outcome, DeadLetter))
+    assert (letter.reason, letter.position) == (ReasonClass.MALFORMED_JSON, 99)
+
+
+def test_each_pass_of_a_replay_decodes_a_record_once(
+    tmp_path: Path, decodings: list[bytes]
+) -> None:
+    lines = [record.payload for record in records(histories_of(2, faults=False)[:2], logged=False)]
+    file = tmp_path / "history.jsonl"
+    file.write_bytes(b"\n".join([*lines, BROKEN]) + b"\n")
+    settings = settings_in(tmp_path / "replay")
+    source = ReplayInput((file,), settings.limits.as_limits())
+    found = survey(source, tmp_path / "snapshots.jsonl")
+    assert sorted(decodings) == sorted([*lines, BROKEN])
+    decodings.clear()
+    run_replay(settings, source, found.digest)
+    assert sorted(decodings) == sorted([*lines, BROKEN])
+    assert len(pending(shared_engine(settings), 10_000)) > len(lines)
+
+
+def test_a_decoded_record_is_still_too_far_ahead_of_the_clock() -> None:
+    (line, *_) = records(histories_of(2, faults=False), logged=True)
+    known = decoded(line, limits=Limits())
+    assert known == line
+    assert known.snapshot is not None
+    with pytest.raises(InputError) as caught:
+        decode_record(known, limits=Limits(), now=OBSERVED_AT - timedelta(days=1))
+    assert caught.value.reason is ReasonClass.FUTURE_TIME
+    assert decode_record(known, limits=Limits(), now=OBSERVED_AT) is known.snapshot
