@@ -20,7 +20,7 @@ from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, StateT
 from radarstream.schemas.snapshot import SearchSnapshot
 
-Answered = tuple[AnswerEvent, Memory[StateT]]
+Concluded = tuple[AnswerEvent, Memory[StateT]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Guard(Generic[StateT]):
         self,
         items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
         costs: Costs | None = None,
-    ) -> list[Answered[StateT] | Failure]:
+    ) -> list[Concluded[StateT] | Failure]:
         """Answer one snapshot of each of several queries, in lockstep.
 
         An item whose evidence is a ModelError, or which fails here, is its error. `costs` hears

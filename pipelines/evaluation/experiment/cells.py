@@ -11,7 +11,7 @@ from radarstream.pipelines.evaluation.experiment.counting import ItemCosts, Ledg
 from radarstream.pipelines.evaluation.experiment.gathering import Gathered
 from radarstream.pipelines.evaluation.experiment.perturbation import Perturbation
 from radarstream.pipelines.evaluation.experiment.records import Row
-from radarstream.pipelines.guard import Answered, Guard
+from radarstream.pipelines.guard import Concluded, Guard
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import encode_state
@@ -72,7 +72,7 @@ class Cell:
         return self.perturbation.perturbed(evidence)
 
     def concluded(
-        self, seen: Gathered, before: Memory[Any], outcome: Answered[Any] | Failure, tally: Tally
+        self, seen: Gathered, before: Memory[Any], outcome: Concluded[Any] | Failure, tally: Tally
     ) -> tuple[Row, Memory[Any]]:
         """What is written down of one answer, or of why there is none; and the memory after it."""
         error = outcome if isinstance(outcome, Failure) else None
