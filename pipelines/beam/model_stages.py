@@ -54,18 +54,24 @@ class AtomicAnswers(GuardHandler):
         """Answer every document of every snapshot of the batch, but none in quarantine."""
 
         def answer(items: Sequence[Observed]) -> list[Answered | ModelError]:
-            answers = model.atomic_answers([observed.snapshot for observed in items])
+            seen = self.seen(items)
+            answers = model.atomic_answers([observed.snapshot for observed in seen])
             return [
                 a if isinstance(a, ModelError) else Answered(o, a)
-                for o, a in zip(items, answers, strict=True)
+                for o, a in zip(seen, answers, strict=True)
             ]
 
-        if self.settings.attribution.enabled:
-            batch = withhold(shared_engine(self.settings), batch)
-        if self.settings.sources.block:
-            reader = build_source_reader(self.settings, shared_engine(self.settings))
-            batch = leave_out_blocked(reader, batch)
         return each_alive(answer, batch, lambda observed: observed.record)
+
+    def seen(self, items: Sequence[Observed]) -> Sequence[Observed]:
+        """The snapshots without the documents that no model may see."""
+        settings = self.settings
+        if settings.attribution.enabled:
+            items = withhold(shared_engine(settings), items)
+        if settings.sources.block:
+            reader = build_source_reader(settings, shared_engine(settings))
+            items = leave_out_blocked(reader, items)
+        return items
 
 
 class RelateAnswers(GuardHandler):
