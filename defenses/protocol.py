@@ -6,7 +6,7 @@ A defence holds no model, clock, file or random number generator. It yields requ
 value; stateless defences use None.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -187,3 +187,12 @@ class Defense(Protocol[StateT]):
         in `needs` is missing or malformed.
         """
         ...
+
+
+def needs_at(defense: Defense[Any], documents: int) -> frozenset[Signal]:
+    """The signals that a defence reads in a snapshot of so many documents.
+
+    They are fewer than its `needs` where it says so by a method `needs_for`.
+    """
+    told: Callable[[int], frozenset[Signal]] | None = getattr(defense, "needs_for", None)
+    return defense.needs if told is None else told(documents)

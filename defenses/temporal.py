@@ -20,6 +20,7 @@ from radarstream.defenses.protocol import (
     Relate,
     Request,
     Signal,
+    needs_at,
 )
 from radarstream.defenses.responses import ask
 from radarstream.schemas.errors import ConfigurationError
@@ -60,6 +61,10 @@ class Memoryless:
         """Those of the defence."""
         return self.defense.needs
 
+    def needs_for(self, documents: int) -> frozenset[Signal]:
+        """Those of the defence for a snapshot of so many documents."""
+        return needs_at(self.defense, documents)
+
     def initial_state(self) -> Any:
         """That of the defence; it never changes."""
         return self.defense.initial_state()
@@ -85,6 +90,10 @@ class LightweightHistory:
     def needs(self) -> frozenset[Signal]:
         """Those of the defence."""
         return self.defense.needs
+
+    def needs_for(self, documents: int) -> frozenset[Signal]:
+        """Those of the defence for a snapshot of so many documents."""
+        return needs_at(self.defense, documents)
 
     def initial_state(self) -> LastAnswer:
         """No answer yet."""
@@ -165,7 +174,8 @@ class CumulativeSnapshot:
         How many documents it is shown, the new ones first and never cut; None for all. With as
         many as a snapshot brings, nothing older is ever seen.
 
-    The verdict names new documents by their rank; older ones follow, numbered on from the last.
+    The verdict names new documents by their rank; older ones follow, numbered on from the last. All
+    answers are kept, since a later list may be so short that the defence reads them.
     """
 
     defense: Defense[Any]

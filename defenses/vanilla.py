@@ -1,14 +1,15 @@
 """Undefended retrieval-augmented generation, the baseline everything is compared with."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.protocol import Complete, Defending, Signal
-from radarstream.defenses.responses import ask
-from radarstream.schemas.evidence import Evidence
+from radarstream.defenses.responses import Asking, ask
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.snapshot import STRICT, Document
 from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
 
 
@@ -31,8 +32,15 @@ class Vanilla:
         )
         if not documents:
             return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
-        passages = tuple(d.passage for d in evidence.documents)
-        answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages))
+        answer = yield from undefended_answer(evidence.query.text, evidence.documents)
         if answer.abstained:
             return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
         return Verdict(answer.text, documents), state
+
+
+def undefended_answer(question: str, documents: Sequence[Document]) -> Asking[AtomicAnswer]:
+    """What the generator answers from documents at once, in this order; an abstention from none."""
+    if not documents:
+        return AtomicAnswer("", abstained=True)
+    passages = tuple(document.passage for document in documents)
+    return (yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, question, passages)))

@@ -1,9 +1,10 @@
 """Records on their way in (bytes and where they came from) and on their way out (events)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.snapshot import SearchSnapshot
 
 JSON_CONTENT = "application/json"
 
@@ -23,12 +24,12 @@ class LogPosition:
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """Undecoded bytes with their place: `source` and `position` name them for ever.
+    """The bytes of a snapshot with their place: `source` and `position` name them for ever.
 
     Kafka: `epoch/topic/partition` and offset, the same in `log`. Files: path and 1-based line or
-    item. A reader that already knows that the bytes are unusable says why in `reason` and
-    `detail`. `attempts` counts how often the record was tried, more than once only when a dead
-    letter was replayed.
+    item. Whoever decodes the bytes first keeps what came of it, and nobody decodes them again:
+    `snapshot`, or `reason` and `detail` where they cannot be used. `attempts` counts how often
+    the record was tried, more than once only when a dead letter was replayed.
     """
 
     source: str
@@ -38,6 +39,7 @@ class RawRecord:
     detail: str = ""
     log: LogPosition | None = None
     attempts: int = 1
+    snapshot: SearchSnapshot | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 from unicodedata import normalize
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
 
 
 class Provenance(StrEnum):
@@ -23,12 +24,20 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A watched question. `id` keys every topic and table; `tags` are for whoever consumes."""
+    """A watched question. `id` keys every topic and table.
+
+    `tags` are for whoever consumes; the tag `long_form` also asks for an answer at length.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
+
+    @property
+    def long_form(self) -> bool:
+        """Whether the answer is a text of some sentences, such as a biography."""
+        return LONG_FORM in self.tags
 
     @staticmethod
     def from_text(text: str) -> "Query":

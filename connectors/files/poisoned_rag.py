@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from radarstream.connectors.files.json_items import members_of
 from radarstream.connectors.files.page_text import PageText, PageTexts
 from radarstream.connectors.files.robust_rag import UNDATED, literal
-from radarstream.connectors.files.web_json import checked, encoded, refused
+from radarstream.connectors.files.web_json import checked, record_of, refused
 from radarstream.schemas.answer_text import expanded_answers
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.records import Limits, RawRecord
@@ -53,7 +53,7 @@ def target_records(item: dict[str, Any], original: str, limits: Limits) -> Itera
 def _record(entry: Any, original: str, limits: Limits) -> RawRecord:
     try:
         snapshot = _snapshot(checked(_Target, _parsed(entry)))
-        return RawRecord("", 0, encoded(snapshot, limits))
+        return record_of(snapshot, limits)
     except InputError as error:
         return refused(original, error)
 

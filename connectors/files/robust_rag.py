@@ -16,14 +16,20 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from radarstream.connectors.files.page_text import PageText, PageTexts, capped
-from radarstream.connectors.files.web_json import checked, encoded, refused
+from radarstream.connectors.files.web_json import checked, record_of, refused
 from radarstream.schemas.answer_text import expanded_answers
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
-from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.schemas.snapshot import (
+    LONG_FORM,
+    Document,
+    Labels,
+    Provenance,
+    Query,
+    SearchSnapshot,
+)
 
 CONTEXT = "context"
-LONG_FORM = "long_form"  # tag of a question whose answer is a text to be judged
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # of results whose file does not say when
 LITERAL_CHARACTERS = 2**20  # parsing Python's notation takes a hundred times its size
 _LITERALS = (CONTEXT, "incorrect_context", "correct answer", "expanded answer")
@@ -57,7 +63,7 @@ def question_records(item: dict[str, Any], original: str, limits: Limits) -> Ite
     """
     try:
         snapshot = _snapshot(checked(_Question, _parsed(item)), limits)
-        yield RawRecord("", 0, encoded(snapshot, limits))
+        yield record_of(snapshot, limits)
     except InputError as error:
         yield refused(original, error)
 

@@ -51,8 +51,8 @@ def refused(original: str, error: InputError) -> RawRecord:
     return RawRecord("", 0, bytes_of(original), error.reason, error.detail)
 
 
-def encoded(snapshot: SearchSnapshot, limits: Limits) -> bytes:
-    """The snapshot in the wire format. Raises InputError where the decoder would refuse it."""
+def record_of(snapshot: SearchSnapshot, limits: Limits) -> RawRecord:
+    """The snapshot in the wire format. Raises InputError where the decoder refuses it."""
     payload = encode(snapshot)
-    decode_snapshot(payload, limits=limits, now=None)
-    return payload
+    decoded = decode_snapshot(payload, limits=limits, now=None)
+    return RawRecord("", 0, payload, snapshot=decoded)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from radarstream.connectors.files.lines import read_lines
 from radarstream.connectors.files.page_text import PageText, PageTexts, capped
-from radarstream.connectors.files.web_json import encoded, parsed_line
+from radarstream.connectors.files.web_json import parsed_line, record_of
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
@@ -74,7 +74,8 @@ def _read(path: Path, questions_path: Path, limits: Limits) -> Iterator[RawRecor
     for line in read_lines(path, limits.record_bytes):
         try:
             snapshot = _snapshot(parsed_line(_Results, line), questions, limits)
-            yield replace(line, payload=encoded(snapshot, limits))
+            found = record_of(snapshot, limits)
+            yield replace(line, payload=found.payload, snapshot=found.snapshot)
         except InputError as error:
             yield replace(line, reason=error.reason, detail=error.detail)
 

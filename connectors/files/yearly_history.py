@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from radarstream.connectors.files.json_items import JsonObject, members_of
 from radarstream.connectors.files.page_text import PageText, PageTexts, capped
-from radarstream.connectors.files.web_json import checked, encoded, refused
+from radarstream.connectors.files.web_json import checked, record_of, refused
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
@@ -94,7 +94,7 @@ def yearly_records(item: Any, original: str, limits: Limits) -> Iterator[RawReco
         return
     for block in blocks:
         try:
-            yield RawRecord("", 0, encoded(_snapshot(question, block, limits), limits))
+            yield record_of(_snapshot(question, block, limits), limits)
         except InputError as error:
             detail = f"year {ascii(block.key)[:20]}: {error.detail}"
             part = original if len(blocks) == 1 else _part(original, block)

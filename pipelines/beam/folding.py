@@ -25,12 +25,13 @@ from radarstream.connectors.state_table.queries.order import order_decision
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.beam.elements import Ready
-from radarstream.pipelines.beam.model_stages import unavailable
+from radarstream.pipelines.beam.model_stages import failed
 from radarstream.pipelines.beam.witnesses import Witness, Write
 from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
 from radarstream.schemas.codec.wire import wire_time
-from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
@@ -88,8 +89,8 @@ def fold_queries(
     ]:
         outcomes = guard.decide([(r.observed.snapshot, r.evidence, p.memory) for p, r in wave])
         for (progress, ready), outcome in zip(wave, outcomes, strict=True):
-            if isinstance(outcome, ModelError):
-                park(progress, unavailable(ready.observed.record, outcome), ready)
+            if isinstance(outcome, Failure):
+                park(progress, failed(ready.observed.record, outcome), ready)
                 continue
             event, progress.memory = outcome
             event = with_withheld(event, ready.observed.withheld, Reason.QUARANTINED)

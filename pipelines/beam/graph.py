@@ -9,6 +9,7 @@ One composite serves every job.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -107,7 +108,7 @@ class Decode(beam.DoFn):
         now = datetime.now(UTC) if self.live else None
         try:
             snapshot = decode_record(record, limits=self.limits, now=now, tolerance=self.tolerance)
-            yield Observed(record, snapshot)
+            yield Observed(replace(record, snapshot=None), snapshot)
         except InputError as error:
             yield Parked(record, dead_letter(record, error))
 

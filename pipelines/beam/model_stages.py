@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 
 from apache_beam.ml.inference.base import ModelHandler
 
-from radarstream.defenses.protocol import EVIDENCE
 from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready
 from radarstream.pipelines.beam.withholding import leave_out_blocked, withhold
 from radarstream.pipelines.build import build_source_reader, shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import dead_letter
 from radarstream.schemas.errors import InputError, ModelError, ReasonClass
 from radarstream.schemas.events import DeadLetter
@@ -54,18 +53,25 @@ class AtomicAnswers(GuardHandler):
     ) -> Iterable[Answered | Parked]:
         """Answer every document of every snapshot of the batch, but none in quarantine."""
 
-        def answer(items: Sequence[Observed]) -> list[Answered]:
-            answers = model.atomic_answers([observed.snapshot for observed in items])
-            return [Answered(o, a) for o, a in zip(items, answers, strict=True)]
+        def answer(items: Sequence[Observed]) -> list[Answered | ModelError]:
+            seen = self.seen(items)
+            answers = model.atomic_answers([observed.snapshot for observed in seen])
+            return [
+                a if isinstance(a, ModelError) else Answered(o, a)
+                for o, a in zip(seen, answers, strict=True)
+            ]
 
-        if self.settings.attribution.enabled:
-            batch = withhold(shared_engine(self.settings), batch)
-        if self.settings.sources.block:
-            reader = build_source_reader(self.settings, shared_engine(self.settings))
-            batch = leave_out_blocked(reader, batch)
-        if not model.defense.needs & EVIDENCE:
-            return [o if isinstance(o, Parked) else Answered(o, None) for o in batch]
         return each_alive(answer, batch, lambda observed: observed.record)
+
+    def seen(self, items: Sequence[Observed]) -> Sequence[Observed]:
+        """The snapshots without the documents that no model may see."""
+        settings = self.settings
+        if settings.attribution.enabled:
+            items = withhold(shared_engine(settings), items)
+        if settings.sources.block:
+            reader = build_source_reader(settings, shared_engine(settings))
+            items = leave_out_blocked(reader, items)
+        return items
 
 
 class RelateAnswers(GuardHandler):
@@ -79,23 +85,26 @@ class RelateAnswers(GuardHandler):
     ) -> Iterable[Ready | Parked]:
         """Relate the atomic answers within every snapshot of the batch."""
 
-        def relate(items: Sequence[Answered]) -> list[Ready]:
+        def relate(items: Sequence[Answered]) -> list[Ready | ModelError]:
             evidences = model.relate([(i.observed.snapshot, i.answers) for i in items])
-            return [Ready(i.observed, e) for i, e in zip(items, evidences, strict=True)]
+            return [
+                e if isinstance(e, ModelError) else Ready(i.observed, e)
+                for i, e in zip(items, evidences, strict=True)
+            ]
 
         return each_alive(relate, batch, lambda answered: answered.observed.record)
 
 
 def each_alive(
-    stage: Callable[[Sequence[InT]], Sequence[OutT]],
+    stage: Callable[[Sequence[InT]], Sequence[OutT | ModelError]],
     batch: Sequence[InT | Parked],
     record_of: Callable[[InT], RawRecord],
 ) -> list[OutT | Parked]:
     """Run a stage on the batch's living elements, in order; failing ones become dead letters."""
     living = [item for item in batch if not isinstance(item, Parked)]
-    outcomes = isolating(stage, living) if living else []
+    outcomes = stage(living) if living else []
     results = iter(
-        Parked(record_of(item), unavailable(record_of(item), outcome))
+        Parked(record_of(item), failed(record_of(item), outcome))
         if isinstance(outcome, ModelError)
         else outcome
         for item, outcome in zip(living, outcomes, strict=True)
@@ -103,6 +112,9 @@ def each_alive(
     return [item if isinstance(item, Parked) else next(results) for item in batch]
 
 
-def unavailable(record: RawRecord, error: ModelError) -> DeadLetter:
-    """Park a record that a model did not answer for."""
-    return dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, str(error)))
+def failed(record: RawRecord, error: Failure) -> DeadLetter:
+    """Park a record that a model did not answer for, or that the defence refused."""
+    if isinstance(error, ModelError):
+        return dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, str(error)))
+    detail = f"{type(error).__name__}: {error}"
+    return dead_letter(record, InputError(ReasonClass.INTERNAL_ERROR, detail))

@@ -7,38 +7,25 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
 from radarstream.connectors.state_table.sources.reader import SourceReader
-from radarstream.pipelines.beam.elements import Observed, Parked
+from radarstream.pipelines.beam.elements import Observed
 from radarstream.schemas.reports import text_key
 from radarstream.schemas.snapshot import Document
 
 
-def withhold(engine: Engine, batch: Sequence[Observed | Parked]) -> list[Observed | Parked]:
+def withhold(engine: Engine, batch: Sequence[Observed]) -> list[Observed]:
     """Take out what is in quarantine for each snapshot's query; one read for all of them.
 
     Ranks stay as they were. What holds is the quarantine at this moment: a snapshot that is
     gathered again after a crash, which was not folded, may find another.
     """
-    observed = [item for item in batch if isinstance(item, Observed)]
-    keys = withheld_keys(engine, [item.snapshot.query.id for item in observed])
-    if not keys:
-        return list(batch)
-    return [
-        without(item, keys.get(item.snapshot.query.id, frozenset()))
-        if isinstance(item, Observed)
-        else item
-        for item in batch
-    ]
+    keys = withheld_keys(engine, [item.snapshot.query.id for item in batch])
+    return [without(item, keys.get(item.snapshot.query.id, frozenset())) for item in batch]
 
 
-def leave_out_blocked(
-    reader: SourceReader, batch: Sequence[Observed | Parked]
-) -> list[Observed | Parked]:
+def leave_out_blocked(reader: SourceReader, batch: Sequence[Observed]) -> list[Observed]:
     """Take out the documents of sources that a person blocked; one read for the batch."""
-    observed = [item for item in batch if isinstance(item, Observed)]
-    found = iter(reader.blocked([item.snapshot for item in observed]))
-    return [
-        without_blocked(item, next(found)) if isinstance(item, Observed) else item for item in batch
-    ]
+    found = reader.blocked([item.snapshot for item in batch])
+    return [without_blocked(item, blocked) for item, blocked in zip(batch, found, strict=True)]
 
 
 def without_blocked(observed: Observed, blocked: tuple[Document, ...]) -> Observed:

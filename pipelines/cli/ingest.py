@@ -14,8 +14,7 @@ from radarstream.pipelines.cli.terminal import stdout
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
 from radarstream.pipelines.evaluation.replay_input import ReplayInput
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.codec import WIRE_SCHEMAS, decode_record, outbox_record
-from radarstream.schemas.errors import InputError
+from radarstream.schemas.codec import WIRE_SCHEMAS, outbox_record
 from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -71,10 +70,10 @@ def sorted_out(
     snapshots: list[SearchSnapshot] = []
     broken: list[RawRecord] = []
     for record in source(attacks):
-        try:
-            snapshots.append(decode_record(record, limits=source.limits, now=None))
-        except InputError:
+        if record.snapshot is None:
             broken.append(record)
+        else:
+            snapshots.append(record.snapshot)
     snapshots.sort(key=lambda snapshot: snapshot.observed_at)
     return snapshots, broken
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from radarstream.connectors.files.reader import DEFAULT_LIMITS, read_records
-from radarstream.connectors.files.robust_rag import LONG_FORM, UNDATED
+from radarstream.connectors.files.robust_rag import UNDATED
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.errors import ConfigurationError, InputError
@@ -101,7 +101,7 @@ def digest_of(histories: Iterable[Iterable[SearchSnapshot]]) -> str:
 
 def is_long_form(snapshot: SearchSnapshot) -> bool:
     """Whether the answer is a text to be judged, which no containment can score."""
-    return LONG_FORM in snapshot.query.tags
+    return snapshot.query.long_form
 
 
 def _decoded(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from radarstream.connectors.files.reader import read_records
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule, check_plantings
-from radarstream.schemas.codec import decode_record, encode
-from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.codec import decoded, encode
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -22,31 +22,25 @@ class ReplayInput:
     schedule: Schedule = Schedule()
 
     def __call__(self, plantings: Sequence[Planting] = ()) -> Iterator[RawRecord]:
-        """Read everything from the start. Records that cannot be decoded pass unchanged.
+        """Read and decode everything from the start; what cannot be decoded says why.
 
         `plantings`, one per clause of the schedule, count what it attacks.
         """
         slot: list[SearchSnapshot] = []
         poisoned = self.schedule.poison(iter(slot.pop, None), plantings)
         for path in self.paths:
-            for record in read_records(path, self.limits):
-                snapshot = self.decoded(record)
-                if snapshot is None:
+            for read in read_records(path, self.limits):
+                record = decoded(read, limits=self.limits)
+                if record.snapshot is None:
                     yield record
                     continue
-                slot.append(snapshot)
+                slot.append(record.snapshot)
                 attacked = next(poisoned)
-                if attacked is snapshot:
+                if attacked is record.snapshot:
                     yield record
                 else:
-                    yield RawRecord(record.source, record.position, encode(attacked))
-
-    def decoded(self, record: RawRecord) -> SearchSnapshot | None:
-        """Decode a record; None if the pipeline will refuse it."""
-        try:
-            return decode_record(record, limits=self.limits, now=None)
-        except InputError:
-            return None
+                    planted = RawRecord(record.source, record.position, encode(attacked))
+                    yield decoded(planted, limits=self.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +68,10 @@ def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) ->
         for record in source(attacks):
             records += 1
             digest.update(sha256(record.payload).digest())
-            snapshot = source.decoded(record)
-            if snapshot is not None:
+            if record.snapshot is not None:
                 snapshots += 1
-                documents += len(snapshot.documents)
-                lines.write(encode(snapshot) + b"\n")
+                documents += len(record.snapshot.documents)
+                lines.write(encode(record.snapshot) + b"\n")
     if records == 0:
         raise ConfigurationError("the given files hold no record")
     if snapshots:

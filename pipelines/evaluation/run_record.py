@@ -15,7 +15,6 @@ from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
 
 DECIDING = ("defense", "limits", "sources")  # sections of settings that answers depend on
-GUARD = "radarstream.pipelines.guard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
         revision=code_revision(),
         models=models,
         prompts=prompt_digests(),
-        code=digest_of((type(guard.defense).__module__, GUARD, *SHARED)),
+        code=digest_of((type(guard.defense).__module__, *SHARED)),
         scoring=f"{DEFINITION}: {MEANING}",
         finished=False,
     )

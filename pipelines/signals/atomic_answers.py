@@ -9,7 +9,7 @@ from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.responses import all_answered, completion_texts
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
-from radarstream.schemas.prompt import Task
+from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.snapshot import SearchSnapshot
 
 
@@ -20,13 +20,15 @@ def answer_documents(
 
     Raises PartialModelError, one outcome per snapshot, when single documents were not answered.
     """
-    prompts = [
-        build_prompt(Task.ATOMIC_ANSWER, snapshot.query.text, (document.passage,))
-        for snapshot in snapshots
-        for document in snapshot.documents
-    ]
+    prompts = [prompt for snapshot in snapshots for prompt in document_prompts(snapshot)]
     texts = iter(completion_texts(generator, prompts))
     return all_answered([parse_all(list(islice(texts, len(s.documents)))) for s in snapshots])
+
+
+def document_prompts(snapshot: SearchSnapshot) -> list[Prompt]:
+    """What is asked to answer each document of a snapshot by itself."""
+    question = snapshot.query.text
+    return [build_prompt(Task.ATOMIC_ANSWER, question, (d.passage,)) for d in snapshot.documents]
 
 
 def parse_all(texts: Sequence[str | ModelError]) -> tuple[AtomicAnswer, ...] | ModelError:

@@ -18,14 +18,17 @@ from radarstream.defenses.protocol import (
 from radarstream.pipelines.signals.isolation import isolating
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.responses import (
     completion_texts,
     embedding_rows,
     norm_values,
     relation_rows,
 )
-from radarstream.pipelines.signals.token_probabilities import log_probs_all, next_tokens_all
+from radarstream.pipelines.signals.token_probabilities import (
+    log_probs_all,
+    next_tokens_all,
+    prompts_of,
+)
 from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.prompt import AnswerPair
 
@@ -120,8 +123,7 @@ def asking(
 
 def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
     """Complete every prompt in one call; a prompt that failed on its own is its ModelError."""
-    prompts = [build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in requests]
-    texts = completion_texts(models.generator, prompts)
+    texts = completion_texts(models.generator, prompts_of(requests))
     return [
         text if isinstance(text, ModelError) else parse_reply(request.task, text)
         for request, text in zip(requests, texts, strict=True)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.defenses.protocol import Complete, Embed, Relate, Request
+from radarstream.defenses.protocol import Embed, Relate, Request
+from radarstream.defenses.vanilla import undefended_answer
 from radarstream.pipelines.signals.relations import entails
 from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
-from radarstream.schemas.evidence import AtomicAnswer, FloatArray
-from radarstream.schemas.prompt import Task
+from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.reports import text_key
-from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.snapshot import SearchSnapshot
 
 PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
 
@@ -78,7 +78,7 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
         return found
     flagged = {text_key(t.document) for t in texts if t.id in set(attribution.flagged)}
     left = [d for d in inquiry.snapshot.documents if text_key(d) not in flagged]
-    answer = yield from answered(inquiry, left)
+    answer = yield from undefended_answer(inquiry.snapshot.query.text, left)
     if answer.abstained:
         return replace(found, persists=False)
     persists = yield from agrees(inquiry, (answer.text,), both_ways=True)
@@ -92,23 +92,12 @@ def was_given(inquiry: Inquiry) -> Generator[Request, Any, bool]:
     on_record = yield from agrees(inquiry, inquiry.recorded)
     if on_record:
         return True
-    again = yield from answered(inquiry, inquiry.snapshot.documents)
+    snapshot = inquiry.snapshot
+    again = yield from undefended_answer(snapshot.query.text, snapshot.documents)
     if again.abstained:
         return False
     given = yield from agrees(inquiry, (again.text,))
     return given
-
-
-def answered(
-    inquiry: Inquiry, documents: Sequence[Document]
-) -> Generator[Request, Any, AtomicAnswer]:
-    """What the generator answers from documents, in the order of their ranks, without a defence."""
-    if not documents:
-        return AtomicAnswer("", abstained=True)
-    passages = tuple(document.passage for document in documents)
-    question = inquiry.snapshot.query.text
-    answer: AtomicAnswer = yield Complete(Task.ANSWER_FROM_DOCUMENTS, question, passages)
-    return answer
 
 
 def agrees(

@@ -1,8 +1,8 @@
 """Answers at length: a generator that writes biographies where it is asked for short answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
@@ -11,6 +11,9 @@ from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+ItemT = TypeVar("ItemT")
+OutT = TypeVar("OutT")
 
 LONG_FORM: Final[dict[Task, Task]] = {
     Task.ATOMIC_ANSWER: Task.DESCRIBE_FROM_PASSAGE,
@@ -95,6 +98,25 @@ def answering_at_length(models: Models) -> Models:
         generator=LongFormGenerator(models.generator),
         tokens=None if models.tokens is None else LongFormTokens(models.tokens),
     )
+
+
+def in_its_form(
+    items: Sequence[ItemT],
+    is_long: Callable[[ItemT], bool],
+    work: Callable[[Sequence[ItemT], Models], Sequence[OutT]],
+    models: Models,
+) -> list[OutT]:
+    """What `work` makes of the items, in order; those for a long answer in a batch of their own,
+    with models that answer at length.
+    """
+    found: dict[int, OutT] = {}
+    for form in (False, True):
+        places = [place for place, item in enumerate(items) if is_long(item) is form]
+        if places:
+            asked = answering_at_length(models) if form else models
+            made = work([items[place] for place in places], asked)
+            found.update(zip(places, made, strict=True))
+    return [found[place] for place in range(len(items))]
 
 
 def all_at_length(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:

@@ -1,12 +1,16 @@
 """Counts what each stage asked of the models and how long it took."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from radarstream.defenses.protocol import Request
+from radarstream.pipelines.signals.ports import Models
+
+ResultT = TypeVar("ResultT")
 Observer = Callable[[str], AbstractContextManager[Any]]  # stage name -> what is held around it
 
 
@@ -25,6 +29,24 @@ class CallCounts(Protocol):
         ...
 
 
+class Costs(Protocol):
+    """Hears what stages ask of the models: of all their items together, or of each by itself."""
+
+    def stage(self, name: str, *models: object, records: int = 0) -> AbstractContextManager[None]:
+        """Hold around the work of a stage on so many records; `models` are those it may ask."""
+        ...
+
+    def around(self, models: Models) -> Models:
+        """The models that a stage is to ask: the same, or the same observed."""
+        ...
+
+    def charged(
+        self, place: int, asking: Generator[Request, Any, ResultT]
+    ) -> Generator[Request, Any, ResultT]:
+        """The same generator; what it asks is charged to the item at this place of the batch."""
+        ...
+
+
 @dataclass(slots=True)
 class StageTotals:
     """Running totals of one stage; `records` it is done with; seconds are wall clock."""
@@ -37,7 +59,9 @@ class StageTotals:
 
 @dataclass(slots=True)
 class Meter:
-    """Totals per stage, in the order in which stages first ran; `current` is the one that runs.
+    """Costs of a pipeline that runs on and on, in totals per stage.
+
+    Stages stand in the order in which they first ran; `current` is the one that runs.
 
     Every one of `observers` is asked for a context manager that is held around the stage's work:
     a histogram's timer, a trace's span. It must not raise.
@@ -68,6 +92,18 @@ class Meter:
                 totals.seconds += perf_counter() - started
                 totals.calls += sum(m.calls for m in counted) - calls
                 totals.hits += sum(m.hits for m in counted) - hits
+
+    def around(self, models: Models) -> Models:
+        """The models as they are: those that count do it by themselves."""
+        return models
+
+    def charged(
+        self,
+        place: int,  # noqa: ARG002 all items of a stage have one account
+        asking: Generator[Request, Any, ResultT],
+    ) -> Generator[Request, Any, ResultT]:
+        """The generator as it is."""
+        return asking
 
     def records_done(self) -> dict[str, int]:
         """Return the records that each stage is done with; for any thread."""

@@ -1,6 +1,7 @@
 """Pairwise NLI between the informative atomic answers of a snapshot."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,12 @@ def entails(rows: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(rows[:, 0].reshape(2, -1) >= AGREEMENT)
 
 
+def answer_pairs(question: Question, answers: Sequence[AtomicAnswer]) -> list[AnswerPair]:
+    """Every ordered pair of the distinct informative answers, an answer with itself included."""
+    unique = dict.fromkeys(answer.text for answer in answers if not answer.abstained)
+    return [AnswerPair(question, *pair) for pair in product(unique, repeat=2)]
+
+
 def relate_answers(
     scorer: RelationScorer, batches: Sequence[tuple[Question, Sequence[AtomicAnswer]]]
 ) -> list[Relations]:
@@ -34,12 +41,7 @@ def relate_answers(
     """
     texts = [[a.text for a in answers if not a.abstained] for _, answers in batches]
     distinct = [list(dict.fromkeys(answers)) for answers in texts]
-    pairs = [
-        AnswerPair(question, premise, hypothesis)
-        for (question, _), unique in zip(batches, distinct, strict=True)
-        for premise in unique
-        for hypothesis in unique
-    ]
+    pairs = [pair for question, answers in batches for pair in answer_pairs(question, answers)]
     rows = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
     probabilities = relation_rows(rows, len(pairs))
     relations, start = [], 0

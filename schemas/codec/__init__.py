@@ -17,6 +17,7 @@ from radarstream.schemas.codec.decoding import (
     decode_record,
     decode_report,
     decode_snapshot,
+    decoded,
 )
 from radarstream.schemas.codec.state import decode_state, encode_state
 from radarstream.schemas.codec.text import clean
@@ -36,6 +37,7 @@ __all__ = [
     "decode_report",
     "decode_snapshot",
     "decode_state",
+    "decoded",
     "encode",
     "encode_envelope",
     "encode_state",

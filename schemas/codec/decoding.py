@@ -57,10 +57,26 @@ def decode_record(
     now: datetime | None,
     tolerance: timedelta = CLOCK_SKEW,
 ) -> SearchSnapshot:
-    """Decode a snapshot record, honouring a reader's own verdict on it."""
-    if record.reason is not None:
-        raise InputError(record.reason, record.detail)
-    return decode_snapshot(record.payload, limits=limits, now=now, tolerance=tolerance)
+    """The snapshot of a record, which is decoded only if nobody did so before.
+
+    `now` and `tolerance` as for `decode_snapshot`.
+    """
+    known = decoded(record, limits=limits)
+    if known.snapshot is None:
+        raise InputError(known.reason or ReasonClass.INTERNAL_ERROR, known.detail)
+    _event_time(known.snapshot.observed_at, _latest(now, tolerance))
+    return known.snapshot
+
+
+def decoded(record: RawRecord, *, limits: Limits) -> RawRecord:
+    """The record with its snapshot, or with the reason why it has none."""
+    if record.reason is not None or record.snapshot is not None:
+        return record
+    try:
+        snapshot = decode_snapshot(record.payload, limits=limits, now=None)
+    except InputError as error:
+        return replace(record, reason=error.reason, detail=error.detail)
+    return replace(record, snapshot=snapshot)
 
 
 def decode_snapshot(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
@@ -21,7 +20,6 @@ from radarstream.defenses.protocol import (
     Request,
 )
 from radarstream.pipelines.evaluation.attribution.rows import AttributionCost
-from radarstream.pipelines.evaluation.experiment.charging import charged
 from radarstream.pipelines.evaluation.experiment.counting import Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.prompt import AnswerPair, Prompt
@@ -111,8 +109,3 @@ class Spending:
             continuation_tokens=self.continuation_tokens,
             seconds=self.seconds,
         )
-
-
-def spending(attributing: Attributing, tally: Spending) -> Attributing:
-    """The same attribution, its requests and its own time charged to `tally`."""
-    return charged(attributing, tally.charge, tally.add_seconds)

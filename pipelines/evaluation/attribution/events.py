@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from radarstream.defenses.attribution.judge import Judge
-from radarstream.defenses.protocol import Complete, Request
+from radarstream.defenses.protocol import Request
+from radarstream.defenses.vanilla import undefended_answer
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, ranked
 from radarstream.pipelines.evaluation.attribution.reports import reported
 from radarstream.pipelines.evaluation.attribution.rows import EventRow, EventText, Outcome, Role
@@ -13,11 +14,10 @@ from radarstream.pipelines.evaluation.attribution.scenarios import Clean
 from radarstream.pipelines.evaluation.attribution.staging import Staged, Unattackable
 from radarstream.pipelines.evaluation.experiment.cells import error_words
 from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct, is_refusal
-from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
-from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import Document, Labels
 
 SEGMENTS = 10  # the texts of an event are so many times those that were answered from
@@ -70,15 +70,8 @@ def documents(texts: Sequence[EventText]) -> tuple[Document, ...]:
 
 
 def answered(asked: Sequence[Asked], models: Models) -> list[AtomicAnswer | ModelError]:
-    """The undefended answer to each question from its documents, like `defenses.vanilla`."""
-    requests = {
-        index: Complete(Task.ANSWER_FROM_DOCUMENTS, question, tuple(d.passage for d in found))
-        for index, (question, found) in enumerate(asked)
-        if found
-    }
-    outcomes = fulfil(requests, models)
-    nothing = AtomicAnswer("", abstained=True)
-    return [outcomes.get(index, nothing) for index in range(len(asked))]
+    """The undefended answer to each question from its documents."""
+    return drive([undefended_answer(question, found) for question, found in asked], models)
 
 
 def won(

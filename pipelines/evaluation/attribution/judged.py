@@ -1,15 +1,15 @@
 """Attributors on events: the scope that all share, their findings, and what removal changes."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from radarstream.defenses.attribution.judge import Judge
-from radarstream.defenses.attribution.protocol import Attributing, Attributor
+from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.scope import ScopeOptions, checked
-from radarstream.defenses.protocol import Request, Signal
+from radarstream.defenses.protocol import Request
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus
-from radarstream.pipelines.evaluation.attribution.costs import Spending, spending
+from radarstream.pipelines.evaluation.attribution.costs import Spending
 from radarstream.pipelines.evaluation.attribution.events import answered, retrieved, won
 from radarstream.pipelines.evaluation.attribution.rows import (
     After,
@@ -19,7 +19,7 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 )
 from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.experiment.cells import error_words
-from radarstream.pipelines.evaluation.experiment.counting import Ledger
+from radarstream.pipelines.evaluation.experiment.counting import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.metrics import is_correct
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.fulfilment import drive
@@ -31,25 +31,6 @@ from radarstream.schemas.snapshot import Labels
 
 Scoping = Generator[Request, Any, int]
 ScopeRule = Callable[[Misgeneration], Scoping]
-
-
-@dataclass
-class Charged:
-    """An attributor whose n-th attribution is charged to the n-th tally."""
-
-    inner: Attributor
-    tallies: Sequence[Spending]
-    begun: int = 0
-
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """The wrapped attributor's."""
-        return self.inner.needs
-
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
-        """The wrapped attributor's finding."""
-        self.begun += 1
-        return spending(self.inner.attribute(misgeneration), self.tallies[self.begun - 1])
 
 
 def rag_origin_scope(misgeneration: Misgeneration) -> Scoping:
@@ -108,7 +89,7 @@ def findings(
     ledger = Ledger()
     tallies = [Spending(ledger) for _ in events]
     asked = [event.misgeneration(None if narrows else scope) for event, scope in events]
-    outcomes = attribute_all(Charged(attributor, tallies), asked, ledger.around(models))
+    outcomes = attribute_all(attributor, asked, models, ItemCosts(ledger, tallies))
     rows = []
     for (event, scope), outcome, tally in zip(events, outcomes, tallies, strict=True):
         own = len(outcome.texts) if narrows and isinstance(outcome, Attribution) else 0

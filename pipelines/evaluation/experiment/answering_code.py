@@ -19,10 +19,8 @@ PACKAGES = (
 SHARED = (
     "radarstream.defenses.temporal",
     "radarstream.pipelines.evaluation.experiment.perturbation",
-    "radarstream.pipelines.signals.atomic_answers",
-    "radarstream.pipelines.signals.fulfilment",
-    "radarstream.pipelines.signals.long_form",
-    "radarstream.pipelines.signals.relations",
+    "radarstream.pipelines.guard",
+    "radarstream.pipelines.stages",
 )
 WORDING = (
     "radarstream.pipelines.signals.long_templates",

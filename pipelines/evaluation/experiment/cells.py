@@ -5,22 +5,20 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from radarstream.defenses.protocol import Defense, Signal
+from radarstream.defenses.protocol import Defense
 from radarstream.defenses.temporal import Pool
-from radarstream.pipelines.evaluation.datasets import is_long_form
-from radarstream.pipelines.evaluation.experiment.contenders import needs_at
-from radarstream.pipelines.evaluation.experiment.counting import Ledger, Tally, counted
+from radarstream.pipelines.evaluation.experiment.counting import ItemCosts, Ledger, Tally
 from radarstream.pipelines.evaluation.experiment.gathering import Gathered
-from radarstream.pipelines.evaluation.experiment.long_form import in_its_form
 from radarstream.pipelines.evaluation.experiment.perturbation import Perturbation
 from radarstream.pipelines.evaluation.experiment.records import Row
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.guard import Concluded, Guard
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import encode_state
-from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import Labels
-from radarstream.schemas.verdict import Verdict
 
 ERROR_CHARACTERS = 300
 History = Sequence[Gathered]
@@ -39,83 +37,61 @@ class Cell:
     def rows(self, histories: Sequence[History], *, batch: int) -> Iterator[list[Row]]:
         """The rows of every history, a batch of snapshots at a time, each history in time order.
 
-        A failed step leaves the state as it was: the next one goes on from there.
+        A failed step leaves the memory as it was: the next one goes on from there.
         """
-        states = [self.defense.initial_state() for _ in histories]
+        guard = Guard(self.contender, self.defense, self.models)
+        memories = [guard.initial_memory() for _ in histories]
         longest = max(map(len, histories), default=0)
         for step in range(longest):
             present = iter([i for i, history in enumerate(histories) if len(history) > step])
             while chunk := list(islice(present, batch)):
-                items = [(histories[i][step], states[i]) for i in chunk]
-                answered = in_its_form(
-                    items, lambda item: is_long_form(item[0].snapshot), self.answers, self.models
-                )
-                for i, (_, state) in zip(chunk, answered, strict=True):
-                    states[i] = state
+                items = [(histories[i][step], memories[i]) for i in chunk]
+                answered = self.answers(guard, items)
+                for i, (_, memory) in zip(chunk, answered, strict=True):
+                    memories[i] = memory
                 yield [row for row, _ in answered]
 
     def answers(
-        self, items: Sequence[tuple[Gathered, Any]], models: Models
-    ) -> list[tuple[Row, Any]]:
-        """One row per snapshot and the state after it, in one batch per model."""
+        self, guard: Guard[Any], items: Sequence[tuple[Gathered, Memory[Any]]]
+    ) -> list[tuple[Row, Memory[Any]]]:
+        """One row per snapshot and the memory after it, in one batch per model."""
         ledger = Ledger()
-        tallies = [gathered.tally(self.needs(gathered)) for gathered, _ in items]
-        evidence = [self.evidence(gathered) for gathered, _ in items]
-        defendings = {
-            i: counted(self.defense.defend(seen, items[i][1]), tallies[i], ledger)
-            for i, seen in enumerate(evidence)
-            if not isinstance(seen, ModelError)
-        }
-        outcomes = dict(
-            zip(
-                defendings,
-                drive(list(defendings.values()), ledger.around(models)),
-                strict=True,
-            )
-        )
+        tallies = [seen.tally(guard.needs(seen.snapshot), ledger) for seen, _ in items]
+        given = [(seen.snapshot, self.evidence(guard, seen), memory) for seen, memory in items]
+        outcomes = guard.decide(given, ItemCosts(ledger, tallies))
         return [
-            self.concluded(item, outcomes.get(i, seen), tallies[i])
-            for i, (item, seen) in enumerate(zip(items, evidence, strict=True))
+            self.concluded(seen, memory, outcome, tally)
+            for (seen, memory), outcome, tally in zip(items, outcomes, tallies, strict=True)
         ]
 
-    def evidence(self, gathered: Gathered) -> Evidence | ModelError:
-        """What the defence is given."""
-        seen = gathered.evidence(self.needs(gathered))
-        if self.perturbation is None or isinstance(seen, ModelError):
-            return seen
-        return self.perturbation.perturbed(seen)
+    def evidence(self, guard: Guard[Any], seen: Gathered) -> Evidence | ModelError:
+        """What the defence is given: the signals that it reads in this snapshot, and no others."""
+        evidence = seen.evidence(guard.needs(seen.snapshot))
+        if self.perturbation is None or isinstance(evidence, ModelError):
+            return evidence
+        return self.perturbation.perturbed(evidence)
 
-    def needs(self, gathered: Gathered) -> frozenset[Signal]:
-        """The signals the defence reads in this snapshot: it is given no others, and pays for
-        no others.
-        """
-        return needs_at(self.defense, len(gathered.snapshot.documents))
-
-    def concluded(self, item: tuple[Gathered, Any], outcome: Any, tally: Tally) -> tuple[Row, Any]:
-        """The row of an outcome: a verdict and a state, or what went wrong."""
-        gathered, before = item
-        if isinstance(outcome, ModelError):
-            return self.row(gathered, outcome, tally, before), before
-        result, state = outcome
-        if isinstance(result, EvidenceError):
-            state = before
-        return self.row(gathered, result, tally, state), state
-
-    def row(self, gathered: Gathered, result: Verdict | Exception, tally: Tally, state: Any) -> Row:
-        """What is written down of one answer, or of why there is none."""
-        labels = gathered.snapshot.labels or Labels()
-        return Row(
+    def concluded(
+        self, seen: Gathered, before: Memory[Any], outcome: Concluded[Any] | Failure, tally: Tally
+    ) -> tuple[Row, Memory[Any]]:
+        """What is written down of one answer, or of why there is none; and the memory after it."""
+        error = outcome if isinstance(outcome, Failure) else None
+        event, memory = (None, before) if isinstance(outcome, Failure) else outcome
+        labels = seen.snapshot.labels or Labels()
+        row = Row(
             contender=self.contender,
             condition=self.condition,
-            query_id=gathered.snapshot.query.id,
-            step=gathered.step,
-            observed_at=gathered.snapshot.observed_at,
+            query_id=seen.snapshot.query.id,
+            step=seen.step,
+            observed_at=seen.snapshot.observed_at,
             labels=replace(labels, false_passages=()),  # long, and in the evidence row
-            verdict=result if isinstance(result, Verdict) else None,
-            error=error_words(result) if isinstance(result, Exception) else None,
+            verdict=event.verdict if event else None,
+            error=error_words(error) if error else None,
             cost=tally.cost(),
-            state_bytes=stored_bytes(state),
+            state_bytes=stored_bytes(memory.state),
+            changed=event.changed if event else None,
         )
+        return row, memory
 
 
 def error_words(error: Exception) -> str:

@@ -10,13 +10,13 @@ The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vani
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_type_hints
 
 from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.defenses.temporal import LightweightHistory, Memoryless, adapt
+from radarstream.defenses.temporal import adapt
 from radarstream.pipelines.evaluation.experiment.records import Adaptation, Contender
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
@@ -142,16 +142,6 @@ def remembers(contender: Contender) -> bool:
 def needs_of(contender: Contender) -> frozenset[Signal]:
     """The signals the defence is given."""
     return built(contender).needs
-
-
-def needs_at(defense: Defense[Any], documents: int) -> frozenset[Signal]:
-    """The signals the defence reads in a snapshot of so many documents: fewer than it declares,
-    where it tells by `needs_for`. A pool of documents keeps all answers, for it may shrink.
-    """
-    if isinstance(defense, Memoryless | LightweightHistory):
-        return needs_at(defense.defense, documents)
-    told: Callable[[int], frozenset[Signal]] | None = getattr(defense, "needs_for", None)
-    return defense.needs if told is None else told(documents)
 
 
 def spread_over_time(contenders: Iterable[Contender], ways: Sequence[str]) -> list[Contender]:

@@ -2,18 +2,19 @@
 
 Models are wrapped once per batch so that what a request cost is known by the request itself. A
 `Tally` belongs to one answer: it sees the requests of one defence and looks up what they cost.
+`ItemCosts` is what the stages charge.
 """
 
 from collections.abc import Generator as Generating
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from radarstream.defenses.protocol import (
     Complete,
     CompleteAll,
-    Defending,
     Embed,
     LogProbs,
     NextTokens,
@@ -30,12 +31,13 @@ from radarstream.pipelines.signals.ports import (
     TokenScorer,
 )
 from radarstream.pipelines.signals.token_probabilities import prompts_of
-from radarstream.schemas.errors import EvidenceError, PartialModelError
+from radarstream.schemas.errors import PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 TokenQuery = NextTokenQuery | ContinuationQuery
+ResultT = TypeVar("ResultT")
 
 
 @dataclass
@@ -173,6 +175,7 @@ class Tally:
     and the defence's own computation count as selection.
     """
 
+    ledger: Ledger
     prompts: set[bytes] = field(default_factory=set)
     pairs: set[AnswerPair] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
@@ -183,46 +186,44 @@ class Tally:
     selection_seconds: float = 0.0
     generation_seconds: float = 0.0
 
-    def charge(self, request: Request, ledger: Ledger) -> None:
+    def charge(self, request: Request, _: Any = None) -> None:
         """Count one request of a defence."""
         match request:
             case Complete():
                 (prompt,) = prompts_of([request])
-                self.charge_prompt(prompt, ledger, final=request.final)
+                self.charge_prompt(prompt, final=request.final)
             case CompleteAll(requests=requests):
                 for single in requests:
-                    self.charge(single, ledger)
+                    self.charge(single)
             case Relate(question=question, premises=premises, hypotheses=hypotheses):
                 for premise, hypothesis in zip(premises, hypotheses, strict=True):
-                    self.charge_pair(AnswerPair(question, premise, hypothesis), ledger)
+                    self.charge_pair(AnswerPair(question, premise, hypothesis))
             case NextTokens(rows=rows, prefix=prefix):
-                query = NextTokenQuery(prompts_of(rows), prefix)
-                self.charge_tokens(query, ledger, tokens=1)
+                self.charge_tokens(NextTokenQuery(prompts_of(rows), prefix), tokens=1)
             case LogProbs(rows=rows, continuation=continuation):
-                asked = ContinuationQuery(prompts_of(rows), continuation)
-                self.charge_tokens(asked, ledger, tokens=0)
+                self.charge_tokens(ContinuationQuery(prompts_of(rows), continuation), tokens=0)
             case Embed(texts=texts):
                 for text in set(texts) - self.texts:
                     self.texts.add(text)
-                    self.selection_seconds += ledger.text_seconds.get(text, 0.0)
+                    self.selection_seconds += self.ledger.text_seconds.get(text, 0.0)
 
     def add_seconds(self, own: float) -> None:
         """Count the defence's own computation."""
         self.selection_seconds += own
 
-    def charge_tokens(self, query: TokenQuery, ledger: Ledger, *, tokens: int) -> None:
+    def charge_tokens(self, query: TokenQuery, *, tokens: int) -> None:
         """Count a query of token probabilities, `tokens` for each of its prompts."""
         self.prompts.update(prompt.digest() for prompt in query.prompts)
         self.count_tokens(None, tokens * len(query.prompts))
-        self.generation_seconds += ledger.token_seconds.get(query, 0.0)
+        self.generation_seconds += self.ledger.token_seconds.get(query, 0.0)
 
-    def charge_prompt(self, prompt: Prompt, ledger: Ledger, *, final: bool) -> None:
+    def charge_prompt(self, prompt: Prompt, *, final: bool) -> None:
         """Count one prompt and its completion."""
         digest = prompt.digest()
         if digest in self.prompts:
             return
         self.prompts.add(digest)
-        completion = ledger.completions.get(digest)
+        completion = self.ledger.completions.get(digest)
         if completion is None:  # it failed: the call was made, nothing came of it
             return
         known = completion.prompt_tokens > 0  # every prompt has some
@@ -240,11 +241,11 @@ class Tally:
         self.prompt_tokens = sum_known(self.prompt_tokens, read)
         self.completion_tokens = sum_known(self.completion_tokens, written)
 
-    def charge_pair(self, pair: AnswerPair, ledger: Ledger) -> None:
+    def charge_pair(self, pair: AnswerPair) -> None:
         """Count one pair to be related."""
         if pair not in self.pairs:
             self.pairs.add(pair)
-            self.relation_seconds += ledger.pair_seconds.get(pair, 0.0)
+            self.relation_seconds += self.ledger.pair_seconds.get(pair, 0.0)
 
     def cost(self) -> Cost:
         """The totals."""
@@ -266,19 +267,41 @@ def sum_known(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one + other
 
 
-def counted(
-    defending: Defending[Any], tally: Tally, ledger: Ledger
-) -> Generating[Request, Any, Any]:
-    """The same defence, its requests and its own time charged to `tally`.
+class Account(Protocol):
+    """What one item is charged to."""
 
-    Evidence that the defence refuses becomes its result, an EvidenceError in place of a verdict,
-    so that one snapshot does not end the batch.
-    """
-    try:
-        return (
-            yield from charged(
-                defending, lambda request, _: tally.charge(request, ledger), tally.add_seconds
-            )
-        )
-    except EvidenceError as refusal:
-        return refusal, None
+    def charge(self, request: Request, response: Any, /) -> None:
+        """Count one request, once it is answered."""
+        ...
+
+    def add_seconds(self, own: float) -> None:
+        """Count the method's own computation."""
+        ...
+
+
+@dataclass(frozen=True)
+class ItemCosts:
+    """Costs of a batch, each item charged to its account; see `signals.metering.Costs`."""
+
+    ledger: Ledger
+    accounts: Sequence[Account] = ()
+
+    def stage(
+        self,
+        name: str,  # noqa: ARG002 an account has its own stages
+        *models: object,  # noqa: ARG002
+        records: int = 0,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        """Nothing: only items are charged."""
+        return nullcontext()
+
+    def around(self, models: Models) -> Models:
+        """The models, noting in the ledger what each request took."""
+        return self.ledger.around(models)
+
+    def charged(
+        self, place: int, asking: Generating[Request, Any, ResultT]
+    ) -> Generating[Request, Any, ResultT]:
+        """The generator, its requests and its own time charged to the account at this place."""
+        account = self.accounts[place]
+        return charged(asking, account.charge, account.add_seconds)

@@ -110,7 +110,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One contender's answer to one snapshot. With `error`, there is no verdict and no score."""
+    """One contender's answer to one snapshot. With `error`, there is no verdict and no score.
+
+    `changed` is whether the answer means something else than the previous one, as in an answer
+    event; None where there is none to compare with, and in older rows.
+    """
 
     contender: str
     condition: str
@@ -122,6 +126,7 @@ class Row:
     error: str | None = None
     cost: Cost = Cost()
     state_bytes: int = 0
+    changed: bool | None = None
 
     @property
     def response(self) -> str | None:

@@ -14,10 +14,11 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
-from radarstream.defenses.protocol import Signal
+from radarstream.defenses.protocol import EVIDENCE as ANSWERED
+from radarstream.defenses.protocol import Signal, needs_at
 from radarstream.pipelines.evaluation.experiment.cells import Cell
-from radarstream.pipelines.evaluation.experiment.contenders import adapted, needs_at
-from radarstream.pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
+from radarstream.pipelines.evaluation.experiment.contenders import adapted
+from radarstream.pipelines.evaluation.experiment.gathering import Gathered, gather
 from radarstream.pipelines.evaluation.experiment.identity import check_evidence
 from radarstream.pipelines.evaluation.experiment.perturbation import PerturbedRelations
 from radarstream.pipelines.evaluation.experiment.planning import History, Plan, prepared

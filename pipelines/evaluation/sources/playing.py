@@ -19,8 +19,9 @@ from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.responses import all_answered
 from radarstream.pipelines.signals.source_credit import borne_out
-from radarstream.schemas.errors import ModelError
+from radarstream.pipelines.stages import Failure
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, without_answer
@@ -101,7 +102,7 @@ class Stage:
     def evidence(self) -> list[list[Evidence]]:
         """Per step, per question."""
         guard = Guard("radar", build_defense("radar"), self.models)
-        return [guard.gather(wave) for wave in zip(*self.histories, strict=True)]
+        return [all_answered(guard.gather(wave)) for wave in zip(*self.histories, strict=True)]
 
     def play(
         self,
@@ -142,7 +143,7 @@ class Stage:
             outcomes = guard.decide(list(zip(wave, self.evidence[step], memories, strict=True)))
             with engine.begin() as connection:
                 for number, (snapshot, outcome) in enumerate(zip(wave, outcomes, strict=True)):
-                    if isinstance(outcome, ModelError):
+                    if isinstance(outcome, Failure):
                         raise outcome
                     event, memories[number] = outcome
                     alone = lonely(self.evidence[step][number], snapshot)

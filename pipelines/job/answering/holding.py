@@ -40,7 +40,8 @@ class HoldBack:
 
     Of two records of a partition that wait, the older one is never released after the newer one,
     or a fold could pass it by. `event_time` returns seconds, or None for what cannot be ordered
-    and is released at once.
+    and is released at once. `read` is asked once for each record that comes in: what it returns
+    takes the record's place from then on.
     """
 
     def __init__(
@@ -50,11 +51,13 @@ class HoldBack:
         *,
         tolerance_s: float = 0.0,
         ahead_bytes: int = AHEAD_BYTES,
+        read: Callable[[RawRecord], RawRecord] = lambda record: record,
     ) -> None:
         self.lateness_s = lateness_s
         self.event_time = event_time
         self.tolerance_s = tolerance_s
         self.ahead_bytes = ahead_bytes
+        self.read = read
         self.lanes: dict[int, Lane] = {}
 
     def take(
@@ -71,7 +74,7 @@ class HoldBack:
         """
         released = []
         room = self.ahead_bytes - self._ahead_size()
-        for record in records:
+        for record in map(self.read, records):
             position = place(record)
             lane = self.lanes.get(position.partition)
             if lane is None or lane.epoch != position.epoch:

@@ -34,7 +34,7 @@ from radarstream.pipelines.job.waiting import Waiting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
+from radarstream.schemas.codec import dead_letter, decoded, outbox_record
 from radarstream.schemas.codec.event_time import event_time
 from radarstream.schemas.errors import (
     BrokerError,
@@ -172,19 +172,23 @@ def hold_back(settings: Settings) -> HoldBack:
     """Return what holds records back, as the settings want it."""
     job, limits = settings.job, settings.limits.as_limits()
 
-    def event_time_of(record: RawRecord) -> float | None:
-        if not job.allowed_lateness_s:  # nothing is ordered by it: the decoder has the last word
-            time = None if record.reason else event_time(record.payload)
-            return time.timestamp() if time else None
-        try:
-            snapshot = decode_record(record, limits=limits, now=None)
-        except InputError:
-            return None
-        return snapshot.observed_at.timestamp()
+    def read(record: RawRecord) -> RawRecord:
+        # With no lateness nothing is ordered by the event time: decoding can wait.
+        return decoded(record, limits=limits) if job.allowed_lateness_s else record
 
     return HoldBack(
         job.allowed_lateness_s,
         event_time_of,
         tolerance_s=job.clock_tolerance_s,
         ahead_bytes=job.batch_bytes,
+        read=read,
     )
+
+
+def event_time_of(record: RawRecord) -> float | None:
+    """Event time in seconds since 1970, as decoded or else as the bytes seem to say; or None."""
+    if record.reason is not None:
+        return None
+    snapshot = record.snapshot
+    time = snapshot.observed_at if snapshot else event_time(record.payload)
+    return time.timestamp() if time else None

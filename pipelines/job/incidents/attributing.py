@@ -33,6 +33,7 @@ from radarstream.pipelines.signals.investigation import (
     agrees,
     investigating,
 )
+from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import RankedText
@@ -162,7 +163,7 @@ class Attributing:
         averted = report.answer != case.answer
         instead = case.answer if averted else later.answer if later else ""
         inquiry = Inquiry(case.snapshot, report.answer)
-        return bool(self.driven(agrees(inquiry, (instead,), both_ways=True)))
+        return bool(self.driven(agrees(inquiry, (instead,), both_ways=True), case))
 
     def investigated(self, report: StoredReport, case: Case, *, insist: bool) -> Investigation:
         """Run the investigation; raises the ModelError it ends with."""
@@ -173,7 +174,7 @@ class Attributing:
             further=self.further(case),
             insist=insist,
         )
-        found: Investigation = self.driven(investigating(inquiry, self.attributor))
+        found: Investigation = self.driven(investigating(inquiry, self.attributor), case)
         return found
 
     def further(self, case: Case) -> tuple[RankedText, ...]:
@@ -183,9 +184,14 @@ class Attributing:
         own = [document.content_id for document in case.snapshot.documents]
         return tuple(self.search(case.snapshot.query.text, own))
 
-    def driven(self, method: Any) -> Any:
-        """Run one generator to its result. Raises the ModelError it ends with."""
-        (outcome,) = drive([method], self.models)
+    def driven(self, method: Any, case: Case) -> Any:
+        """Run one generator to its result, answers as long as the case's query wants them.
+
+        Raises the ModelError it ends with.
+        """
+        (outcome,) = in_its_form(
+            [method], lambda _: case.snapshot.query.long_form, drive, self.models
+        )
         if isinstance(outcome, ModelError):
             raise outcome
         return outcome

@@ -12,9 +12,11 @@ import pytest
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.stages import changes_of
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.snapshot import Query, SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict, Verdict
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
@@ -115,4 +117,5 @@ def test_without_a_previous_answer_nobody_can_tell_whether_it_changed() -> None:
 
 def told_changed(question: str, old: str | None, new: str) -> Any:
     verdict = Verdict(new, (), memory=MemoryVerdict(previous_answer=old))
-    return guard().changes([question], [(verdict, None)])[0]
+    evidence = Evidence(Query("q", question), OBSERVED_AT, ())
+    return changes_of([evidence], [(verdict, None)], guard().models)[0]

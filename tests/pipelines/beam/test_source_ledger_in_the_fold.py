@@ -237,20 +237,16 @@ class TestBlocked:
     def test_documents_of_blocked_sources_are_left_out_and_named(self, engine: Engine):
         with engine.begin() as connection:
             judge(connection, "s2.example", SourceVerdict.BLOCKED, None)
-        letter = Parked(RawRecord("h.jsonl", 1, b""), ReasonClass.LATE)  # type: ignore[arg-type]
         first, second = (snapshot_at(0, ["Rome", "Oslo", "Bern"], q) for q in ("q-1", "q-2"))
         untouched = replace(second, documents=second.documents[:1])
         batch = [
             Observed(RawRecord("h", 1, b""), first),
-            letter,
             Observed(RawRecord("h", 2, b""), untouched),
         ]
         statements = Statements(engine)
-        seen, parked, whole = leave_out_blocked(SourceReader(engine), batch)
+        seen, whole = leave_out_blocked(SourceReader(engine), batch)
         assert len(statements.about_sources()) == 1
-        assert parked is letter
-        assert whole is batch[2]
-        assert isinstance(seen, Observed)
+        assert whole is batch[1]
         assert [d.rank for d in seen.snapshot.documents] == [1, 3]
         assert [d.rank for d in seen.blocked] == [2]
         (evidence,) = guard_with(engine).gather([seen.snapshot])
@@ -364,7 +360,9 @@ def test_the_graph_leaves_blocked_sources_out_before_any_model(tmp_path: Path):
     generator = ScriptedGenerator()
     guard = Guard("radar", Radar(), replace(scripted_models(), generator=generator))
     item = Observed(RawRecord("h", 1, b""), snapshot_at(0, ["Rome", "Oslo"]))
-    (answered,) = AtomicAnswers(settings).run_inference([item], guard)
+    letter = Parked(RawRecord("h.jsonl", 1, b""), ReasonClass.LATE)  # type: ignore[arg-type]
+    parked, answered = AtomicAnswers(settings).run_inference([letter, item], guard)
+    assert parked is letter
     assert [d.rank for d in answered.observed.blocked] == [1]
     prompts = [prompt for batch in generator.log for prompt in batch]
     assert len(prompts) == 1

@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.beam import model_stages
-from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import fold_queries
 from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
 from radarstream.pipelines.beam.witnesses import witnesses_of
@@ -183,17 +183,18 @@ def test_everything_may_be_withheld(engine: Engine, monkeypatch: pytest.MonkeyPa
 
 
 def test_dead_letters_pass_through(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from radarstream.pipelines.beam.withholding import withhold
     from tests.wire_samples import DEAD_LETTER
 
     snapshot = snapshot_of("Rome", "Oslo")
     hold(engine, snapshot.documents[0])
     record = RawRecord("test", 0, b"")
     parked = Parked(record, DEAD_LETTER)
-    both = withhold(engine, [parked, Observed(record, snapshot)])
-    assert both[0] is parked
-    assert isinstance(both[1], Observed)
-    assert len(both[1].withheld) == 1
+    monkeypatch.setattr(model_stages, "shared_engine", lambda _: engine)
+    batch = [parked, Observed(record, snapshot)]
+    passed, answered = AtomicAnswers(settings_with()).run_inference(batch, radar())
+    assert passed is parked
+    assert isinstance(answered, Answered)
+    assert len(answered.observed.withheld) == 1
 
 
 def test_without_the_setting_nothing_is_read_or_kept(

@@ -13,8 +13,8 @@ from radarstream.defenses.protocol import (
     Norms,
     Relate,
 )
-from radarstream.pipelines.evaluation.attribution.costs import Spending, spending
-from radarstream.pipelines.evaluation.experiment.counting import Ledger
+from radarstream.pipelines.evaluation.attribution.costs import Spending
+from radarstream.pipelines.evaluation.experiment.counting import ItemCosts, Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.attribution import Attribution, Finding
 from radarstream.schemas.prompt import AnswerPair, Completion, Task
@@ -80,13 +80,15 @@ def test_an_attribution_is_passed_through_and_closed():
         finally:
             closed.append(True)
 
-    tally = Spending(ledger())
-    running = spending(attribute(), tally)
+    tally, untouched = Spending(ledger()), Spending(ledger())
+    costs = ItemCosts(ledger(), (untouched, tally))
+    running = costs.charged(1, attribute())
     assert next(running) == ROME
     with pytest.raises(StopIteration) as stop:
         running.send("Rome")
     assert stop.value.value == FOUND and tally.cost().calls == 1 and closed == [True]
-    running = spending(attribute(), tally)
+    assert untouched.cost().calls == 0
+    running = costs.charged(0, attribute())
     next(running)
     running.close()
     assert len(closed) == 2

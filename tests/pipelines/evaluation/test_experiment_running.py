@@ -118,7 +118,8 @@ def test_tokens_and_seconds_are_charged_to_stages(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_twice_counts_once() -> None:
-    ledger, tally = Ledger(), Tally()
+    ledger = Ledger()
+    tally = Tally(ledger)
     request = Complete(Task.ATOMIC_ANSWER, "Who?", ("Page: Rome.",), final=False)
     (prompt,) = prompts_of([request])
     ledger.completions[prompt.digest()] = Completion("Rome", 7, 2, 0.5)
@@ -130,7 +131,7 @@ def test_what_is_asked_twice_counts_once() -> None:
     both = CompleteAll((request, replace(request, final=True)))
     relating = Relate("Who?", ("Rome", "Rome"), ("Bern", "Bern"))
     for asked in (request, both, relating, relating, Embed(("Rome", "Rome"))):
-        tally.charge(asked, ledger)
+        tally.charge(asked)
     assert tally.cost() == Cost(
         calls=1,
         prompt_tokens=7,
@@ -141,15 +142,15 @@ def test_what_is_asked_twice_counts_once() -> None:
         relation_seconds=0.25,
         selection_seconds=0.125,
     )
-    tally.charge_prompt(uncounted, ledger, final=True)
-    tally.charge(NextTokens((request,)), ledger)
+    tally.charge_prompt(uncounted, final=True)
+    tally.charge(NextTokens((request,)))
     assert (tally.cost().calls, *tally.cost().tokens) == (2, None, None)
-    asking = Tally()
-    asking.charge(NextTokens((request,)), ledger)
+    asking = Tally(ledger)
+    asking.charge(NextTokens((request,)))
     assert asking.cost().tokens == (None, 1)
-    both = Tally()
-    both.charge_prompt(prompt, ledger, final=True)
-    both.charge(NextTokens((replace(request, passages=("Page: Oslo.",)),)), ledger)
+    both = Tally(ledger)
+    both.charge_prompt(prompt, final=True)
+    both.charge(NextTokens((replace(request, passages=("Page: Oslo.",)),)))
     assert both.cost().tokens == (None, 3)
 
 

@@ -12,9 +12,13 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.evaluation.experiment.long_form import in_its_form
 from radarstream.pipelines.guard import Guard
-from radarstream.pipelines.signals.long_form import LONG_FORM, LongFormGenerator, LongFormTokens
+from radarstream.pipelines.signals.long_form import (
+    LONG_FORM,
+    LongFormGenerator,
+    LongFormTokens,
+    in_its_form,
+)
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import TEMPLATES, build_prompt

@@ -1,0 +1,257 @@
+"""The stages of an answer, as plain functions over lists.
+
+    snapshots -> atomic answers -> relations -> decisions -> events and memories
+
+The job, replays, studies and attribution all call these, and nothing does their work again. A list
+goes in and a list of the same length comes out, in the same order, with one batch per model. An
+item that fails is its error, and the others of its list go on. A query's form (`Query.long_form`)
+decides whether its answers are short or long; `Costs` hears what is asked.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from radarstream.defenses.protocol import EVIDENCE, Defending, Defense, Relate, Request, Signal
+from radarstream.pipelines.signals.atomic_answers import answer_documents
+from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.long_form import in_its_form
+from radarstream.pipelines.signals.metering import Costs
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.relations import entails, relate_answers
+from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.memory import Memory, StateT
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import Verdict
+
+ItemT = TypeVar("ItemT")
+OutT = TypeVar("OutT")
+Answers = tuple[AtomicAnswer, ...]
+Needs = Callable[[SearchSnapshot], frozenset[Signal]]  # the signals that a snapshot must get
+Failure = ModelError | EvidenceError
+Changed = bool | None  # None where there is nothing to compare with
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """One snapshot with its signals: None if nobody needs it, a ModelError if it failed."""
+
+    snapshot: SearchSnapshot
+    answers: Answers | ModelError | None = None
+    relations: Relations | ModelError | None = None
+
+    def evidence(self, needs: frozenset[Signal]) -> Evidence | ModelError:
+        """What a defence with these needs is given, or why it cannot be."""
+        answers = self.answers if needs & EVIDENCE else None
+        relations = self.relations if Signal.RELATIONS in needs else None
+        if isinstance(answers, ModelError):
+            return answers
+        if isinstance(relations, ModelError):
+            return relations
+        s = self.snapshot
+        return Evidence(s.query, s.observed_at, s.documents, answers, relations)
+
+
+@dataclass(frozen=True)
+class Decision(Generic[StateT]):
+    """A verdict, the state after it, and whether the answer means something else than the last."""
+
+    verdict: Verdict
+    state: StateT
+    changed: Changed
+
+
+def gather(
+    snapshots: Sequence[SearchSnapshot], needs: Needs, models: Models, costs: Costs
+) -> list[Gathered]:
+    """Compute the signals that each snapshot must get."""
+    answers = atomic_answers(snapshots, needs, models, costs)
+    return relate(list(zip(snapshots, answers, strict=True)), needs, models, costs)
+
+
+def atomic_answers(
+    snapshots: Sequence[SearchSnapshot], needs: Needs, models: Models, costs: Costs
+) -> list[Answers | ModelError | None]:
+    """Answer every document by itself; None where no signal needs it."""
+
+    def in_one_form(part: Sequence[SearchSnapshot], asked: Models) -> list[Answers | ModelError]:
+        return isolating(partial(answer_documents, costs.around(asked).generator), part)
+
+    def work(wanted: Sequence[SearchSnapshot]) -> list[Answers | ModelError]:
+        with costs.stage("atomic answers", models.generator, records=len(wanted)):
+            return in_its_form(wanted, lambda s: s.query.long_form, in_one_form, models)
+
+    return where([bool(needs(s) & EVIDENCE) for s in snapshots], snapshots, work)
+
+
+def relate(
+    items: Sequence[tuple[SearchSnapshot, Answers | ModelError | None]],
+    needs: Needs,
+    models: Models,
+    costs: Costs,
+) -> list[Gathered]:
+    """Complete atomic answers with their relations, where those are needed."""
+
+    def work(wanted: Sequence[tuple[SearchSnapshot, Any]]) -> list[Relations | ModelError]:
+        batches = [(snapshot.query.text, answers) for snapshot, answers in wanted]
+        asked = (models.relations, models.embedder)
+        with costs.stage("relations", *asked, records=len(wanted)):
+            return isolating(partial(relate_answers, costs.around(models).relations), batches)
+
+    related = where(
+        [Signal.RELATIONS in needs(s) and isinstance(a, tuple) for s, a in items], items, work
+    )
+    return [Gathered(s, a, r) for (s, a), r in zip(items, related, strict=True)]
+
+
+def undefended_answers(
+    baseline: Defense[None] | None,
+    evidences: Sequence[Evidence | ModelError],
+    models: Models,
+    costs: Costs,
+) -> list[str | None]:
+    """What the baseline says of each snapshot; None without a baseline or where it fails."""
+    if baseline is None:
+        return [None] * len(evidences)
+    with costs.stage("undefended answer", models.generator, records=len(evidences)):
+        outcomes = defended(baseline, [(e, None) for e in evidences], models, costs)
+    return [o[0].answer if isinstance(o, tuple) else None for o in outcomes]
+
+
+def decide(
+    defense: Defense[StateT],
+    items: Sequence[tuple[Evidence | ModelError, StateT]],
+    models: Models,
+    costs: Costs,
+) -> list[Decision[StateT] | Failure]:
+    """Run the defence on one snapshot of each of several queries, in lockstep.
+
+    What is asked to compare an answer with the previous one is charged to nobody's item.
+    """
+    counted = (models.generator, models.relations, models.embedder)
+    with costs.stage("defence", *counted, records=len(items)):
+        outcomes = defended(defense, items, models, costs)
+        evidences = [evidence for evidence, _ in items]
+        changes = changes_of(evidences, outcomes, models)
+    return [
+        changed
+        if isinstance(changed, ModelError)
+        else Decision(*outcome, changed)
+        if isinstance(outcome, tuple)
+        else outcome
+        for outcome, changed in zip(outcomes, changes, strict=True)
+    ]
+
+
+def defended(
+    defense: Defense[StateT],
+    items: Sequence[tuple[Evidence | ModelError, StateT]],
+    models: Models,
+    costs: Costs,
+) -> list[tuple[Verdict, StateT] | Failure]:
+    """The verdicts of a defence and the states after them; evidence that failed stays as it is."""
+
+    def in_one_form(
+        part: Sequence[tuple[int, tuple[Any, StateT]]], asked: Models
+    ) -> list[tuple[Verdict, StateT] | Failure]:
+        defending = [
+            costs.charged(place, refusable(defense.defend(evidence, state)))
+            for place, (evidence, state) in part
+        ]
+        return drive(defending, costs.around(asked))
+
+    def work(
+        wanted: Sequence[tuple[int, tuple[Any, StateT]]],
+    ) -> list[tuple[Verdict, StateT] | Failure]:
+        return in_its_form(wanted, lambda item: item[1][0].query.long_form, in_one_form, models)
+
+    ready = [isinstance(evidence, Evidence) for evidence, _ in items]
+    outcomes = where(ready, list(enumerate(items)), work)
+    return [
+        evidence if isinstance(evidence, ModelError) else outcome  # type: ignore[misc]
+        for (evidence, _), outcome in zip(items, outcomes, strict=True)
+    ]
+
+
+def refusable(
+    defending: Defending[StateT],
+) -> Generator[Request, Any, tuple[Verdict, StateT] | EvidenceError]:
+    """The same defence; evidence that it refuses is its result, not the end of the batch."""
+    try:
+        return (yield from defending)
+    except EvidenceError as refusal:
+        return refusal
+
+
+def changes_of(
+    evidences: Sequence[Evidence | ModelError],
+    outcomes: Sequence[tuple[Verdict, Any] | Failure],
+    models: Models,
+) -> list[Changed | ModelError]:
+    """Whether each answer means something else than the previous one; None if unknown.
+
+    It means the same only if each of the two entails the other.
+    """
+    changes: list[Changed | ModelError] = [None] * len(outcomes)
+    unclear: dict[int, Request] = {}
+    for index, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):
+        if isinstance(evidence, ModelError) or isinstance(outcome, Failure):
+            continue
+        verdict, _ = outcome
+        new, old = verdict.answer, verdict.memory.previous_answer
+        if verdict.abstained or old is None:
+            continue
+        if old == new:
+            changes[index] = False
+        else:
+            unclear[index] = Relate(evidence.query.text, (old, new), (new, old))
+    for index, rows in fulfil(unclear, models).items():
+        failed = isinstance(rows, ModelError)
+        changes[index] = rows if failed else not entails(rows).all()
+    return changes
+
+
+def conclude(
+    name: str,
+    models: Models,
+    snapshot: SearchSnapshot,
+    memory: Memory[StateT],
+    decision: Decision[StateT],
+    undefended: str | None,
+) -> tuple[AnswerEvent, Memory[StateT]]:
+    """Turn a decision of the defence `name` into the event to emit and the memory to keep."""
+    verdict = decision.verdict
+    event = AnswerEvent(
+        query_id=snapshot.query.id,
+        question=snapshot.query.text,
+        step=memory.step,
+        snapshot_id=snapshot.id,
+        observed_at=snapshot.observed_at,
+        provenance=snapshot.provenance,
+        defense=name,
+        answer=verdict.answer,
+        abstention=verdict.abstention,
+        changed=decision.changed,
+        verdict=verdict,
+        sources=tuple(Source(d.rank, d.title, d.url) for d in snapshot.documents),
+        undefended_answer=undefended,
+        generator=models.generator.model_id,
+        relation_scorer=models.relations.model_id,
+        tags=snapshot.query.tags,
+    )
+    return event, Memory(memory.step + 1, decision.state)
+
+
+def where(
+    wanted: Sequence[bool],
+    items: Sequence[ItemT],
+    work: Callable[[Sequence[ItemT]], Sequence[OutT]],
+) -> list[OutT | None]:
+    """What `work` makes of the wanted items, in one call; None in the places of the others."""
+    some = [item for item, want in zip(items, wanted, strict=True) if want]
+    made = iter(work(some) if some else ())
+    return [next(made) if want else None for want in wanted]

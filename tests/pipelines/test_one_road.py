@@ -1,0 +1,393 @@
+"""All roads on the same snapshots: a notebook, Beam, the job, studies and attribution agree."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.defenses.protocol import Defending
+from radarstream.defenses.registry import DEFENSES
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.pipelines import build
+from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.build import build_guard, shared_engine
+from radarstream.pipelines.evaluation.attribution.events import answered
+from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
+from radarstream.pipelines.evaluation.sources import playing
+from radarstream.pipelines.job.answering.running import hold_back
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.investigation import Inquiry, was_given
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.codec import (
+    decode_answer,
+    decode_dead_letter,
+    decode_record,
+    decoded,
+    decoding,
+    encode,
+)
+from radarstream.schemas.errors import EvidenceError, InputError, ModelError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.prompt import AnswerPair, Prompt, Task
+from radarstream.schemas.records import Limits, LogPosition, RawRecord
+from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
+from radarstream.schemas.sources import LedgerRules
+from radarstream.schemas.verdict import MemoryDecision
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.pipelines.evaluation.experiments import Bench, cell_rows, make_dataset
+from tests.scripted_models import last_words
+
+Key = tuple[str, int]  # query id, place in its history
+Event = dict[str, Any]
+UNREAD, UNWRITTEN, UNRELATED = "Unread", "Unwritten", "Unrelated"  # what models fail on
+CITIES = ("Rome", "Rome", "Rome", "Oslo", "Bern")
+STEPS = 5
+
+
+@dataclass
+class Generator(ScriptedGenerator):
+    """Fails on documents that say `UNREAD`, and on any later prompt with `UNWRITTEN`."""
+
+    def complete(self, prompts: Sequence[Prompt]) -> Any:
+        for prompt in prompts:
+            early = prompt.task in (Task.ATOMIC_ANSWER, Task.DESCRIBE_FROM_PASSAGE)
+            if any((UNREAD if early else UNWRITTEN) in passage for passage in prompt.passages):
+                raise ModelError("the generator failed")
+        return super().complete(prompts)
+
+
+@dataclass
+class Relations(ScriptedRelations):
+    """Fails on answers that say `UNRELATED`."""
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        if any(UNRELATED in pair.premise + pair.hypothesis for pair in pairs):
+            raise ModelError("the relation scorer failed")
+        return super().probabilities(pairs)
+
+
+def written(prompt: Prompt) -> str:
+    """The claim of most passages; shown to be long where a description is asked for."""
+    word = last_words(prompt).removeprefix("At length ")
+    at_length = prompt.task.value.startswith(("describe", "synthesise_descriptions"))
+    return f"At length {word}" if at_length and word != "I don't know" else word
+
+
+def histories_of(seed: int, *, faults: bool) -> list[tuple[SearchSnapshot, ...]]:
+    """Histories of equal length: claims that turn, pages that say nothing, empty snapshots."""
+    random = Random(seed)
+    odd = ("I don't know", "I don't know", UNREAD, UNWRITTEN, UNRELATED)
+    found = []
+    for number in range(6):
+        history = []
+        for step in range(STEPS):
+            claims = random.choices(CITIES, k=random.randint(0, 4))
+            if faults and random.random() < 0.4:
+                claims.append(random.choice(odd))
+            snapshot = make_snapshot(
+                [f"Page {page} of {step}: {claim}." for page, claim in enumerate(claims)],
+                question=f"Who won cup {number}?",
+                query_id=f"cup-{number}",
+                observed_at=OBSERVED_AT + timedelta(days=step),
+            )
+            tags = (LONG_FORM,) if number == 0 else ()
+            history.append(replace(snapshot, query=replace(snapshot.query, tags=tags)))
+        found.append(tuple(history))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Guards and engines are kept per process; each test starts with its own."""
+    monkeypatch.setattr(build, "build_generator", lambda _: Generator(script=written))
+    monkeypatch.setattr(build, "build_relations", lambda *_: Relations())
+    yield
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+
+
+def settings_in(directory: Path, **options: Any) -> Settings:
+    directory.mkdir()
+    database = f"sqlite:///{directory / 'state.db'}"
+    return load_settings(
+        profile="scripted", database=database, batch={"snapshots": 3, "queries": 4}, **options
+    )
+
+
+def places(histories: Sequence[Sequence[SearchSnapshot]]) -> dict[str, Key]:
+    """Where a snapshot stands, by its id."""
+    return {
+        snapshot.id: (snapshot.query.id, place)
+        for history in histories
+        for place, snapshot in enumerate(history)
+    }
+
+
+def by_hand(
+    histories: Sequence[Sequence[SearchSnapshot]], settings: Settings
+) -> dict[Key, AnswerEvent | ModelError | EvidenceError]:
+    """What a notebook gets: one snapshot after the other, an error leaving the memory alone."""
+    guard, found = build_guard(settings, shared_engine(settings)), {}
+    for history in histories:
+        memory = guard.initial_memory()
+        for place, snapshot in enumerate(history):
+            outcome: AnswerEvent | ModelError | EvidenceError
+            try:
+                outcome, memory = guard.answer(snapshot, memory)
+            except (ModelError, EvidenceError) as error:
+                outcome = error
+            found[snapshot.query.id, place] = outcome
+    return found
+
+
+def records(histories: Sequence[Sequence[SearchSnapshot]], *, logged: bool) -> list[RawRecord]:
+    """The snapshots as they come in: waves of all queries, or each history after the other."""
+    snapshots = [s for wave in zip(*histories, strict=True) for s in wave]
+    return [
+        RawRecord("e/t/3", n, encode(s), log=LogPosition("e", 3, n) if logged else None)
+        for n, s in enumerate(snapshots)
+    ]
+
+
+def by_replay(
+    histories: Sequence[Sequence[SearchSnapshot]], settings: Settings
+) -> list[AnswerEvent | DeadLetter]:
+    """What the graph writes into the outbox."""
+    lines = records(histories, logged=False)
+    run_replay(settings, lambda: lines, "the input")
+    queued = [record for _, record in pending(shared_engine(settings), 10_000)]
+    answers = [decode_answer(r.data) for r in queued if r.topic == "answers.defended"]
+    dead = [decode_dead_letter(r.data) for r in queued if r.topic == "snapshots.deadletter"]
+    return [*answers, *dead]
+
+
+def by_job(
+    histories: Sequence[Sequence[SearchSnapshot]], settings: Settings
+) -> list[AnswerEvent | DeadLetter]:
+    """What the continuous job's micro-batches lead to, in two parts that cut through histories."""
+    batch, lines = MicroBatch(settings), records(histories, logged=True)
+    half = len(lines) // 2 + 1
+    return [*batch(lines[:half]), *batch(lines[half:])]
+
+
+Road = Callable[[Sequence[Sequence[SearchSnapshot]], Settings], list[AnswerEvent | DeadLetter]]
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("road", [by_replay, by_job])
+def test_beam_gives_the_events_of_a_notebook(tmp_path: Path, seed: int, road: Road) -> None:
+    histories = histories_of(seed, faults=True)
+    expected = by_hand(histories, settings_in(tmp_path / "hand"))
+    outcomes = road(histories, settings_in(tmp_path / "beam"))
+    place = places(histories)
+    events = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
+    assert events == {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
+    letters = [o for o in outcomes if isinstance(o, DeadLetter)]
+    assert {letter.reason for letter in letters} == {ReasonClass.MODEL_UNAVAILABLE}
+    wanted = [line.position for line in records(histories, logged=True)]
+    by_position = dict(zip(wanted, sorted_by_wave(place), strict=True))
+    failed = {key for key, o in expected.items() if isinstance(o, ModelError)}
+    assert {by_position[letter.position] for letter in letters} == failed
+
+
+def sorted_by_wave(place: dict[str, Key]) -> list[Key]:
+    """All places in the order in which records come in."""
+    return sorted(place.values(), key=lambda key: (key[1], key[0]))
+
+
+def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
+    """Every outcome that the other tests are to compare occurs in them."""
+    found: list[Any] = []
+    for seed in range(3):
+        settings = settings_in(tmp_path / str(seed))
+        found += by_hand(histories_of(seed, faults=True), settings).items()
+    events = [event for _, event in found if isinstance(event, AnswerEvent)]
+    assert {str(event) for _, event in found if isinstance(event, ModelError)} == {
+        "the generator failed",
+        "the relation scorer failed",
+    }
+    assert {event.changed for event in events} == {None, False, True}
+    assert any(event.abstention for event in events)
+    assert any(not event.sources for event in events)
+    assert any(event.undefended_answer is None for event in events)
+    assert any(event.undefended_answer not in (None, event.answer) for event in events)
+    assert {event.verdict.memory.decision for event in events} == set(MemoryDecision)
+    long = [e.answer for e in events if e.tags and not e.abstention]
+    assert long and all(answer.startswith("At length") for answer in long)
+    short = [e.answer for e in events if not e.tags and not e.abstention]
+    assert short and not any(answer.startswith("At length") for answer in short)
+
+
+def bench_in(directory: Path) -> Bench:
+    return Bench(directory, generator=Generator(script=written), relations=Relations())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_study_scores_the_verdicts_of_a_notebook(tmp_path: Path, seed: int) -> None:
+    histories = histories_of(seed, faults=True)
+    expected = by_hand(histories, settings_in(tmp_path / "hand"))
+    study = bench_in(tmp_path / "study").run(make_dataset(*histories), "radar", ["benign"])
+    rows = {(r.query_id, r.step): r for r in cell_rows(study, "radar", "benign")}
+    assert rows.keys() == expected.keys()
+    for key, outcome in expected.items():
+        row = rows[key]
+        if isinstance(outcome, AnswerEvent):
+            assert (row.verdict, row.changed, row.error) == (outcome.verdict, outcome.changed, None)
+        else:
+            assert (row.verdict, row.changed) == (None, None)
+            assert row.error == f"ModelError: {outcome}"
+
+
+def test_a_study_of_the_baseline_gives_the_undefended_answers(tmp_path: Path) -> None:
+    histories = histories_of(0, faults=True)
+    settings = settings_in(tmp_path / "hand")
+    study = bench_in(tmp_path / "study").run(make_dataset(*histories), "vanilla", ["benign"])
+    rows = {(r.query_id, r.step): r for r in cell_rows(study, "vanilla", "benign")}
+    for key, outcome in by_hand(histories, settings).items():
+        if isinstance(outcome, AnswerEvent):
+            verdict = rows[key].verdict
+            assert outcome.undefended_answer == (verdict.answer if verdict else None)
+
+
+def scripted_models() -> Models:
+    return Models(Generator(script=written), Relations(), ScriptedEmbedder())
+
+
+def test_attribution_reproduces_the_undefended_answers(tmp_path: Path) -> None:
+    """In studies and in the job, from the same documents."""
+    histories = histories_of(1, faults=True)
+    expected = by_hand(histories, settings_in(tmp_path / "hand"))
+    short = [s for history in histories for s in history if not s.query.long_form]
+    asked = [(snapshot.query.text, snapshot.documents) for snapshot in short]
+    again = answered(asked, scripted_models())
+    place, compared = places(histories), 0
+    for snapshot, answer in zip(short, again, strict=True):
+        event = expected[place[snapshot.id]]
+        if not isinstance(event, AnswerEvent):
+            continue
+        compared += 1
+        if isinstance(answer, ModelError):
+            assert event.undefended_answer is None
+            continue
+        assert event.undefended_answer == ("" if answer.abstained else answer.text)
+        if event.undefended_answer:
+            inquiry = Inquiry(snapshot, event.undefended_answer)
+            assert drive([was_given(inquiry)], scripted_models()) == [True]
+            assert drive([was_given(replace(inquiry, answer="Cork"))], scripted_models()) == [False]
+    assert compared > 10
+
+
+def test_a_play_with_an_untouched_ledger_gives_the_events_of_a_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    histories = histories_of(2, faults=False)
+    plain = settings_in(tmp_path / "hand", defense={"name": "radar", "compare_with": ""})
+    events: list[AnswerEvent] = []
+    told = playing.told_step
+
+    def listening(event: AnswerEvent, *rest: Any, **flags: Any) -> Any:
+        events.append(event)
+        return told(event, *rest, **flags)
+
+    monkeypatch.setattr(playing, "told_step", listening)
+    stage = playing.Stage(tuple(histories), scripted_models())
+    played = stage.play(playing.Contender("radar"), LedgerRules())
+    place = places(histories)
+    assert {place[event.snapshot_id]: event for event in events} == by_hand(histories, plain)
+    assert [step.answer for step in played.steps] == [event.answer for event in events]
+
+
+def test_a_snapshot_that_the_defence_refuses_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fussy(Vanilla):
+        def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+            if evidence.query.id == "cup-1":
+                raise EvidenceError("too many cups")
+            return (yield from Vanilla.defend(self, evidence, state))
+
+    monkeypatch.setitem(DEFENSES, "vanilla", Fussy)
+    fussy = {"name": "vanilla", "compare_with": ""}
+    histories = histories_of(2, faults=False)
+    expected = by_hand(histories, settings_in(tmp_path / "hand", defense=fussy))
+    outcomes = by_job(histories, settings_in(tmp_path / "job", defense=fussy))
+    place = places(histories)
+    events = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
+    assert events == {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
+    assert {query for query, _ in expected.keys() - events.keys()} == {"cup-1"}
+    letters = [o for o in outcomes if isinstance(o, DeadLetter)]
+    assert len(letters) == STEPS
+    assert {(o.reason, o.detail) for o in letters} == {
+        (ReasonClass.INTERNAL_ERROR, "EvidenceError: too many cups")
+    }
+
+
+@pytest.fixture
+def decodings(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The bytes of every snapshot that is decoded."""
+    seen: list[bytes] = []
+    decode = decoding.decode_snapshot
+
+    def counting(data: bytes, **how: Any) -> SearchSnapshot:
+        seen.append(data)
+        return decode(data, **how)
+
+    monkeypatch.setattr(decoding, "decode_snapshot", counting)
+    return seen
+
+
+BROKEN = b'{"schema": "search.snapshot/1", '
+
+
+def test_the_job_decodes_a_record_once(tmp_path: Path, decodings: list[bytes]) -> None:
+    """It is ordered by its time, held back, and answered or refused, by one decoding."""
+    settings = settings_in(tmp_path / "job", job={"allowed_lateness_s": 60.0})
+    lines = records(histories_of(2, faults=False)[:2], logged=True)
+    lines.append(RawRecord("e/t/3", 99, BROKEN, log=LogPosition("e", 3, 99)))
+    holding = hold_back(settings)
+    released = holding.take(lines, 0.0, {3: 0}) + holding.take([], 61.0, {3: 0})
+    outcomes = MicroBatch(settings)(released)
+    assert sorted(decodings) == sorted(line.payload for line in lines)
+    assert sum(isinstance(outcome, AnswerEvent) for outcome in outcomes) == len(lines) - 1
+    (letter,) = (outcome for outcome in outcomes if isinstance(outcome, DeadLetter))
+    assert (letter.reason, letter.position) == (ReasonClass.MALFORMED_JSON, 99)
+
+
+def test_each_pass_of_a_replay_decodes_a_record_once(
+    tmp_path: Path, decodings: list[bytes]
+) -> None:
+    lines = [record.payload for record in records(histories_of(2, faults=False)[:2], logged=False)]
+    file = tmp_path / "history.jsonl"
+    file.write_bytes(b"\n".join([*lines, BROKEN]) + b"\n")
+    settings = settings_in(tmp_path / "replay")
+    source = ReplayInput((file,), settings.limits.as_limits())
+    found = survey(source, tmp_path / "snapshots.jsonl")
+    assert sorted(decodings) == sorted([*lines, BROKEN])
+    decodings.clear()
+    run_replay(settings, source, found.digest)
+    assert sorted(decodings) == sorted([*lines, BROKEN])
+    assert len(pending(shared_engine(settings), 10_000)) > len(lines)
+
+
+def test_a_decoded_record_is_still_too_far_ahead_of_the_clock() -> None:
+    (line, *_) = records(histories_of(2, faults=False), logged=True)
+    known = decoded(line, limits=Limits())
+    assert known == line
+    assert known.snapshot is not None
+    with pytest.raises(InputError) as caught:
+        decode_record(known, limits=Limits(), now=OBSERVED_AT - timedelta(days=1))
+    assert caught.value.reason is ReasonClass.FUTURE_TIME
+    assert decode_record(known, limits=Limits(), now=OBSERVED_AT) is known.snapshot
