@@ -7,9 +7,10 @@ results are keyed by it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from radarstream.connectors.models.wrapping import Around, Wrapped
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -115,3 +116,13 @@ class Models:
             "relations": self.relations.model_id,
             "embedder": self.embedder.model_id,
         }
+
+    def wrapped(self, around: Around) -> "Models":
+        """The same models with a function around each of their calls; `norms` stays as it is."""
+        return replace(
+            self,
+            generator=Wrapped(self.generator, around),
+            relations=Wrapped(self.relations, around),
+            embedder=Wrapped(self.embedder, around),
+            tokens=None if self.tokens is None else Wrapped(self.tokens, around),
+        )

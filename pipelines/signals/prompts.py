@@ -4,12 +4,14 @@ Text from documents is only ever concatenated, capped in length; `connectors.mod
 delimits it. The wording is in `templates`, `long_templates` and `attribution_templates`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Final
 from unicodedata import category
 
+from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.pipelines.signals import attribution_templates, long_templates, templates
+from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.templates import Template
 from radarstream.schemas.prompt import Prompt, Task
 
@@ -63,6 +65,37 @@ def build_prompt(
         if previous_answer
         else None,
     )
+
+
+def prompt_digests() -> dict[str, str]:
+    """What identifies the wording of each task."""
+    return {
+        task.value: sha256(repr(template).encode()).hexdigest()[:12]
+        for task, template in TEMPLATES.items()
+    }
+
+
+def noting_use(models: Models, tell: Callable[[Task], None]) -> Models:
+    """The same models; `tell` is called with each task at its first use, before it is asked."""
+    told: set[Task] = set()
+
+    def note(call: Call) -> Replies:
+        for task in tasks_of(call) - told:
+            told.add(task)
+            tell(task)
+        return call.ask()
+
+    return models.wrapped(note)
+
+
+def tasks_of(call: Call) -> set[Task]:
+    """The tasks of the prompts in a call."""
+    match call.method:
+        case Method.COMPLETE:
+            return {prompt.task for prompt in call.requests}
+        case Method.NEXT_TOKENS | Method.LOG_PROBS:
+            return {prompt.task for query in call.requests for prompt in query.prompts}
+    return set()
 
 
 def plain(text: str, limit: int) -> str:
