@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from radarstream.connectors.models.scripted_rules import ABSTENTION as ABSTENTION
 from radarstream.connectors.models.scripted_rules import extract as extract
 from radarstream.connectors.models.scripted_rules import injected_answer as injected_answer
 from radarstream.connectors.models.scripted_rules import most_frequent as most_frequent
@@ -20,6 +19,7 @@ from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
+from radarstream.schemas.tasks import ABSTENTION as ABSTENTION
 
 MODEL_ID: Final = "scripted/3"
 Rule = Callable[[Prompt], str]

@@ -17,9 +17,10 @@ from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.long_form import LONG_FORM, LongFormGenerator, LongFormTokens
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.prompts import TEMPLATES, build_prompt
+from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.tasks import TASKS
 from tests.builders import make_snapshot
 
 QUESTION = "Tell me a bio of Ann Lee."
@@ -56,9 +57,9 @@ def test_prompts_keep_question_and_passages(task: Task) -> None:
     if task not in LONG_FORM:
         assert asked == prompt
         return
-    template = TEMPLATES[LONG_FORM[task]]
-    assert (asked.instruction, asked.shots) == (template.instruction, template.shots)
-    assert asked.max_tokens == template.max_tokens > prompt.max_tokens
+    spec = TASKS[LONG_FORM[task]]
+    assert (asked.instruction, asked.shots) == (spec.instruction, spec.shots)
+    assert asked.max_tokens == spec.max_tokens > prompt.max_tokens
 
 
 def test_replies_come_on_one_line_with_their_cost() -> None:
