@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import (
     Complete,
@@ -17,12 +15,12 @@ from radarstream.defenses.protocol import (
 from radarstream.pipelines.signals.parsing import parse_answer
 from radarstream.pipelines.signals.ports import Models, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.responses import checked
+from radarstream.schemas.arrays import distribution_rows, log_prob_rows
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
-
-_SUM_TOLERANCE = 1e-3  # of a row of probabilities; models compute in half precision
 
 
 def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
@@ -57,7 +55,9 @@ def log_probs_all(requests: Sequence[LogProbs], models: Models) -> list[FloatArr
     queries = [ContinuationQuery(prompts_of(r.rows), r.continuation) for r in requests]
     answers = token_scorer(models).log_probs(queries)
     checked_count(answers, len(requests))
-    return [log_rows(rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)]
+    return [
+        checked(log_prob_rows, rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)
+    ]
 
 
 def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
@@ -74,25 +74,10 @@ def token_scorer(models: Models) -> TokenScorer:
 
 def step_of(answer: NextTokenRows, count: int) -> NextTokenStep:
     """Check a model's answer and read the reply so far. Raises ModelError."""
-    rows = log_rows(answer.log_probs, count)
-    sums = np.exp(rows).sum(axis=1)
-    if count and np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
-        raise ModelError("the probabilities of the next token do not sum to 1")
+    rows = checked(distribution_rows, answer.log_probs, count)
     reply = parse_answer(answer.text)
     ended = bool(reply.text) and "\n" in answer.text.lstrip()
     return NextTokenStep(rows, reply, ended, answer.stops, answer.refusals)
-
-
-def log_rows(rows: FloatArray, count: int) -> FloatArray:
-    """Return `rows` if they are (count, n) logarithms of probabilities; ModelError otherwise.
-
-    A probability may be 0, its logarithm minus infinity.
-    """
-    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
-        raise ModelError(f"token probabilities: expected {count} rows, got shape {rows.shape}")
-    if np.isnan(rows).any() or (rows > _SUM_TOLERANCE).any():
-        raise ModelError("token probabilities hold a value that is no logarithm of a probability")
-    return rows
 
 
 def checked_count(answers: Sequence[Any], count: int) -> None:

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from radarstream.connectors.models.wrapping import Method, Replies, as_array
+from radarstream.connectors.models.wrapping import Method, Replies
 from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
+from radarstream.schemas.arrays import embedding_rows, relation_rows
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Completion
@@ -54,20 +55,16 @@ def decode_row(value: bytes, stored_as: str) -> FloatArray:
     return np.frombuffer(value, stored_as).astype(np.float64)
 
 
-def checked_matrix(rows: Replies, model_id: str) -> FloatArray:
-    """The rows as a matrix of finite numbers. Raises ModelError."""
-    matrix = as_array(rows)
-    if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise ModelError(f"{model_id} did not return a matrix of finite numbers")
-    return matrix
+def checked_by(check: Callable[[Any, int], FloatArray]) -> Callable[[Replies, str], Replies]:
+    """A check of `schemas.arrays` that raises ModelError."""
 
+    def checked(rows: Replies, model_id: str) -> Replies:
+        try:
+            return check(rows, len(rows))
+        except ValueError as error:
+            raise ModelError(f"{model_id}: {error}") from error
 
-def checked_relations(rows: Replies, model_id: str) -> FloatArray:
-    """The rows as a matrix of three probabilities each. Raises ModelError."""
-    matrix = checked_matrix(rows, model_id)
-    if matrix.shape[1] != 3 or (matrix < 0.0).any() or (matrix > 1.0).any():
-        raise ModelError(f"{model_id} did not return rows of three probabilities")
-    return matrix
+    return checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
         lambda pair: question_subject(pair.question),
         lambda row: row.astype("<f8").tobytes(),
         lambda value: decode_row(value, "<f8"),
-        checked_relations,
+        checked_by(relation_rows),
     ),
     Method.EMBED: Entry(  # single precision: rows keep unit length to about 1e-7
         "embedding/1",
@@ -127,7 +124,7 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
         lambda _: EMBEDDINGS,
         lambda row: row.astype("<f4").tobytes(),
         lambda value: decode_row(value, "<f4"),
-        checked_matrix,
+        checked_by(embedding_rows),
     ),
     Method.LOG_PROBS: Entry(  # of queries of one prompt each, see ByPrompt
         "log-probs/1",
