@@ -115,7 +115,7 @@ def test_radar_relates_the_long_answers() -> None:
 
 
 def test_items_for_a_long_answer_get_models_that_answer_at_length() -> None:
-    models = Models(Lines(), ScriptedRelations({}), ScriptedEmbedder(), ScriptedTokens(Lines()))
+    models = Models(Lines(), ScriptedRelations(), ScriptedEmbedder(), ScriptedTokens(Lines()))
 
     def work(items: Sequence[str], asked: Models) -> list[tuple[str, type, type]]:
         return [(item, type(asked.generator), type(asked.tokens)) for item in items]
