@@ -19,7 +19,7 @@ CERTAINTY: Final = 0.9999  # so that a refusal of twelve bytes is refused at .99
 
 @dataclass
 class ScriptedTokens(Scripted):
-    """Continues towards the completion of `generator`; a reply that left its path is anyone's."""
+    """Follows the completion of `generator`; once a reply differs, every byte is equally likely."""
 
     generator: ScriptedGenerator = field(default_factory=ScriptedGenerator)
 

@@ -44,7 +44,7 @@ def build_prompt(
 
 
 def prompt_digests() -> dict[str, str]:
-    """What identifies the wording of each task."""
+    """A digest of each task's wording, by the name of the task."""
     return {
         task.value: sha256(spec.wording.encode()).hexdigest()[:12] for task, spec in TASKS.items()
     }

@@ -1,4 +1,4 @@
-"""Token probabilities for defences that decode by themselves, where the models can tell them."""
+"""Token probabilities for methods that ask for them, where a model returns them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,18 +27,19 @@ def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
     """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
     if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
-            f"{type(method).__name__} needs token probabilities, which no model here tells: set "
-            "`kind` in the section `tokens` to `transformers`, or to `openai` for a service that "
-            "tells those of prompts"
+            f"{type(method).__name__} needs token probabilities, which no configured model returns: "
+            "set `kind` in the section `tokens` to `transformers`, or to `openai` for a service that "
+            "returns those of prompts"
         )
     if Signal.NEXT_TOKENS in method.needs and not models.tells_distributions:
         raise ConfigurationError(
             f"{type(method).__name__} needs the probability of every next token, which no service "
-            "tells: set `kind` in the section `tokens` to `transformers`"
+            "returns: set `kind` in the section `tokens` to `transformers`"
         )
     if Signal.EMBEDDING_NORMS in method.needs and models.norms is None:
         raise ConfigurationError(
-            f"{type(method).__name__} needs the lengths of embeddings, which no embedder here tells"
+            f"{type(method).__name__} needs the lengths of embeddings, which the configured "
+            "embedder does not return"
         )
 
 
@@ -61,14 +62,14 @@ def log_probs_all(requests: Sequence[LogProbs], models: Models) -> list[FloatArr
 
 
 def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
-    """The prompts of what would be completed."""
+    """The prompts of completions that are requested or scored."""
     return tuple(build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in rows)
 
 
 def token_scorer(models: Models) -> TokenScorer:
     """The model that is asked. Raises ModelError when there is none; see `check_needs`."""
     if models.tokens is None:
-        raise ModelError("no model tells token probabilities")
+        raise ModelError("no configured model returns token probabilities")
     return models.tokens
 
 

@@ -1,4 +1,4 @@
-"""How the replies of each method are stored: under which key, about whom, as which bytes."""
+"""How the replies of each method are stored: key, subject and encoding."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ class Entry:
     """The entries of one method.
 
     `name` is part of the key; its number changes with the encoding. `chunk` requests are asked and
-    stored at a time. `subject` tells whom an entry is about. `check` raises ModelError instead of
-    returning replies that must not be stored.
+    stored at a time. `subject` is what an entry is about, for `queries.forgetting`. `check`
+    raises ModelError instead of returning replies that must not be stored.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""What one answer asked of the models: distinct prompts, tokens, pairs, embeddings, seconds.
+"""The cost of one answer: distinct prompts, tokens, pairs, embeddings, seconds.
 
-Models are wrapped once per batch so that what a request cost is known by the request itself. A
-`Tally` belongs to one answer: it sees the requests of one defence and looks up what they cost.
+A `Ledger` notes what every request of a batch cost. A `Tally` belongs to one answer: it sees the
+requests of one defence and looks up their cost.
 """
 
 from collections.abc import Generator as Generating
@@ -33,8 +33,9 @@ TokenQuery = NextTokenQuery | ContinuationQuery
 
 @dataclass
 class Ledger:
-    """What every prompt, pair and text of a batch took; seconds of pairs and texts are wall clock
-    shared out evenly.
+    """The completions of a batch, and the seconds of its pairs, texts and token queries.
+
+    The seconds of a call are wall clock, divided evenly among its requests.
     """
 
     completions: dict[bytes, Completion] = field(default_factory=dict)
@@ -43,11 +44,11 @@ class Ledger:
     token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
 
     def around(self, models: Models) -> Models:
-        """The same models; the ledger notes their calls."""
+        """The same models; this ledger notes their calls."""
         return models.wrapped(self.note)
 
     def note(self, call: Call) -> Replies:
-        """The replies to a call. Raises ModelError like the model."""
+        """Pass a call on and note its cost. Raises ModelError like the model."""
         started = perf_counter()
         replies = call.ask()
         share = (perf_counter() - started) / len(call.requests)
