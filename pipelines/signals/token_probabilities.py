@@ -27,9 +27,9 @@ def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
     """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
     if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
-            f"{type(method).__name__} needs token probabilities, which no configured model returns: "
-            "set `kind` in the section `tokens` to `transformers`, or to `openai` for a service that "
-            "returns those of prompts"
+            f"{type(method).__name__} needs token probabilities, which no configured model gives: "
+            "set `kind` in the section `tokens` to `transformers`, or to `openai` for a service "
+            "that returns those of prompts"
         )
     if Signal.NEXT_TOKENS in method.needs and not models.tells_distributions:
         raise ConfigurationError(
