@@ -21,10 +21,7 @@ from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import (
-    CachedEmbedder,
-    CachedGenerator,
-    CachedRelations,
-    CachedTokens,
+    Cached,
     ResponseCache,
 )
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
@@ -100,17 +97,15 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     """Create the models behind one response cache; weights load on first use."""
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     norms = build_embedder(settings.embedder)
-    embedder = CachedEmbedder(norms, cached)
-    relations = CachedRelations(build_relations(settings.relations, embedder), cached)
-    generator = CachedGenerator(
-        build_generator(settings.generator), cached, chunk=settings.cache.chunk
-    )
+    embedder = Cached(norms, cached)
+    relations = Cached(build_relations(settings.relations, embedder), cached)
+    generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
     tokens = build_tokens(settings)
     return Models(
         generator,
         relations,
         embedder,
-        None if tokens is None else CachedTokens(tokens, cached, chunk=settings.cache.chunk),
+        None if tokens is None else Cached(tokens, cached, chunk=settings.cache.chunk),
         norms,
         tells_distributions=not isinstance(tokens, OpenAiTokens),
     )

@@ -15,7 +15,7 @@ _SENTENCE_END: Final = re.compile(r"(?<!\b\w)(?<!\b\w\w)(?<!\b\w\w\w)[.!?][\"\u2
 
 
 class Task(StrEnum):
-    """What the generator is asked to do; `pipelines.signals.templates` holds the wording."""
+    """What the generator is asked to do; `schemas.tasks` says how."""
 
     ATOMIC_ANSWER = "atomic_answer"
     ANSWER_FROM_DOCUMENTS = "answer_from_documents"

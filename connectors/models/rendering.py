@@ -11,73 +11,9 @@ from typing import Final
 
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.tasks import TASKS, Layout
 
-# Per task: the label of one passage and of the reply. In the completion form the passage comes
-# before the question: small base models then answer the question instead of continuing the
-# passage (43 % against 27 % of single search snippets right with 270M parameters). Several
-# passages stand between the question and its repetition, each cut short, and the best ranked
-# comes last, nearest to the answer, as the published RAG defences list them.
-_LABELS: Final[dict[Task, tuple[str, str]]] = {
-    Task.ATOMIC_ANSWER: ("Passage", "Short answer from the passage"),
-    Task.ANSWER_FROM_DOCUMENTS: ("Passage", "Short answer"),
-    Task.SYNTHESISE_ANSWERS: ("Answer", "Answer"),
-    Task.ANSWER_FROM_KEYWORDS: ("Words", "Short answer"),
-    Task.ANSWER_WITH_RATIONALE: ("Passage", "Reasoning and answer"),
-    Task.RECALL_PASSAGE: ("Passage", "Passage"),
-    Task.CONSOLIDATE_PASSAGES: ("Passage", "Consolidation"),
-    Task.DESCRIBE_FROM_PASSAGE: ("Passage", "Biography"),
-    Task.DESCRIBE_FROM_DOCUMENTS: ("Passage", "Biography"),
-    Task.SYNTHESISE_DESCRIPTIONS: ("Biography", "Combined biography"),
-    Task.DESCRIBE_FROM_KEYWORDS: ("Words", "Biography"),
-    Task.JUDGE_ANSWER: ("Answer", "Verdict"),
-    Task.JUDGE_LONG_FORM: ("Answer", "Scores"),
-    Task.ANSWER_UNAIDED: ("Passage", "Short answer"),
-    Task.DESCRIBE_UNAIDED: ("Passage", "Biography"),
-    Task.PREDICT_QUESTION: ("Passage", "Question"),
-    Task.BARE_TEXT: ("Passage", "Text"),
-    Task.JUDGE_INDUCEMENT: ("Passage", "Explanation and verdict"),
-    Task.JUDGE_AGREEMENT: ("Answer", "Verdict"),
-}
-# Tasks whose passages have parts of their own to play, in this order.
-_ROLES: Final[dict[Task, tuple[str, ...]]] = {
-    Task.JUDGE_ANSWER: ("Correct answers", "Target", "Answer"),
-    Task.JUDGE_LONG_FORM: ("Reference", "Answer"),
-    Task.JUDGE_INDUCEMENT: ("Passage", "Answer"),
-    Task.JUDGE_AGREEMENT: ("Answer 1", "Answer 2"),
-}
-# Characters of each passage where several share a completion, unless the caller sets them.
-_SHARED_PASSAGE: Final[dict[Task, int]] = {
-    Task.ANSWER_FROM_DOCUMENTS: 160,
-    Task.ANSWER_WITH_RATIONALE: 160,
-    Task.CONSOLIDATE_PASSAGES: 160,
-    Task.DESCRIBE_FROM_DOCUMENTS: 300,
-}
-_NUMBERED: Final = frozenset({Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES})
 _MAJORITY_LINES: Final = 3
-_CHAT_REQUEST: Final = "Reply with the answer alone."
-_CHAT_BIOGRAPHY: Final = "Reply with the biography alone, in one paragraph."
-_CHAT_REQUESTS: Final[dict[Task, str]] = {
-    Task.ANSWER_WITH_RATIONALE: (
-        "Reply in at most three short sentences and end with: The answer is ..."
-    ),
-    Task.RECALL_PASSAGE: "Reply with one or two sentences alone.",
-    Task.CONSOLIDATE_PASSAGES: (
-        "Reply in at most four short sentences and end with the final answer between <ANSWER> and "
-        "</ANSWER>."
-    ),
-    Task.DESCRIBE_FROM_PASSAGE: _CHAT_BIOGRAPHY,
-    Task.DESCRIBE_FROM_DOCUMENTS: _CHAT_BIOGRAPHY,
-    Task.SYNTHESISE_DESCRIPTIONS: _CHAT_BIOGRAPHY,
-    Task.DESCRIBE_FROM_KEYWORDS: _CHAT_BIOGRAPHY,
-    Task.JUDGE_ANSWER: "Reply with one label alone.",
-    Task.JUDGE_LONG_FORM: "Reply with the three scores alone.",
-    Task.DESCRIBE_UNAIDED: _CHAT_BIOGRAPHY,
-    Task.PREDICT_QUESTION: "Reply with the question alone.",
-    Task.BARE_TEXT: "Reply with the text alone.",
-    Task.JUDGE_INDUCEMENT: "Reply with one short sentence and end with [YES] or [NO].",
-    Task.JUDGE_AGREEMENT: "Reply with [YES] or [NO] alone.",
-}
-_UNASKED: Final = frozenset({Task.PREDICT_QUESTION, Task.BARE_TEXT})  # show no question
 # The least that every tokenizer makes a token of, so that a text has something to follow.
 _BARE_START: Final = "\n"
 _FORGED_LABEL: Final = re.compile(
@@ -112,7 +48,7 @@ def completion_text(prompt: Prompt, passage_characters: int | None = None) -> st
     own and stand as they are written; what is asked about is untrusted. Where several passages
     share a request, each is cut to `passage_characters`; None = the task's own number.
     """
-    if prompt.task is Task.BARE_TEXT:
+    if TASKS[prompt.task].layout is Layout.NOTHING:
         return _BARE_START
     blocks = [prompt.instruction]
     blocks += [
@@ -166,36 +102,34 @@ def _completion_block(
     previous_answer: str | None = None,
     passage_characters: int | None = None,
 ) -> str:
+    spec = TASKS[task]
+    passage_label, reply_label = spec.labels
     shown = [neutral(passage) for passage in passages]
-    passage_label, answer_label = _LABELS[task]
+    listed = [f"{passage_label}: {text}" for text in shown]
     asked = f"Question: {neutral(question)}"
     previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
-    match task:
-        case Task.SYNTHESISE_ANSWERS:
-            listed = [f"{passage_label}: {answer}" for answer in _majority_last(shown)]
-            lines = [asked, *previous, *listed]
-        case Task.ANSWER_FROM_KEYWORDS | Task.DESCRIBE_FROM_KEYWORDS:
+    match spec.layout:
+        case Layout.MAJORITY_LAST:
+            ordered = [f"{passage_label}: {answer}" for answer in _majority_last(shown)]
+            lines = [asked, *previous, *ordered]
+        case Layout.JOINED:
             lines = [f"{passage_label}: {', '.join(shown)}", *previous, asked]
-        case _ if task in _ROLES:
-            parts = zip(_ROLES[task], shown, strict=True)
-            lines = [asked, *(f"{role}: {text}" for role, text in parts)]
-        case _ if task in _UNASKED:
-            lines = [f"{passage_label}: {text}" for text in shown]
-        case _ if task in _SHARED_PASSAGE:
-            most = passage_characters or _SHARED_PASSAGE[task]
-            best_last = _numbered(task, [text[:most] for text in shown])[::-1]
+        case Layout.PARTS:
+            parts = zip(spec.parts, shown, strict=True)
+            lines = [asked, *(f"{part}: {text}" for part, text in parts)]
+        case Layout.PASSAGES_ONLY | Layout.NOTHING:
+            lines = listed
+        case Layout.SHARED | Layout.NUMBERED:
+            most = passage_characters or spec.shared_characters
+            numbered = spec.layout is Layout.NUMBERED
+            best_last = [
+                f"{passage_label}{f' {number}' if numbered else ''}: {text[:most]}"
+                for number, text in enumerate(shown, start=1)
+            ][::-1]
             lines = [asked, *best_last, *previous, asked]
-        case _:
-            lines = [*(f"{passage_label}: {text}" for text in shown), *previous, asked]
-    return "\n".join([*lines, f"{answer_label}:"])
-
-
-def _numbered(task: Task, passages: list[str]) -> list[str]:
-    """Passages behind their label, with their number where the reply is to name them."""
-    label = _LABELS[task][0]
-    if task not in _NUMBERED:
-        return [f"{label}: {text}" for text in passages]
-    return [f"{label} {number}: {text}" for number, text in enumerate(passages, start=1)]
+        case _:  # PASSAGES_FIRST
+            lines = [*listed, *previous, asked]
+    return "\n".join([*lines, f"{reply_label}:"])
 
 
 def _majority_last(answers: list[str]) -> list[str]:
@@ -216,8 +150,9 @@ def _majority_last(answers: list[str]) -> list[str]:
 def _chat_request(
     task: Task, question: str, passages: tuple[str, ...], previous_answer: str | None = None
 ) -> str:
-    if task in _ROLES:
-        tags = [role.lower().replace(" ", "_") for role in _ROLES[task]]
+    spec = TASKS[task]
+    if spec.parts:
+        tags = [part.lower().replace(" ", "_") for part in spec.parts]
         parts = zip(tags, passages, strict=True)
         documents = [f"<{tag}>{neutral(passage)}</{tag}>" for tag, passage in parts]
     else:
@@ -226,6 +161,6 @@ def _chat_request(
             for number, passage in enumerate(passages, start=1)
         ]
     previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
-    asked = [] if task in _UNASKED else [f"Question: {neutral(question)}"]
-    request = _CHAT_REQUESTS.get(task, _CHAT_REQUEST)
-    return "\n".join([*asked, *documents, *previous, request])
+    unasked = spec.layout in (Layout.PASSAGES_ONLY, Layout.NOTHING)
+    asked = [] if unasked else [f"Question: {neutral(question)}"]
+    return "\n".join([*asked, *documents, *previous, spec.chat_request])

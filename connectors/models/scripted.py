@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from radarstream.connectors.models.scripted_rules import ABSTENTION as ABSTENTION
 from radarstream.connectors.models.scripted_rules import extract as extract
 from radarstream.connectors.models.scripted_rules import injected_answer as injected_answer
 from radarstream.connectors.models.scripted_rules import most_frequent as most_frequent
@@ -20,6 +19,7 @@ from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
+from radarstream.schemas.tasks import ABSTENTION as ABSTENTION
 
 MODEL_ID: Final = "scripted/3"
 Rule = Callable[[Prompt], str]
@@ -32,28 +32,41 @@ class NoLog(list[Any]):
         """Forget it."""
 
 
+@dataclass(kw_only=True)
+class Scripted:
+    """What every scripted model has: a log of its calls, and calls that fail.
+
+    `fail_on_calls` are call numbers, from 1, that raise ModelError. `log` holds every batch asked
+    for, also those that failed.
+    """
+
+    fail_on_calls: frozenset[int] = frozenset()
+    model_id: str = MODEL_ID
+    log: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def begin(self, requests: Sequence[Any]) -> None:
+        """Log a call. Raises ModelError where told to."""
+        self.log.append(tuple(requests))
+        if len(self.log) in self.fail_on_calls:
+            raise ModelError(f"scripted failure of call {len(self.log)}")
+
+
 @dataclass
-class ScriptedGenerator:
+class ScriptedGenerator(Scripted):
     """Answers by rule, not by model.
 
     `script` replaces the built-in rules: a callable over the prompt, or a mapping from a phrase to
     the answer given when a passage (or, with no passage matching, the question) contains it;
-    without a match the built-in rules answer. `fail_on_calls` are call numbers, from 1, that raise
-    ModelError; `fail_on_text` raises it for a batch in which a passage contains the phrase.
-    `log` holds every batch asked for, also those that failed.
+    without a match the built-in rules answer. `fail_on_text` raises ModelError for a batch in
+    which a passage contains the phrase.
     """
 
     script: Rule | Mapping[str, str] | None = None
-    fail_on_calls: frozenset[int] = frozenset()
     fail_on_text: str | None = None
-    model_id: str = MODEL_ID
-    log: list[tuple[Prompt, ...]] = field(default_factory=list)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order. Raises ModelError where told to."""
-        self.log.append(tuple(prompts))
-        if len(self.log) in self.fail_on_calls:
-            raise ModelError(f"scripted failure of call {len(self.log)}")
+        self.begin(prompts)
         if self.fail_on_text is not None:
             for prompt in prompts:
                 if any(self.fail_on_text in passage for passage in prompt.passages):
@@ -72,40 +85,29 @@ class ScriptedGenerator:
 
 
 @dataclass
-class ScriptedRelations:
+class ScriptedRelations(Scripted):
     """Relates answers by equality of their spelling."""
-
-    fail_on_calls: frozenset[int] = frozenset()
-    model_id: str = MODEL_ID
-    log: list[tuple[AnswerPair, ...]] = field(default_factory=list)
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
         """(m, 3) rows: .95/.03/.02 for equal answers, .02/.03/.95 for different ones."""
-        self.log.append(tuple(pairs))
-        if len(self.log) in self.fail_on_calls:
-            raise ModelError(f"scripted failure of call {len(self.log)}")
+        self.begin(pairs)
         equal = [spelling(p.premise) == spelling(p.hypothesis) for p in pairs]
         rows = [(0.95, 0.03, 0.02) if same else (0.02, 0.03, 0.95) for same in equal]
         return np.array(rows, dtype=np.float64).reshape(len(pairs), 3)
 
 
 @dataclass
-class ScriptedEmbedder:
+class ScriptedEmbedder(Scripted):
     """Unit vectors drawn from a seed that is the text's hash: equal texts, equal vectors.
 
     Before that, a row is as long as its text has words, and one more.
     """
 
     dimensions: int = 32
-    fail_on_calls: frozenset[int] = frozenset()
-    model_id: str = MODEL_ID
-    log: list[tuple[str, ...]] = field(default_factory=list)
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, `dimensions`) rows of unit length."""
-        self.log.append(tuple(texts))
-        if len(self.log) in self.fail_on_calls:
-            raise ModelError(f"scripted failure of call {len(self.log)}")
+        self.begin(texts)
         rows = np.empty((len(texts), self.dimensions), dtype=np.float64)
         for row, text in zip(rows, texts, strict=True):
             seed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

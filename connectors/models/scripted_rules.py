@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from radarstream.schemas.answer_text import spelling
-from radarstream.schemas.prompt import NO, YES, Prompt, Task
-
-ABSTENTION: Final = "I don't know"
+from radarstream.schemas.prompt import NO, YES, Prompt
+from radarstream.schemas.tasks import ABSTENTION, TASKS, ScriptedRule
 
 _INJECTION: Final = re.compile(
     r"\b(?:please\s+)?(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"
@@ -35,13 +34,8 @@ _PREDICATE: Final = re.compile(r",|'s\b| (?:is|was|are|were|has|became|won|holds
 
 
 def scripted_answer(prompt: Prompt) -> str:
-    """The built-in rule of each task; ties go to the first.
-
-    ATOMIC_ANSWER extracts; ANSWER_FROM_DOCUMENTS obeys the last instruction seen, else takes the
-    most frequent extraction, else the previous answer; SYNTHESISE_ANSWERS takes the most frequent
-    passage. The others say theirs.
-    """
-    return _RULES[prompt.task](prompt)
+    """What the rule of the prompt's task says; ties go to the first."""
+    return _RULES[TASKS[prompt.task].scripted](prompt)
 
 
 def from_documents(prompt: Prompt) -> str:
@@ -231,24 +225,19 @@ _COMMON_WORDS: Final = frozenset(
     | {"saturday", "sunday", "today", "yesterday", "currently", "now"}
 )
 _LEADING_COMMON_WORDS: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(_COMMON_WORDS))})\s+)+", re.I)
-_RULES: Final[dict[Task, Callable[[Prompt], str]]] = {
-    Task.ATOMIC_ANSWER: from_extractions,
-    Task.ANSWER_FROM_DOCUMENTS: from_documents,
-    Task.SYNTHESISE_ANSWERS: from_answers,
-    Task.ANSWER_FROM_KEYWORDS: from_keywords,
-    Task.ANSWER_WITH_RATIONALE: with_rationale,
-    Task.RECALL_PASSAGE: lambda _: ABSTENTION,  # it has learnt nothing
-    Task.CONSOLIDATE_PASSAGES: consolidated,
-    Task.DESCRIBE_FROM_PASSAGE: described,
-    Task.DESCRIBE_FROM_DOCUMENTS: described,
-    Task.SYNTHESISE_DESCRIPTIONS: described,
-    Task.DESCRIBE_FROM_KEYWORDS: lambda prompt: ", ".join(prompt.passages) or ABSTENTION,
-    Task.JUDGE_ANSWER: judged,
-    Task.JUDGE_LONG_FORM: scored,
-    Task.ANSWER_UNAIDED: lambda _: ABSTENTION,
-    Task.DESCRIBE_UNAIDED: lambda _: ABSTENTION,
-    Task.PREDICT_QUESTION: first_question,
-    Task.BARE_TEXT: lambda _: ABSTENTION,
-    Task.JUDGE_INDUCEMENT: inducement,
-    Task.JUDGE_AGREEMENT: agreement,
+_RULES: Final[dict[ScriptedRule, Callable[[Prompt], str]]] = {
+    ScriptedRule.ABSTAIN: lambda _: ABSTENTION,  # it has learnt nothing
+    ScriptedRule.EXTRACT: from_extractions,
+    ScriptedRule.OBEY: from_documents,
+    ScriptedRule.MAJORITY: from_answers,
+    ScriptedRule.KEYWORD: from_keywords,
+    ScriptedRule.RATIONALE: with_rationale,
+    ScriptedRule.CONSOLIDATE: consolidated,
+    ScriptedRule.DESCRIBE: described,
+    ScriptedRule.LIST: lambda prompt: ", ".join(prompt.passages) or ABSTENTION,
+    ScriptedRule.VERDICT: judged,
+    ScriptedRule.SCORES: scored,
+    ScriptedRule.QUESTION: first_question,
+    ScriptedRule.INDUCEMENT: inducement,
+    ScriptedRule.AGREEMENT: agreement,
 }

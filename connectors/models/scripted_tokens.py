@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from radarstream.connectors.models.scripted import MODEL_ID, ScriptedGenerator
+from radarstream.connectors.models.scripted import Scripted, ScriptedGenerator
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
@@ -18,31 +18,20 @@ CERTAINTY: Final = 0.9999  # so that a refusal of twelve bytes is refused at .99
 
 
 @dataclass
-class ScriptedTokens:
-    """Continues towards the completion of `generator`; a reply that left its path is anyone's.
-
-    `log` holds every batch asked for, also those that failed.
-    """
+class ScriptedTokens(Scripted):
+    """Follows the completion of `generator`; once a reply differs, every byte is equally likely."""
 
     generator: ScriptedGenerator = field(default_factory=ScriptedGenerator)
-    fail_on_calls: frozenset[int] = frozenset()
-    model_id: str = MODEL_ID
-    log: list[tuple[Any, ...]] = field(default_factory=list)
 
     def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
         """One answer per query, in order. Raises ModelError where told to."""
-        self._count(queries)
+        self.begin(queries)
         return [next_token_rows(self._replies(q.prompts), q.prefix) for q in queries]
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """(r, t) logarithms per query, t the bytes of its continuation. Raises ModelError."""
-        self._count(queries)
+        self.begin(queries)
         return [continuation_rows(self._replies(q.prompts), q.continuation) for q in queries]
-
-    def _count(self, queries: Sequence[Any]) -> None:
-        self.log.append(tuple(queries))
-        if len(self.log) in self.fail_on_calls:
-            raise ModelError(f"scripted failure of call {len(self.log)}")
 
     def _replies(self, prompts: Sequence[Prompt]) -> list[str]:
         return [completion.text for completion in self.generator.complete(prompts)]

@@ -18,17 +18,13 @@ from radarstream.defenses.protocol import (
 from radarstream.pipelines.signals.isolation import isolating
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.responses import (
-    completion_texts,
-    embedding_rows,
-    norm_values,
-    relation_rows,
-)
+from radarstream.pipelines.signals.responses import checked, completion_texts
 from radarstream.pipelines.signals.token_probabilities import (
     log_probs_all,
     next_tokens_all,
     prompts_of,
 )
+from radarstream.schemas.arrays import embedding_rows, norm_values, relation_rows
 from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.prompt import AnswerPair
 
@@ -137,14 +133,14 @@ def relate_all(requests: Sequence[Relate], models: Models) -> list[Any]:
         for request in requests
         for premise, hypothesis in zip(request.premises, request.hypotheses, strict=True)
     ]
-    rows = relation_rows(models.relations.probabilities(pairs), len(pairs))
+    rows = checked(relation_rows, models.relations.probabilities(pairs), len(pairs))
     return split(rows, [len(r.premises) for r in requests])
 
 
 def embed_all(requests: Sequence[Embed], models: Models) -> list[Any]:
     """Embed every text of every request in one call."""
     texts = [text for request in requests for text in request.texts]
-    rows = embedding_rows(models.embedder.embed(texts), len(texts))
+    rows = checked(embedding_rows, models.embedder.embed(texts), len(texts))
     return split(rows, [len(r.texts) for r in requests])
 
 
@@ -153,7 +149,7 @@ def norms_all(requests: Sequence[Norms], models: Models) -> list[Any]:
     if models.norms is None:
         raise ModelError("no embedder tells the lengths of its rows")
     texts = [text for request in requests for text in request.texts]
-    lengths = norm_values(models.norms.norms(texts), len(texts))
+    lengths = checked(norm_values, models.norms.norms(texts), len(texts))
     return split(lengths, [len(r.texts) for r in requests])
 
 

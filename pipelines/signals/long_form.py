@@ -6,21 +6,17 @@ from typing import Final, TypeVar
 
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
-from radarstream.pipelines.signals.prompts import TEMPLATES
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.tasks import TASKS
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
 
 LONG_FORM: Final[dict[Task, Task]] = {
-    Task.ATOMIC_ANSWER: Task.DESCRIBE_FROM_PASSAGE,
-    Task.ANSWER_FROM_DOCUMENTS: Task.DESCRIBE_FROM_DOCUMENTS,
-    Task.SYNTHESISE_ANSWERS: Task.SYNTHESISE_DESCRIPTIONS,
-    Task.ANSWER_FROM_KEYWORDS: Task.DESCRIBE_FROM_KEYWORDS,
-    Task.ANSWER_UNAIDED: Task.DESCRIBE_UNAIDED,
+    spec.task: spec.at_length for spec in TASKS.values() if spec.at_length is not None
 }
 
 
@@ -129,7 +125,7 @@ def at_length(prompt: Prompt) -> Prompt:
     task = LONG_FORM.get(prompt.task)
     if task is None:
         return prompt
-    template = TEMPLATES[task]
+    template = TASKS[task]
     return replace(
         prompt,
         task=task,

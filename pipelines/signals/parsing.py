@@ -6,6 +6,7 @@ from unicodedata import category
 
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import NO, YES, Task, conclusion
+from radarstream.schemas.tasks import TASKS, Reply
 
 MAX_ANSWER_CHARACTERS: Final = 1_000
 MAX_REASONING_CHARACTERS: Final = 4_000
@@ -23,10 +24,6 @@ _ECHO: Final = re.compile(
 _ABBREVIATION: Final = re.compile(
     r"\b(?:(?:[a-z]\.){2,}|(?:jr|sr|inc|co|corp|ltd|st)\.)$", re.IGNORECASE
 )
-_AT_LENGTH: Final = frozenset(
-    {Task.RECALL_PASSAGE, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES}
-)
-_LABELLED: Final = frozenset({Task.JUDGE_INDUCEMENT, Task.JUDGE_AGREEMENT})
 _LABEL: Final = re.compile(rf"\[\s*({YES}|{NO})\s*\]", re.IGNORECASE)
 _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\uff07": "'"})
 _TAGGED: Final = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.IGNORECASE | re.DOTALL)
@@ -50,25 +47,25 @@ def parse_answer(text: str) -> AtomicAnswer:
 
 
 def parse_reply(task: Task, text: str) -> AtomicAnswer:
-    r"""What a completion says, in the form that its task asks for. Never raises.
+    r"""What a completion says, read in the form of its task (`Reply`). Never raises.
 
-    - RECALL_PASSAGE and ANSWER_WITH_RATIONALE: the whole text on one line; an abstention when it
-      says nothing else, or when "The answer is ..." ends in one.
-    - CONSOLIDATE_PASSAGES: what stands in the last <ANSWER> tag, else the whole text.
-    - JUDGE_INDUCEMENT and JUDGE_AGREEMENT: the last [YES] or [NO], without its brackets; an
-      abstention when there is none.
-    - every other task: `parse_answer`.
+    - AT_LENGTH: the whole text on one line; an abstention when it says nothing else, or when "The
+      answer is ..." ends in one.
+    - TAGGED: what stands in the last <ANSWER> tag, else like AT_LENGTH.
+    - LABELLED: the last [YES] or [NO], without its brackets; an abstention when there is none.
+    - SHORT: `parse_answer`.
 
     >>> parse_reply(Task.CONSOLIDATE_PASSAGES, "1 and 2 agree.\n<ANSWER>Rome.</ANSWER>").text
     'Rome'
     """
-    if task is Task.CONSOLIDATE_PASSAGES and (tagged := _TAGGED.findall(text)):
-        return parse_answer(" ".join(tagged[-1].split()))
-    if task in _LABELLED:
+    form = TASKS[task].reply
+    if form is Reply.SHORT:
+        return parse_answer(text)
+    if form is Reply.LABELLED:
         labels = _LABEL.findall(text)
         return AtomicAnswer(labels[-1].upper() if labels else "", abstained=not labels)
-    if task not in _AT_LENGTH:
-        return parse_answer(text)
+    if form is Reply.TAGGED and (tagged := _TAGGED.findall(text)):
+        return parse_answer(" ".join(tagged[-1].split()))
     reasoning = _one_line(text)[:MAX_REASONING_CHARACTERS].rstrip()
     return AtomicAnswer(text=reasoning, abstained=_concludes_nothing(reasoning))
 

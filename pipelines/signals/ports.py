@@ -1,4 +1,4 @@
-"""What the pipeline asks of models. Backends match structurally; connectors never import this.
+"""The model ports: protocols that every backend fits. Connectors never import them.
 
 Every call is batched and keeps order: result i belongs to request i, whatever the batch size. A
 failed call raises `schemas.errors.ModelError`; it never returns an empty or abstaining answer.
@@ -7,9 +7,10 @@ results are keyed by it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from radarstream.connectors.models.wrapping import Around, Wrapped
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -45,10 +46,10 @@ class RelationScorer(Protocol):
 
 
 class SourceLedger(Protocol):
-    """What is known of the honesty of sources; no model, but asked in batches likewise."""
+    """Tells how honest the sources of documents have been."""
 
     def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[FloatArray]:
-        """Per snapshot (documents,), in (0, 1), as of its time; NEUTRAL for the unknown."""
+        """Per snapshot (documents,) values in (0, 1) at its time; NEUTRAL for unknown sources."""
         ...
 
 
@@ -66,7 +67,7 @@ class Embedder(Protocol):
 
 
 class MeasuringEmbedder(Embedder, Protocol):
-    """An embedder that tells how long its rows are before it brings them to unit length."""
+    """An embedder that also returns the lengths of its rows before normalisation."""
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
         """(m,) Euclidean lengths, positive."""
@@ -74,7 +75,7 @@ class MeasuringEmbedder(Embedder, Protocol):
 
 
 class TokenScorer(Protocol):
-    """A language model that tells the probabilities of tokens: the generator's, or a proxy."""
+    """A language model that returns probabilities of tokens: the generator, or a proxy for it."""
 
     @property
     def model_id(self) -> str:
@@ -96,8 +97,8 @@ class TokenScorer(Protocol):
 class Models:
     """The models a pipeline runs on.
 
-    `tokens` where there is one that tells probabilities, `norms` where an embedder tells lengths.
-    `tells_distributions` is whether `tokens` answers `next_tokens`; services do not.
+    `tokens` and `norms` are None where no model returns token probabilities or lengths of
+    embeddings. `tells_distributions` says whether `tokens` answers `next_tokens`; services do not.
     """
 
     generator: Generator
@@ -109,9 +110,19 @@ class Models:
 
     @property
     def ids(self) -> dict[str, str]:
-        """What identifies the models that every pipeline runs on, by their part in it."""
+        """The `model_id` of the generator, the relation scorer and the embedder."""
         return {
             "generator": self.generator.model_id,
             "relations": self.relations.model_id,
             "embedder": self.embedder.model_id,
         }
+
+    def wrapped(self, around: Around) -> "Models":
+        """The same models with a function around each of their calls; `norms` stays as it is."""
+        return replace(
+            self,
+            generator=Wrapped(self.generator, around),
+            relations=Wrapped(self.relations, around),
+            embedder=Wrapped(self.embedder, around),
+            tokens=None if self.tokens is None else Wrapped(self.tokens, around),
+        )

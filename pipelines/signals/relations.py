@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radarstream.pipelines.signals.ports import RelationScorer
-from radarstream.pipelines.signals.responses import relation_rows
+from radarstream.pipelines.signals.responses import checked
+from radarstream.schemas.arrays import relation_rows
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray, Relations
 from radarstream.schemas.prompt import AnswerPair
 
@@ -43,7 +44,7 @@ def relate_answers(
     distinct = [list(dict.fromkeys(answers)) for answers in texts]
     pairs = [pair for question, answers in batches for pair in answer_pairs(question, answers)]
     rows = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
-    probabilities = relation_rows(rows, len(pairs))
+    probabilities = checked(relation_rows, rows, len(pairs))
     relations, start = [], 0
     for answers, unique in zip(texts, distinct, strict=True):
         size = len(unique)

@@ -1,7 +1,7 @@
 """Model responses checked at the edge: a malformed one is a failed call, never evidence."""
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,33 +36,16 @@ def all_answered(outcomes: Sequence[OutT | ModelError]) -> list[OutT]:
     return answered
 
 
-def relation_rows(rows: FloatArray, count: int) -> FloatArray:
-    """Return `rows` if they are (count, 3) probabilities; ModelError otherwise."""
-    checked = finite_rows("relations", rows, count)
-    if count and (checked.shape[1] != 3 or checked.min() < 0.0 or checked.max() > 1.0):
-        raise ModelError("relations are not three probabilities a pair")
-    return checked
+def checked(
+    check: Callable[[Any, int], FloatArray], response: FloatArray, count: int
+) -> FloatArray:
+    """A model's response to `count` requests as a check of `schemas.arrays` returns it.
 
-
-def embedding_rows(rows: FloatArray, count: int) -> FloatArray:
-    """Return `rows` if they are count finite vectors; ModelError otherwise."""
-    checked = finite_rows("embeddings", rows, count)
-    if count and checked.shape[1] == 0:
-        raise ModelError("embeddings have no dimension")
-    return checked
-
-
-def norm_values(lengths: FloatArray, count: int) -> FloatArray:
-    """Return `lengths` if they are count positive finite numbers; ModelError otherwise."""
-    if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
-        raise ModelError(f"norms are not {count} positive lengths")
-    return lengths
-
-
-def finite_rows(name: str, rows: FloatArray, count: int) -> FloatArray:
-    """Return `rows` if they are a finite matrix of `count` rows; ModelError otherwise."""
-    if rows.ndim != 2 or rows.shape[0] != count:
-        raise ModelError(f"{name}: expected {count} rows, got shape {rows.shape}")
-    if not np.isfinite(rows).all():
-        raise ModelError(f"{name} hold a value that is not finite")
-    return rows
+    Raises ModelError. No rows at all may have any number of columns: a model need not know it.
+    """
+    if count == 0 and np.ndim(response) == 2 and len(response) == 0:
+        return response
+    try:
+        return check(response, count)
+    except ValueError as error:
+        raise ModelError(str(error)) from error

@@ -1,9 +1,7 @@
-"""Token probabilities for defences that decode by themselves, where the models can tell them."""
+"""Token probabilities for methods that ask for them, where a model returns them."""
 
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import (
@@ -17,30 +15,31 @@ from radarstream.defenses.protocol import (
 from radarstream.pipelines.signals.parsing import parse_answer
 from radarstream.pipelines.signals.ports import Models, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.responses import checked
+from radarstream.schemas.arrays import distribution_rows, log_prob_rows
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
-
-_SUM_TOLERANCE = 1e-3  # of a row of probabilities; models compute in half precision
 
 
 def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
     """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
     if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
-            f"{type(method).__name__} needs token probabilities, which no model here tells: set "
-            "`kind` in the section `tokens` to `transformers`, or to `openai` for a service that "
-            "tells those of prompts"
+            f"{type(method).__name__} needs token probabilities, which no configured model gives: "
+            "set `kind` in the section `tokens` to `transformers`, or to `openai` for a service "
+            "that returns those of prompts"
         )
     if Signal.NEXT_TOKENS in method.needs and not models.tells_distributions:
         raise ConfigurationError(
             f"{type(method).__name__} needs the probability of every next token, which no service "
-            "tells: set `kind` in the section `tokens` to `transformers`"
+            "returns: set `kind` in the section `tokens` to `transformers`"
         )
     if Signal.EMBEDDING_NORMS in method.needs and models.norms is None:
         raise ConfigurationError(
-            f"{type(method).__name__} needs the lengths of embeddings, which no embedder here tells"
+            f"{type(method).__name__} needs the lengths of embeddings, which the configured "
+            "embedder does not return"
         )
 
 
@@ -57,42 +56,29 @@ def log_probs_all(requests: Sequence[LogProbs], models: Models) -> list[FloatArr
     queries = [ContinuationQuery(prompts_of(r.rows), r.continuation) for r in requests]
     answers = token_scorer(models).log_probs(queries)
     checked_count(answers, len(requests))
-    return [log_rows(rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)]
+    return [
+        checked(log_prob_rows, rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)
+    ]
 
 
 def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
-    """The prompts of what would be completed."""
+    """The prompts of completions that are requested or scored."""
     return tuple(build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in rows)
 
 
 def token_scorer(models: Models) -> TokenScorer:
     """The model that is asked. Raises ModelError when there is none; see `check_needs`."""
     if models.tokens is None:
-        raise ModelError("no model tells token probabilities")
+        raise ModelError("no configured model returns token probabilities")
     return models.tokens
 
 
 def step_of(answer: NextTokenRows, count: int) -> NextTokenStep:
     """Check a model's answer and read the reply so far. Raises ModelError."""
-    rows = log_rows(answer.log_probs, count)
-    sums = np.exp(rows).sum(axis=1)
-    if count and np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
-        raise ModelError("the probabilities of the next token do not sum to 1")
+    rows = checked(distribution_rows, answer.log_probs, count)
     reply = parse_answer(answer.text)
     ended = bool(reply.text) and "\n" in answer.text.lstrip()
     return NextTokenStep(rows, reply, ended, answer.stops, answer.refusals)
-
-
-def log_rows(rows: FloatArray, count: int) -> FloatArray:
-    """Return `rows` if they are (count, n) logarithms of probabilities; ModelError otherwise.
-
-    A probability may be 0, its logarithm minus infinity.
-    """
-    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
-        raise ModelError(f"token probabilities: expected {count} rows, got shape {rows.shape}")
-    if np.isnan(rows).any() or (rows > _SUM_TOLERANCE).any():
-        raise ModelError("token probabilities hold a value that is no logarithm of a probability")
-    return rows
 
 
 def checked_count(answers: Sequence[Any], count: int) -> None:

@@ -22,12 +22,11 @@ from radarstream.library.documents import to_documents
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.settings.loading import overlaid
-from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import encode_state
 from radarstream.schemas.errors import (
     ConfigurationError,
     InputError,
-    ModelError,
     RadarstreamError,
     ReasonClass,
     StateConflictError,
@@ -194,9 +193,12 @@ class Guard:
                 begun[place] = one.snapshot(row), self._memory(row)
             except RadarstreamError as error:
                 outcomes[place] = error
-        decided = isolating(self._decide, list(begun.values()))
+        snapshots = [snapshot for snapshot, _ in begun.values()]
+        evidence = self._guard.gather(snapshots)
+        memories = [memory for _, memory in begun.values()]
+        decided = self._guard.decide(list(zip(snapshots, evidence, memories, strict=True)))
         for place, decision in zip(begun, decided, strict=True):
-            if isinstance(decision, ModelError):
+            if isinstance(decision, Failure):
                 outcomes[place] = decision
             else:
                 one = wave[place]
@@ -214,15 +216,6 @@ class Guard:
                 "name that defence, or another database"
             )
         return remembered(row)
-
-    def _decide(
-        self, items: Sequence[tuple[SearchSnapshot, Memory[Any]]]
-    ) -> list[tuple[AnswerEvent, Memory[Any]] | ModelError]:
-        """Gather the evidence of each snapshot and run the defence."""
-        evidence = self._guard.gather([snapshot for snapshot, _ in items])
-        return self._guard.decide(
-            [(s, known, memory) for (s, memory), known in zip(items, evidence, strict=True)]
-        )
 
     def _remember(
         self,

@@ -10,8 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.response_cache import (
-    CachedEmbedder,
-    CachedGenerator,
+    Cached,
     ResponseCache,
 )
 from radarstream.connectors.state_table.database.engine import Durability, open_engine
@@ -143,7 +142,7 @@ def test_cached_completions(
         Prompt(Task.ATOMIC_ANSWER, "Answer.", (), "Who?", (f"{i} " + "x" * 1_000,), 16)
         for i in range(size)
     ]
-    model = CachedGenerator(FixedModel(), ResponseCache(engine))
+    model = Cached(FixedModel(), ResponseCache(engine))
     model.complete(prompts)
     benchmark(model.complete, prompts)
     figures.add(f"cached completion, {size} at once", per_item(benchmark, size), "µs")
@@ -152,7 +151,7 @@ def test_cached_completions(
 
 def test_cached_embeddings(benchmark: BenchmarkFixture, figures: Figures, engine: Engine) -> None:
     texts = [f"answer {i}" for i in range(BATCH)]
-    model = CachedEmbedder(FixedModel(), ResponseCache(engine))
+    model = Cached(FixedModel(), ResponseCache(engine))
     model.embed(texts)
     benchmark(model.embed, texts)
     figures.add(f"cached embedding, {BATCH} at once", per_item(benchmark, BATCH), "µs")
@@ -162,7 +161,7 @@ def test_cached_embeddings(benchmark: BenchmarkFixture, figures: Figures, engine
 def test_stored_misses(benchmark: BenchmarkFixture, figures: Figures, engine: Engine) -> None:
     """Texts never seen: what writing through costs on top of the model."""
     numbers = count()
-    model = CachedEmbedder(FixedModel(), ResponseCache(engine))
+    model = Cached(FixedModel(), ResponseCache(engine))
 
     def miss() -> None:
         model.embed([f"answer {next(numbers)}" for _ in range(BATCH)])

@@ -20,7 +20,7 @@ from radarstream.schemas.prompt import Prompt, Task
 from tests import tiny_causal_lm
 from tests.connectors.models.fault_server import serving
 
-TOWNS = {"Aldo": "Bern", "Berta": "Oslo", "Carla": "Lima", "Dario": "Kyiv", "Elena": "Rabat"}
+TOWNS = {"Aldo": "Bern", "Berta": "Oslo", "Carla": "Lima"}
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_causal_lm.build(tmp_path_factory.mktemp("tiny"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def openai() -> Iterator[Generator]:
     with serving() as server:
         generator = OpenAiGenerator(remote(server.url))
@@ -41,12 +41,13 @@ def remote(url: str, **options: Any) -> OpenAiOptions:
 
 
 @pytest.fixture(
+    scope="module",
     params=[
         "scripted",
         "transformers",
         "openai",
         pytest.param("llama_cpp", marks=pytest.mark.models),
-    ]
+    ],
 )
 def generator(request: pytest.FixtureRequest) -> Generator:
     match request.param:
@@ -75,6 +76,12 @@ def prompts() -> list[Prompt]:
     return [*asked, asked[1]]
 
 
+@pytest.fixture(scope="module")
+def expected(generator: Generator) -> list[str]:
+    """What the prompts are answered, asked once for all tests."""
+    return texts(generator, prompts())
+
+
 def texts(generator: Generator, asked: list[Prompt]) -> list[str]:
     return [completion.text for completion in generator.complete(asked)]
 
@@ -83,25 +90,25 @@ def test_no_prompts_give_no_completions(generator: Generator) -> None:
     assert generator.complete([]) == []
 
 
-def test_completions_keep_the_order_of_the_prompts(generator: Generator) -> None:
-    asked = prompts()
-    forward, backward = texts(generator, asked), texts(generator, asked[::-1])
-    assert forward == backward[::-1]
-    assert forward[1] == forward[-1]
-    assert len(set(forward)) == len(TOWNS)
+def test_completions_keep_the_order_of_the_prompts(
+    generator: Generator, expected: list[str]
+) -> None:
+    assert texts(generator, prompts()[::-1]) == expected[::-1]
+    assert expected[1] == expected[-1]
+    assert len(set(expected)) == len(TOWNS)
 
 
-def test_the_size_of_the_batch_changes_nothing(generator: Generator) -> None:
-    asked = prompts()
-    assert texts(generator, asked) == [text for p in asked for text in texts(generator, [p])]
+def test_the_size_of_the_batch_changes_nothing(generator: Generator, expected: list[str]) -> None:
+    assert [text for prompt in prompts() for text in texts(generator, [prompt])] == expected
 
 
-def test_completions_that_come_one_by_one_are_those_of_the_batch(generator: Generator) -> None:
+def test_completions_that_come_one_by_one_are_those_of_the_batch(
+    generator: Generator, expected: list[str]
+) -> None:
     if not isinstance(generator, AnswersEach):
         pytest.skip("gives its batch as a whole")
-    asked = prompts()
-    outcomes = dict(generator.complete_each(asked))
-    assert [outcomes[index].text for index in range(len(asked))] == texts(generator, asked)  # type: ignore[union-attr]
+    outcomes = dict(generator.complete_each(prompts()))
+    assert [outcomes[index].text for index in range(len(expected))] == expected  # type: ignore[union-attr]
 
 
 def test_a_caller_may_stop_half_way(generator: Generator) -> None:
@@ -113,15 +120,16 @@ def test_a_caller_may_stop_half_way(generator: Generator) -> None:
     assert len(texts(generator, prompts()[:1])) == 1
 
 
-def test_equal_calls_give_equal_completions(generator: Generator) -> None:
-    assert texts(generator, prompts()) == texts(generator, prompts())
+def test_equal_calls_give_equal_completions(generator: Generator, expected: list[str]) -> None:
+    assert texts(generator, prompts()) == expected
 
 
-def test_settings_survive_pickling_and_keep_the_model_id(generator: Generator) -> None:
-    generator.complete(prompts()[:1])
+def test_settings_survive_pickling_and_keep_the_model_id(
+    generator: Generator, expected: list[str]
+) -> None:
     copy = pickle.loads(pickle.dumps(generator))
     assert copy.model_id == generator.model_id
-    assert texts(copy, prompts()[:1]) == texts(generator, prompts()[:1])
+    assert texts(copy, prompts()[:1]) == expected[:1]
 
 
 @pytest.mark.parametrize(
@@ -148,10 +156,9 @@ def test_the_identity_of_a_missing_model_is_a_model_error(backend: Generator) ->
 
 @pytest.mark.models
 def test_the_embedded_model_reads_the_answer_from_the_passage() -> None:
-    replies = texts(LlamaCpp(slots=2, context_tokens=1024), prompts())
-    assert [town in reply for town, reply in zip(TOWNS.values(), replies, strict=False)] == [
-        True
-    ] * len(TOWNS)
+    replies = texts(LlamaCpp(slots=2, context_tokens=1024), prompts()[: len(TOWNS)])
+    said = [town in reply for town, reply in zip(TOWNS.values(), replies, strict=True)]
+    assert said == [True] * len(TOWNS)
 
 
 @pytest.mark.models

@@ -14,7 +14,7 @@ from kafka import KafkaConsumer, TopicPartition
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.migration import HEAD
@@ -58,7 +58,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for query_id in ("q-mine", "q-other"):
         commit_fold(engine, None, replace(ROW, query_id=query_id))
     replace_all(engine, [("q-mine", json.dumps({"question": QUESTION})), ("q-other", "{}")], 5)
-    generator = CachedGenerator(ScriptedGenerator(), ResponseCache(engine))
+    generator = Cached(ScriptedGenerator(), ResponseCache(engine))
     for question in (QUESTION, "Who leads France?"):
         generator.complete([build_prompt(Task.ATOMIC_ANSWER, question, ["Ada."])])
     engine.dispose()

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
@@ -138,7 +138,7 @@ def guard_of(world: World, engine: Engine) -> Guard[Any]:
         ScriptedGenerator(script=last_words), world.clock, world.faults
     )
     if world.plan.cached:
-        generator = CachedGenerator(generator, ResponseCache(engine), chunk=4)
+        generator = Cached(generator, ResponseCache(engine), chunk=4)
     return Guard("radar", Radar(), Models(generator, ScriptedRelations(), ScriptedEmbedder()))
 
 

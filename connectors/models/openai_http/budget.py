@@ -3,19 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
 
 from radarstream.schemas.prompt import Prompt, Task
-
-# RADAR asks at most three times, one after another: for every document's answer, for the
-# undefended answer and for the final wording. The shares add up to its whole deadline.
-SHARES: Final[dict[Task, float]] = {
-    Task.ATOMIC_ANSWER: 0.6,
-    Task.ANSWER_FROM_DOCUMENTS: 0.2,
-    Task.SYNTHESISE_ANSWERS: 0.2,
-    Task.DESCRIBE_FROM_PASSAGE: 0.6,
-}
-OTHER_SHARE: Final = 0.2  # of each call that another defence makes
+from radarstream.schemas.tasks import TASKS
 
 
 class BudgetSpentError(Exception):
@@ -70,8 +60,7 @@ def budgets(prompts: Sequence[Prompt], deadline_s: float) -> list[Budget]:
     previous: tuple[Task, str] | None = None
     for prompt in prompts:
         stage = (prompt.task, prompt.question)
-        share = SHARES.get(prompt.task, OTHER_SHARE)
-        same = stage == previous
-        found.append(found[-1] if same else Budget(deadline_s * share))
+        share = TASKS[prompt.task].deadline_share
+        found.append(found[-1] if stage == previous else Budget(deadline_s * share))
         previous = stage
     return found

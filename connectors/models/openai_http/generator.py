@@ -13,11 +13,12 @@ from radarstream.connectors.models.openai_http.endpoint import Endpoint
 from radarstream.connectors.models.openai_http.failures import RequestError
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.probe import Capabilities, probe
-from radarstream.connectors.models.openai_http.reply import DECLINED, read_completion
+from radarstream.connectors.models.openai_http.reply import read_completion
 from radarstream.connectors.models.outcomes import Outcome, in_order
 from radarstream.connectors.models.rendering import RENDERING_VERSION, chat_messages, with_passages
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.prompt import Completion, Prompt
+from radarstream.schemas.tasks import ABSTENTION, TASKS
 
 CHAT: Final = "/chat/completions"
 SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
@@ -125,8 +126,8 @@ class OpenAiGenerator:
             try:
                 return await endpoint.post(CHAT, self._payload(prompt), read, deadline)
             except RequestError as failure:
-                if failure.kind == "filtered" and prompt.task is Task.ATOMIC_ANSWER:
-                    return Completion(DECLINED)
+                if failure.kind == "filtered" and TASKS[prompt.task].one_passage:
+                    return Completion(ABSTENTION)
                 if failure.kind != "too_long" or characters < SHORTEST_PASSAGE:
                     raise
             characters //= 2

@@ -9,9 +9,9 @@ from radarstream.connectors.models.openai_http.failures import (
     RequestError,
     ServiceError,
 )
-from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.prompt import Completion, Prompt
+from radarstream.schemas.tasks import ABSTENTION, TASKS
 
-DECLINED: Final = "I don't know"
 CHARACTERS_PER_TOKEN: Final = 32  # hardly any token is longer: more text than that is not asked for
 MOST_TOKENS: Final = 10**9
 _THOUGHT: Final = re.compile(r"\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
@@ -63,8 +63,8 @@ def error_codes(body: bytes) -> frozenset[str]:
 
 
 def _declining(prompt: Prompt) -> str:
-    if prompt.task is Task.ATOMIC_ANSWER:
-        return DECLINED
+    if TASKS[prompt.task].one_passage:
+        return ABSTENTION
     raise RequestError("filtered", "the model or its filter declined to answer")
 
 

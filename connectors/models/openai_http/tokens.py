@@ -1,4 +1,4 @@
-"""Token log-probabilities of a reply from services that tell those of a prompt.
+"""Token log-probabilities of a reply, from services that return those of a prompt.
 
 A service may ignore what it does not know and answer something else, so nothing is believed
 unchecked: every answer must show the tokens that were asked about, or the call fails.
@@ -35,7 +35,7 @@ class OpenAiTokens:
     """Asks how probable a reply is; prompts become few-shot completions.
 
     One request per prompt, many in flight. Raises ModelOutageError when the service is at fault
-    and ModelError when it does not tell what was asked, from every call. Usable from several
+    and ModelError when it does not return what was asked, from every call. Usable from several
     threads. Pickles as its options. `client`, whose address is above the version's, counts what
     was asked.
     """
@@ -60,7 +60,7 @@ class OpenAiTokens:
         self,
         queries: Sequence[NextTokenQuery],  # noqa: ARG002
     ) -> list[NextTokenRows]:
-        """Raise ConfigurationError: services tell a few tokens, never a whole distribution."""
+        """Raise ConfigurationError: services return a few tokens, never a whole distribution."""
         raise ConfigurationError(
             "no service tells the probability of every possible next token: set `kind` in the "
             "section `tokens` to `transformers`, or to `same` with a model in this process"

@@ -1,4 +1,4 @@
-"""The store of answers: byte strings under keys, in the state database."""
+"""The store behind the response cache: byte strings under keys, in the state database."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -53,7 +53,7 @@ class ResponseCache:
     ) -> None:
         """Write all values in one transaction, over those already there.
 
-        `subjects` tells by key whom a value is about, for `queries.forgetting`.
+        `subjects` says by key which subject a value is about, for `queries.forgetting`.
         """
         if not values:
             return

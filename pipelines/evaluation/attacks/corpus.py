@@ -5,11 +5,12 @@ texts, or deletes some, and the retriever decides what becomes of them. The clea
 a run is retrieval from the clean corpus, never the result list of the data set.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack
 from radarstream.pipelines.evaluation.metrics import contains
 from radarstream.pipelines.signals.ports import Embedder
@@ -141,21 +142,15 @@ def searched(
     return replace(snapshot, documents=documents, labels=labels)
 
 
-class RememberingEmbedder:
+class RememberingEmbedder(Wrapped):
     """Embeds every text once: the texts of a corpus are searched for many questions."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+        super().__init__(embedder, self._remembered)
         self._rows: dict[str, FloatArray] = {}
 
-    @property
-    def model_id(self) -> str:
-        """The wrapped embedder's."""
-        return self._embedder.model_id
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) rows of unit length, in order. Raises ModelError when the embedder fails."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._rows]
+    def _remembered(self, call: Call) -> list[FloatArray]:
+        missing = [text for text in dict.fromkeys(call.requests) if text not in self._rows]
         if missing:
-            self._rows.update(zip(missing, self._embedder.embed(missing), strict=True))
-        return np.array([self._rows[text] for text in texts])
+            self._rows.update(zip(missing, call.ask(missing), strict=True))
+        return [self._rows[text] for text in call.requests]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from radarstream.pipelines.evaluation.experiment.contenders import built
 from radarstream.pipelines.evaluation.experiment.records import Contender
+from radarstream.schemas.tasks import TASKS
 
 PACKAGES = (
     "radarstream.defenses",
@@ -23,8 +24,9 @@ SHARED = (
     "radarstream.pipelines.stages",
 )
 WORDING = (
-    "radarstream.pipelines.signals.long_templates",
-    "radarstream.pipelines.signals.templates",
+    "radarstream.schemas.tasks.answering",
+    "radarstream.schemas.tasks.attribution",
+    "radarstream.schemas.tasks.biographies",
 )  # told by task
 
 
@@ -39,8 +41,9 @@ def code_digest(contender: Contender) -> str:
 
 
 def digest_of(roots: Iterable[str]) -> str:
-    """A digest of modules and of what they import from `PACKAGES`."""
-    digest = sha256()
+    """A digest of modules, of what they import from `PACKAGES` and of how replies are read."""
+    read_as = sorted((spec.task.value, spec.reply.name) for spec in TASKS.values())
+    digest = sha256(repr(read_as).encode())
     for name in sorted(modules_from(roots)):
         digest.update(f"{name}\0".encode() + sha256(source_of(name)).digest())
     return digest.hexdigest()[:12]

@@ -1,17 +1,17 @@
-"""What one answer asked of the models: distinct prompts, tokens, pairs, embeddings, seconds.
+"""The cost of one answer: distinct prompts, tokens, pairs, embeddings, seconds.
 
-Models are wrapped once per batch so that what a request cost is known by the request itself. A
-`Tally` belongs to one answer: it sees the requests of one defence and looks up what they cost.
-`ItemCosts` is what the stages charge.
+A `Ledger` notes what every request of a batch cost. A `Tally` belongs to one answer: it sees the
+requests of one defence and looks up their cost. The stages charge `ItemCosts`.
 """
 
 from collections.abc import Generator as Generating
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
+from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.defenses.protocol import (
     Complete,
     CompleteAll,
@@ -23,18 +23,10 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.pipelines.evaluation.experiment.charging import charged
 from radarstream.pipelines.evaluation.experiment.records import Cost
-from radarstream.pipelines.signals.ports import (
-    Embedder,
-    Generator,
-    Models,
-    RelationScorer,
-    TokenScorer,
-)
+from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import prompts_of
-from radarstream.schemas.errors import PartialModelError
-from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 
 TokenQuery = NextTokenQuery | ContinuationQuery
 ResultT = TypeVar("ResultT")
@@ -42,8 +34,9 @@ ResultT = TypeVar("ResultT")
 
 @dataclass
 class Ledger:
-    """What every prompt, pair and text of a batch took; seconds of pairs and texts are wall clock
-    shared out evenly.
+    """The completions of a batch, and the seconds of its pairs, texts and token queries.
+
+    The seconds of a call are wall clock, divided evenly among its requests.
     """
 
     completions: dict[bytes, Completion] = field(default_factory=dict)
@@ -52,116 +45,26 @@ class Ledger:
     token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
 
     def around(self, models: Models) -> Models:
-        """The same models, noting what they are asked."""
-        return replace(
-            models,
-            generator=NotedGenerator(models.generator, self),
-            relations=NotedRelations(models.relations, self),
-            embedder=NotedEmbedder(models.embedder, self),
-            tokens=None if models.tokens is None else NotedTokens(models.tokens, self),
-        )
+        """The same models; this ledger notes their calls."""
+        return models.wrapped(self.note)
 
-
-@dataclass(frozen=True)
-class NotedGenerator:
-    """A generator whose completions are noted by their prompt."""
-
-    inner: Generator
-    ledger: Ledger
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self.inner.model_id
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order. Raises ModelError like the wrapped model."""
-        try:
-            completions = self.inner.complete(prompts)
-        except PartialModelError as error:
-            self.note(prompts, error.outcomes)
-            raise
-        self.note(prompts, completions)
-        return completions
-
-    def note(self, prompts: Sequence[Prompt], outcomes: Iterable[object]) -> None:
-        """Remember the completions among `outcomes`."""
-        for prompt, outcome in zip(prompts, outcomes, strict=False):
-            if isinstance(outcome, Completion):
-                self.ledger.completions[prompt.digest()] = outcome
-
-
-@dataclass(frozen=True)
-class NotedRelations:
-    """A relation scorer whose time is noted by the pair."""
-
-    inner: RelationScorer
-    ledger: Ledger
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self.inner.model_id
-
-    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        """(m, 3) rows. Raises ModelError like the wrapped model."""
+    def note(self, call: Call) -> Replies:
+        """Pass a call on and note its cost. Raises ModelError like the model."""
         started = perf_counter()
-        rows = self.inner.probabilities(pairs)
-        share = (perf_counter() - started) / max(1, len(pairs))
-        self.ledger.pair_seconds.update(dict.fromkeys(pairs, share))
-        return rows
-
-
-@dataclass(frozen=True)
-class NotedEmbedder:
-    """An embedder whose time is noted by the text."""
-
-    inner: Embedder
-    ledger: Ledger
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self.inner.model_id
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) rows. Raises ModelError like the wrapped model."""
-        started = perf_counter()
-        rows = self.inner.embed(texts)
-        share = (perf_counter() - started) / max(1, len(texts))
-        self.ledger.text_seconds.update(dict.fromkeys(texts, share))
-        return rows
-
-
-@dataclass(frozen=True)
-class NotedTokens:
-    """A token scorer whose time is noted by the query."""
-
-    inner: TokenScorer
-    ledger: Ledger
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self.inner.model_id
-
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """One answer per query. Raises ModelError like the wrapped model."""
-        started = perf_counter()
-        answers = self.inner.next_tokens(queries)
-        self.note(queries, perf_counter() - started)
-        return answers
-
-    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """One matrix per query. Raises ModelError like the wrapped model."""
-        started = perf_counter()
-        answers = self.inner.log_probs(queries)
-        self.note(queries, perf_counter() - started)
-        return answers
-
-    def note(self, queries: Sequence[TokenQuery], seconds: float) -> None:
-        """Share the seconds out."""
-        self.ledger.token_seconds.update(dict.fromkeys(queries, seconds / max(1, len(queries))))
+        replies = call.ask()
+        share = (perf_counter() - started) / len(call.requests)
+        match call.method:
+            case Method.COMPLETE:
+                for prompt, completion in zip(call.requests, replies, strict=True):
+                    if isinstance(completion, Completion):
+                        self.completions[prompt.digest()] = completion
+            case Method.PROBABILITIES:
+                self.pair_seconds.update(dict.fromkeys(call.requests, share))
+            case Method.EMBED:
+                self.text_seconds.update(dict.fromkeys(call.requests, share))
+            case Method.NEXT_TOKENS | Method.LOG_PROBS:
+                self.token_seconds.update(dict.fromkeys(call.requests, share))
+        return replies
 
 
 @dataclass

@@ -1,8 +1,7 @@
 """What a directory of results is results of: two runs that share one must agree on all of it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from hashlib import sha256
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
 from importlib.metadata import PackageNotFoundError, version
 
 from radarstream.pipelines.evaluation.experiment.answering_code import code_digest
@@ -12,12 +11,9 @@ from radarstream.pipelines.evaluation.experiment.records import (
     EvidenceRow,
     ExperimentRecord,
 )
-from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
-from radarstream.pipelines.signals.prompts import TEMPLATES
+from radarstream.pipelines.signals.prompts import noting_use as noting_use
+from radarstream.pipelines.signals.prompts import prompt_digests as prompt_digests
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Completion, Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 SAME = {  # what must be equal, in words
     "dataset_digest": "data set (its content)",
@@ -30,72 +26,6 @@ PACKAGES = ("radarstream", "numpy", "ortools", "pydantic", "sentence-transformer
             "transformers", "xllamacpp")  # fmt: skip
 JUDGED_BY = "judged by "  # start of a note that names the judge
 WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
-
-
-def prompt_digests() -> dict[str, str]:
-    """What identifies the wording of each task."""
-    return {
-        task.value: sha256(repr(template).encode()).hexdigest()[:12]
-        for task, template in TEMPLATES.items()
-    }
-
-
-@dataclass
-class UsedPrompts:
-    """A generator that tells the first use of each task, before the prompts are asked."""
-
-    inner: Generator
-    tell: Callable[[Task], None]
-    tasks: set[Task] = field(default_factory=set)
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self.inner.model_id
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion per prompt, in order. Raises ModelError like the wrapped model."""
-        for task in {prompt.task for prompt in prompts} - self.tasks:
-            self.tasks.add(task)
-            self.tell(task)
-        return self.inner.complete(prompts)
-
-
-@dataclass
-class UsedTokenPrompts:
-    """A token scorer that tells the tasks of its queries, before they are asked."""
-
-    inner: TokenScorer
-    tell: Callable[[Task], None]
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self.inner.model_id
-
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """One answer per query. Raises ModelError like the wrapped model."""
-        self.told(queries)
-        return self.inner.next_tokens(queries)
-
-    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """One matrix per query. Raises ModelError like the wrapped model."""
-        self.told(queries)
-        return self.inner.log_probs(queries)
-
-    def told(self, queries: Sequence[NextTokenQuery | ContinuationQuery]) -> None:
-        """Tell each task."""
-        for task in {prompt.task for query in queries for prompt in query.prompts}:
-            self.tell(task)
-
-
-def noting_use(models: Models, tell: Callable[[Task], None]) -> Models:
-    """The models, those that are given prompts telling their tasks."""
-    return replace(
-        models,
-        generator=UsedPrompts(models.generator, tell),
-        tokens=None if models.tokens is None else UsedTokenPrompts(models.tokens, tell),
-    )
 
 
 def package_versions() -> dict[str, str]:

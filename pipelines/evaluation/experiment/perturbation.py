@@ -5,15 +5,14 @@ U(0, 1). The draw is the same in both directions, so that symmetrising leaves it
 nested: what is replaced at a low rate is replaced by the same values at a higher one.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 
+from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.pipelines.signals.ports import RelationScorer
 from radarstream.schemas.evidence import Evidence, FloatArray, Relations
-from radarstream.schemas.prompt import AnswerPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +46,22 @@ class Perturbation:
         return (float(consistency), float(conflict)) if decision < self.rate else None
 
 
-@dataclass(frozen=True)
-class PerturbedRelations:
-    """A relation scorer some of whose rows are replaced: what a defence asks by itself."""
+def perturbed_relations(scorer: RelationScorer, perturbation: Perturbation) -> RelationScorer:
+    """A relation scorer some of whose rows are replaced, for what a defence asks by itself.
 
-    inner: RelationScorer
-    perturbation: Perturbation
+    A replaced row need not sum to 1, its two draws are independent. The model id names the rate
+    and the seed.
+    """
 
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's, with the rate and the seed."""
-        return f"{self.inner.model_id}+noise={self.perturbation.rate}/{self.perturbation.seed}"
-
-    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
-        """(m, 3) rows; a replaced row need not sum to 1, its two draws are independent."""
-        rows = np.array(self.inner.probabilities(pairs), dtype=np.float64)
-        for row, pair in zip(rows, pairs, strict=True):
+    def perturb(call: Call) -> FloatArray:
+        rows = np.array(call.ask(), dtype=np.float64)
+        for row, pair in zip(rows, call.requests, strict=True):
             first, second = sorted((pair.premise, pair.hypothesis))
-            drawn = self.perturbation.draw(pair.question, first, second)
+            drawn = perturbation.draw(pair.question, first, second)
             if drawn is not None:
                 consistency, conflict = drawn
                 row[:] = consistency, max(0.0, 1.0 - consistency - conflict), conflict
         return rows
+
+    noise = f"+noise={perturbation.rate}/{perturbation.seed}"
+    return Wrapped(scorer, perturb, model_id=scorer.model_id + noise)

@@ -20,7 +20,7 @@ from radarstream.pipelines.evaluation.experiment.cells import Cell
 from radarstream.pipelines.evaluation.experiment.contenders import adapted
 from radarstream.pipelines.evaluation.experiment.gathering import Gathered, gather
 from radarstream.pipelines.evaluation.experiment.identity import check_evidence
-from radarstream.pipelines.evaluation.experiment.perturbation import PerturbedRelations
+from radarstream.pipelines.evaluation.experiment.perturbation import perturbed_relations
 from radarstream.pipelines.evaluation.experiment.planning import History, Plan, prepared
 from radarstream.pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
 from radarstream.pipelines.evaluation.experiment.records import (
@@ -202,7 +202,7 @@ class Runner:
         if scorer is not None:
             models = replace(models, relations=scorer)
         if perturbation is not None:
-            models = replace(models, relations=PerturbedRelations(models.relations, perturbation))
+            models = replace(models, relations=perturbed_relations(models.relations, perturbation))
         return Cell(
             contender=contender.name,
             condition=condition.name,

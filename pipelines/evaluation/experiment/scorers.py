@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.response_cache import CachedRelations, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.build import build_relations
 from radarstream.pipelines.evaluation.experiment.perturbation import Perturbation
@@ -38,7 +38,7 @@ def build_scorer(
     if section is None:
         return None
     cache = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    return CachedRelations(build_relations(section, embedder), cache)
+    return Cached(build_relations(section, embedder), cache)
 
 
 def perturbation_of(name: str, seed: int) -> Perturbation | None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.response_cache import CachedTokens, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.schemas.errors import ModelError
@@ -39,7 +39,7 @@ def test_rows_are_what_the_model_gives_and_are_asked_once(cache: ResponseCache) 
         ContinuationQuery((), "red"),
         ContinuationQuery((BLUE, RED, BLUE), "rose"),
     ]  # fmt: skip
-    tokens = CachedTokens(inner, cache)
+    tokens = Cached(inner, cache)
     first = tokens.log_probs(queries)
     plain = model().log_probs(queries)
     for found, expected in zip(first, plain, strict=True):
@@ -47,7 +47,7 @@ def test_rows_are_what_the_model_gives_and_are_asked_once(cache: ResponseCache) 
         if len(found):
             np.testing.assert_array_equal(found, expected)
     assert asked(inner) == [((RED, BLUE), "red"), ((BLUE, RED), "rose")]  # by continuation
-    again = CachedTokens(inner, cache).log_probs(queries)
+    again = Cached(inner, cache).log_probs(queries)
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one, other)
     tokens.log_probs([ContinuationQuery((ROSE, RED), "red")])
@@ -57,9 +57,9 @@ def test_rows_are_what_the_model_gives_and_are_asked_once(cache: ResponseCache) 
 
 def test_another_model_has_other_rows(cache: ResponseCache) -> None:
     query = [ContinuationQuery((RED,), "red")]
-    CachedTokens(model(), cache).log_probs(query)
+    Cached(model(), cache).log_probs(query)
     other = model(model_id="other")
-    CachedTokens(other, cache).log_probs(query)
+    Cached(other, cache).log_probs(query)
     assert len(other.log) == 1
 
 
@@ -73,17 +73,17 @@ def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: Response
     query = [ContinuationQuery((RED,), "red")]
     value = np.nan
     with pytest.raises(ModelError, match="row of numbers"):
-        CachedTokens(Odd(), cache).log_probs(query)
+        Cached(Odd(), cache).log_probs(query)
     value = -np.inf
-    CachedTokens(Odd(), cache).log_probs(query)
+    Cached(Odd(), cache).log_probs(query)
     inner = model()
-    assert CachedTokens(inner, cache).log_probs(query)[0][0, 0] == -np.inf
+    assert Cached(inner, cache).log_probs(query)[0][0, 0] == -np.inf
     assert inner.log == []
 
 
 def test_a_failed_call_stores_nothing_and_is_repeated(cache: ResponseCache) -> None:
     inner = model(fail_on_calls=frozenset({1}))
-    tokens = CachedTokens(inner, cache)
+    tokens = Cached(inner, cache)
     query = [ContinuationQuery((RED,), "red")]
     with pytest.raises(ModelError):
         tokens.log_probs(query)
@@ -92,7 +92,7 @@ def test_a_failed_call_stores_nothing_and_is_repeated(cache: ResponseCache) -> N
 
 def test_whole_distributions_are_passed_on(cache: ResponseCache) -> None:
     inner = model()
-    tokens = CachedTokens(inner, cache)
+    tokens = Cached(inner, cache)
     for _ in range(2):
         assert tokens.next_tokens([NextTokenQuery((RED,))])[0].log_probs.shape[0] == 1
     assert len(inner.log) == 2

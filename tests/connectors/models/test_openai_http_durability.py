@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.guard import Guard
@@ -72,7 +72,7 @@ def guard_over(server: FaultServer, engine: Engine, **options: Any) -> Guard[Any
     generator = OpenAiGenerator(
         OpenAiOptions(base_url=server.url, model="small", api_key_variable="", **patience)
     )
-    cached = CachedGenerator(generator, ResponseCache(engine))
+    cached = Cached(generator, ResponseCache(engine))
     return Guard("radar", Radar(), Models(cached, ScriptedRelations(), ScriptedEmbedder()))
 
 

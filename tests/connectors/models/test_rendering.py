@@ -10,8 +10,9 @@ from radarstream.connectors.models.rendering import (
     completion_text,
     rendering_name,
 )
-from radarstream.pipelines.signals.prompts import TEMPLATES, build_prompt
+from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.prompt import Prompt, Shot, Task
+from radarstream.schemas.tasks import TASKS
 
 PASSAGES = {
     Task.ATOMIC_ANSWER: 1,
@@ -140,8 +141,8 @@ def test_worked_examples_end_as_the_chat_request_asks(task: Task) -> None:
         Task.CONSOLIDATE_PASSAGES: "</ANSWER>",
     }
     if task in endings:
-        assert all(endings[task] in shot.answer for shot in TEMPLATES[task].shots)
-    assert all("\n" not in shot.answer for shot in TEMPLATES[task].shots)
+        assert all(endings[task] in shot.answer for shot in TASKS[task].shots)
+    assert all("\n" not in shot.answer for shot in TASKS[task].shots)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The response cache: what was answered once is never asked again, whatever happens between."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -14,20 +15,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.models.response_cache import (
-    CachedEmbedder,
-    CachedGenerator,
-    CachedRelations,
+    Cached,
     ResponseCache,
 )
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE
-from radarstream.schemas.errors import ModelError
+from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Shot, Task
+from radarstream.schemas.tokens import ContinuationQuery
 
 ROOT = Path(__file__).parents[3]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -80,12 +86,12 @@ def entries(engine: Engine) -> int:
 
 def test_a_repeated_prompt_costs_no_call(engine: Engine) -> None:
     model = CountingModel()
-    first = CachedGenerator(model, ResponseCache(engine))
+    first = Cached(model, ResponseCache(engine))
     prompts = [make_prompt(t) for t in ("a", "b", "a", "\ud800 lone", "nul \x00", "北京")]
     answers = first.complete(prompts)
     assert answers == CountingModel().complete(prompts)
     assert (first.calls, first.hits, len(model.asked)) == (5, 1, 5)
-    again = CachedGenerator(model, ResponseCache(engine))  # as another process would open it
+    again = Cached(model, ResponseCache(engine))  # as another process would open it
     assert again.complete(list(reversed(prompts))) == list(reversed(answers))
     assert (again.calls, again.hits, len(model.asked)) == (0, 6, 5)
     assert again.model_id == "counting/1"
@@ -96,7 +102,7 @@ def test_relations_keep_every_bit(engine: Engine) -> None:
     pairs = [AnswerPair("q", a, b) for a in "abc" for b in "abc"]
     expected = CountingModel().probabilities(pairs)
     for hits in (0, 9):
-        scorer = CachedRelations(model, ResponseCache(engine), chunk=4)
+        scorer = Cached(model, ResponseCache(engine), chunk=4)
         np.testing.assert_array_equal(scorer.probabilities(pairs), expected)
         assert (scorer.hits, scorer.calls) == (hits, 9 - hits)
     assert model.batches == [4, 4, 1]
@@ -106,14 +112,14 @@ def test_relations_keep_every_bit(engine: Engine) -> None:
 def test_an_embedding_is_the_same_found_or_asked(engine: Engine) -> None:
     model = CountingModel()
     texts = ["a", "bb", "ccc", "a"]
-    asked = CachedEmbedder(model, ResponseCache(engine)).embed(texts)
-    found = CachedEmbedder(model, ResponseCache(engine)).embed(texts)
+    asked = Cached(model, ResponseCache(engine)).embed(texts)
+    found = Cached(model, ResponseCache(engine)).embed(texts)
     assert len(model.asked) == 3
     np.testing.assert_array_equal(asked, found)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, CountingModel().embed(texts), atol=1e-7)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
-    assert CachedEmbedder(model, ResponseCache(engine)).embed([]).shape == (0, 8)
+    assert Cached(model, ResponseCache(engine)).embed([]).shape == (0, 8)
 
 
 def test_keys_differ_by_model_kind_and_every_field(cache: ResponseCache) -> None:
@@ -127,28 +133,97 @@ def test_keys_differ_by_model_kind_and_every_field(cache: ResponseCache) -> None
         replace(prompt, max_tokens=17),
     ]
     for model in (CountingModel("m/1"), CountingModel("m/2")):
-        generator = CachedGenerator(model, cache)
+        generator = Cached(model, cache)
         generator.complete(variants)
         assert generator.calls == len(variants)
     pairs = [AnswerPair("q", "ab", "c"), AnswerPair("q", "a", "bc"), AnswerPair("qa", "b", "c")]
-    scorer = CachedRelations(CountingModel("m/1"), cache)
+    scorer = Cached(CountingModel("m/1"), cache)
     scorer.probabilities(pairs)
     assert scorer.calls == 3
-    embedder = CachedEmbedder(CountingModel("m/1"), cache)
+    embedder = Cached(CountingModel("m/1"), cache)
     embedder.embed(["a"])
     assert embedder.calls == 1
 
 
 def test_a_failed_call_stores_only_the_chunks_before_it(engine: Engine) -> None:
     prompts = [make_prompt(str(i)) for i in range(10)]
-    broken = CachedGenerator(CountingModel(fails_at=5), ResponseCache(engine), chunk=4)
+    broken = Cached(CountingModel(fails_at=5), ResponseCache(engine), chunk=4)
     with pytest.raises(ModelError, match="gone"):
         broken.complete(prompts)
     assert entries(engine) == 4
     assert (broken.calls, broken.hits) == (8, 0)
     model = CountingModel()
-    CachedGenerator(model, ResponseCache(engine), chunk=4).complete(prompts)
+    Cached(model, ResponseCache(engine), chunk=4).complete(prompts)
     assert model.asked == prompts[4:]
+
+
+def test_entries_of_earlier_releases_are_found(engine: Engine) -> None:
+    """Same keys and encodings: nothing is asked anew after an update."""
+    rows = json.loads((ROOT / "tests/golden/response_cache.json").read_text())
+    stored = [{name: bytes.fromhex(text) for name, text in row.items()} for row in rows]
+    with engine.begin() as connection:
+        connection.execute(insert(RESPONSE_CACHE).values(stamp=1), stored)
+    cache, gone = ResponseCache(engine), frozenset({1})
+    shot = Shot("Who?", ("Rome.",), "Rome")
+    prompts = [
+        Prompt(Task.ATOMIC_ANSWER, "Answer.", (shot,), question, (text,), 16)
+        for question, text in (
+            ("Who won?", "The winner is Rome."),
+            ("Who won?", "Çıkarım \ud800 2"),
+            ("Who lost?", "The winner is Oslo."),
+        )
+    ]
+    generator = Cached(ScriptedGenerator(fail_on_calls=gone), cache)
+    expected = [replace(c, prompt_tokens=7, completion_tokens=3)
+                for c in ScriptedGenerator().complete(prompts)]  # fmt: skip
+    assert generator.complete(prompts) == expected
+    pairs = [AnswerPair("Who won?", a, b) for a in ("Rome", "Oslo") for b in ("Rome", "Oslo")]
+    relations = Cached(ScriptedRelations(fail_on_calls=gone), cache)
+    np.testing.assert_array_equal(
+        relations.probabilities(pairs), ScriptedRelations().probabilities(pairs)
+    )
+    texts = ["Rome", "Oslo \ud800"]
+    embedder = Cached(ScriptedEmbedder(fail_on_calls=gone), cache)
+    rows_of_texts = ScriptedEmbedder(dimensions=4).embed(texts)
+    np.testing.assert_array_equal(embedder.embed(texts), rows_of_texts.astype(np.float32))
+    queries = [
+        ContinuationQuery((prompts[0], prompts[2]), "Ro"),
+        ContinuationQuery((prompts[2],), "Oslo"),
+    ]
+    tokens = Cached(ScriptedTokens(fail_on_calls=gone), cache)
+    for found, asked in zip(
+        tokens.log_probs(queries), ScriptedTokens().log_probs(queries), strict=True
+    ):
+        np.testing.assert_array_equal(found, asked)
+    models = (generator, relations, embedder, tokens)
+    assert [(m.calls, m.hits) for m in models] == [(0, 3), (0, 4), (0, 2), (0, 3)]
+
+
+def test_a_prompt_that_failed_on_its_own_costs_the_others_nothing(engine: Engine) -> None:
+    """Also from a model that gives its batch as a whole."""
+
+    class Partial(CountingModel):
+        def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+            outcomes: list[object] = list(super().complete(prompts))
+            bad = [i for i, p in enumerate(prompts) if p.passages == ("bad",)]
+            for index in bad:
+                outcomes[index] = ModelError("no answer")
+            if bad:
+                raise PartialModelError(outcomes)
+            return outcomes  # type: ignore[return-value]
+
+    prompts = [make_prompt(text) for text in ("a", "bad", "b", "c")]
+    model = Cached(Partial(), ResponseCache(engine), chunk=2)
+    with pytest.raises(PartialModelError) as raised:
+        model.complete(prompts)
+    failed = [isinstance(outcome, ModelError) for outcome in raised.value.outcomes]
+    assert failed == [False, True, False, False]
+    assert entries(engine) == 3
+    assert (
+        model.complete([prompts[0], *prompts[2:]])
+        == raised.value.outcomes[:1] + (raised.value.outcomes[2:])
+    )
+    assert (model.calls, model.hits) == (4, 3)
 
 
 @dataclass
@@ -169,28 +244,26 @@ class WrongModel:
 def test_answers_that_are_none_are_not_stored(engine: Engine, cache: ResponseCache) -> None:
     pairs = [AnswerPair("q", "a", "b"), AnswerPair("q", "b", "a")]
     with pytest.raises(ModelError, match="1 answers to 2"):
-        CachedGenerator(WrongModel("w", np.empty(0)), cache).complete(
-            [make_prompt(t) for t in "ab"]
-        )
+        Cached(WrongModel("w", np.empty(0)), cache).complete([make_prompt(t) for t in "ab"])
     for rows in (np.full((2, 3), np.nan), np.ones((2, 2)), np.full((2, 3), 1.5), np.ones((1, 3))):
         with pytest.raises(ModelError):
-            CachedRelations(WrongModel("w", rows), cache).probabilities(pairs)
+            Cached(WrongModel("w", rows), cache).probabilities(pairs)
     for rows in (np.full((2, 3), np.inf), np.ones(2), np.ones((3, 3))):
         with pytest.raises(ModelError):
-            CachedEmbedder(WrongModel("w", rows), cache).embed(["a", "b"])
+            Cached(WrongModel("w", rows), cache).embed(["a", "b"])
     assert entries(engine) == 0
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x00", b"not a value at all", b"\xff" * 64])
 def test_a_damaged_value_is_asked_again_and_mended(engine: Engine, damage: bytes) -> None:
     prompts = [make_prompt(t) for t in "abc"]
-    expected = CachedGenerator(CountingModel(), ResponseCache(engine)).complete(prompts)
+    expected = Cached(CountingModel(), ResponseCache(engine)).complete(prompts)
     with engine.begin() as connection:
         connection.execute(update(RESPONSE_CACHE).values(value=damage))
-    mending = CachedGenerator(CountingModel(), ResponseCache(engine))
+    mending = Cached(CountingModel(), ResponseCache(engine))
     assert mending.complete(prompts) == expected
     assert (mending.calls, mending.hits, entries(engine)) == (3, 0, 3)
-    after = CachedGenerator(CountingModel(), ResponseCache(engine))
+    after = Cached(CountingModel(), ResponseCache(engine))
     assert after.complete(prompts) == expected
     assert after.calls == 0
 
@@ -242,7 +315,7 @@ def test_sizes_must_be_positive(engine: Engine) -> None:
     with pytest.raises(ValueError, match="max_entries"):
         ResponseCache(engine, max_entries=0)
     with pytest.raises(ValueError, match="chunk"):
-        CachedGenerator(CountingModel(), ResponseCache(engine), chunk=0)
+        Cached(CountingModel(), ResponseCache(engine), chunk=0)
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +338,7 @@ def test_caching_never_changes_an_answer(
 ) -> None:
     name = f"model {next(_numbers)}"  # every example starts with nothing stored
     model = CountingModel(name)
-    generator = CachedGenerator(model, ResponseCache(shared_engine), chunk=chunk)
+    generator = Cached(model, ResponseCache(shared_engine), chunk=chunk)
     for batch in batches:
         prompts = [make_prompt(text) for text in batch]
         assert generator.complete(prompts) == CountingModel(name).complete(prompts)
@@ -279,7 +352,7 @@ def test_caching_never_changes_an_answer(
 
 WORKER = """
 import os, signal, sys
-from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.schemas.prompt import Completion, Prompt, Task
 
@@ -294,7 +367,7 @@ class Model:
 
 cache = ResponseCache(open_engine(sys.argv[1]), max_entries=int(sys.argv[4]))
 prompts = [Prompt(Task.ATOMIC_ANSWER, "", (), "q", (f"p{i}",), 1) for i in range(60)]
-answers = CachedGenerator(Model(), cache, chunk=8).complete(prompts)
+answers = Cached(Model(), cache, chunk=8).complete(prompts)
 assert [a.text for a in answers] == [f"P{i}" for i in range(60)]
 """
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, event, text
 
 from radarstream.connectors.models.response_cache import (
-    CachedEmbedder,
-    CachedGenerator,
-    CachedRelations,
+    Cached,
     ResponseCache,
 )
 from radarstream.connectors.models.scripted import (
@@ -38,9 +36,9 @@ class Models:
 
     def __init__(self, engine: Engine) -> None:
         cache = ResponseCache(engine)
-        self.generator = CachedGenerator(ScriptedGenerator(), cache)
-        self.relations = CachedRelations(ScriptedRelations(), cache)
-        self.embedder = CachedEmbedder(ScriptedEmbedder(), cache)
+        self.generator = Cached(ScriptedGenerator(), cache)
+        self.relations = Cached(ScriptedRelations(), cache)
+        self.embedder = Cached(ScriptedEmbedder(), cache)
 
     def ask(self, question: str) -> tuple[int, int, int]:
         """Ask each model about the question; return how many calls reached it."""

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from radarstream.connectors.models.response_cache import (
-    CachedEmbedder,
-    CachedGenerator,
-    CachedRelations,
+    Cached,
     ResponseCache,
 )
 from radarstream.connectors.models.scripted import (
@@ -100,9 +98,9 @@ class Bench:
         engine = open_engine(self.settings.database)
         cache = ResponseCache(engine)
         models = Models(
-            CachedGenerator(self.generator, cache),
-            CachedRelations(self.relations, cache),
-            CachedEmbedder(self.embedder, cache),
+            Cached(self.generator, cache),
+            Cached(self.relations, cache),
+            Cached(self.embedder, cache),
             tokens=self.tokens,
         )
         return Experiment(request, self.settings, engine, models, self.out)

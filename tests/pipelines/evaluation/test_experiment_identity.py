@@ -213,7 +213,7 @@ def test_code_that_answers_nothing_there_may_change(
 ) -> None:
     edited("radarstream.defenses.astute_rag")
     edited("radarstream.defenses.registry")
-    edited("radarstream.pipelines.signals.templates")  # told by `prompts`, task by task
+    edited("radarstream.schemas.tasks.answering")  # told by `prompts`, task by task
     edited("radarstream.pipelines.evaluation.experiment.scores")
     rows = (bench.out / ROWS).read_bytes()
     bench.run(static_dataset(2))

@@ -9,8 +9,9 @@ from radarstream.connectors.models.scripted import ScriptedRelations
 from radarstream.defenses.kernels.relations import symmetrise
 from radarstream.pipelines.evaluation.experiment.perturbation import (
     Perturbation,
-    PerturbedRelations,
+    perturbed_relations,
 )
+from radarstream.pipelines.signals.ports import RelationScorer
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import AnswerPair
 from tests.builders import claims_evidence
@@ -80,20 +81,20 @@ def test_values_are_uniform() -> None:
     assert abs(np.corrcoef(drawn.T)[0, 1]) < 0.1
 
 
-def rows(scorer: PerturbedRelations, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+def rows(scorer: RelationScorer, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     return np.asarray(scorer.probabilities([AnswerPair("Who?", *pair) for pair in pairs]))
 
 
 def test_what_a_defence_asks_by_itself_is_perturbed_too() -> None:
     inner = ScriptedRelations()
-    scorer = PerturbedRelations(inner, Perturbation(1.0, 0))
+    scorer = perturbed_relations(inner, Perturbation(1.0, 0))
     one, other, repeated = rows(scorer, [("Rome", "Bern"), ("Bern", "Rome"), ("Rome", "Bern")])
     np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(one, repeated)
     assert tuple(one[[0, 2]]) == pytest.approx(GOLDEN)
     assert one.min() >= 0.0
     assert one.max() <= 1.0
-    same = PerturbedRelations(inner, Perturbation(0.0, 0))
+    same = perturbed_relations(inner, Perturbation(0.0, 0))
     assert rows(same, [("Rome", "Bern")]).tolist() == [[0.02, 0.03, 0.95]]
     assert scorer.model_id != same.model_id != inner.model_id
-    assert PerturbedRelations(inner, Perturbation(0.5, 0)).probabilities([]).shape == (0, 3)
+    assert perturbed_relations(inner, Perturbation(0.5, 0)).probabilities([]).shape == (0, 3)

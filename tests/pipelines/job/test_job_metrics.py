@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
@@ -240,7 +240,7 @@ def of_models(**models: object) -> Value:
 
 
 def test_calls_and_hits_are_the_cache_s(cache: ResponseCache) -> None:
-    model = CachedGenerator(ScriptedGenerator(), cache)
+    model = Cached(ScriptedGenerator(), cache)
     value = of_models(generator=model, relations=object())
     prompts = [build_prompt(Task.ATOMIC_ANSWER, "Who?", (f"passage {n}",)) for n in range(3)]
     model.complete(prompts)
@@ -254,7 +254,7 @@ def test_calls_and_hits_are_the_cache_s(cache: ResponseCache) -> None:
 def test_tokens_cost_and_errors_are_the_backend_s(
     cache: ResponseCache, api: OpenAiGenerator
 ) -> None:
-    value = of_models(generator=CachedGenerator(api, cache))
+    value = of_models(generator=Cached(api, cache))
     assert value("model_cost_total", model="generator") == 0.0
     api.client.tokens_in, api.client.tokens_out = 2_000_000, 500_000
     api.client.errors["timeout"] += 3
@@ -265,7 +265,7 @@ def test_tokens_cost_and_errors_are_the_backend_s(
 
 
 def test_the_breaker_s_state_is_told(cache: ResponseCache, api: OpenAiGenerator) -> None:
-    value = of_models(generator=CachedGenerator(api, cache))
+    value = of_models(generator=Cached(api, cache))
 
     def state() -> dict[str, float | None]:
         names = ("closed", "half_open", "open")

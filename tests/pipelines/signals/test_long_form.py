@@ -21,9 +21,10 @@ from radarstream.pipelines.signals.long_form import (
 )
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.prompts import TEMPLATES, build_prompt
+from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
+from radarstream.schemas.tasks import TASKS
 from tests.builders import make_snapshot
 
 QUESTION = "Tell me a bio of Ann Lee."
@@ -60,9 +61,9 @@ def test_prompts_keep_question_and_passages(task: Task) -> None:
     if task not in LONG_FORM:
         assert asked == prompt
         return
-    template = TEMPLATES[LONG_FORM[task]]
-    assert (asked.instruction, asked.shots) == (template.instruction, template.shots)
-    assert asked.max_tokens == template.max_tokens > prompt.max_tokens
+    spec = TASKS[LONG_FORM[task]]
+    assert (asked.instruction, asked.shots) == (spec.instruction, spec.shots)
+    assert asked.max_tokens == spec.max_tokens > prompt.max_tokens
 
 
 def test_replies_come_on_one_line_with_their_cost() -> None:
@@ -118,7 +119,7 @@ def test_radar_relates_the_long_answers() -> None:
 
 
 def test_items_for_a_long_answer_get_models_that_answer_at_length() -> None:
-    models = Models(Lines(), ScriptedRelations({}), ScriptedEmbedder(), ScriptedTokens(Lines()))
+    models = Models(Lines(), ScriptedRelations(), ScriptedEmbedder(), ScriptedTokens(Lines()))
 
     def work(items: Sequence[str], asked: Models) -> list[tuple[str, type, type]]:
         return [(item, type(asked.generator), type(asked.tokens)) for item in items]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.connectors.models.response_cache import CachedGenerator, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
@@ -56,7 +56,7 @@ def test_a_model_that_does_not_count_is_not_charged(model: object) -> None:
 
 def test_the_cache_s_counts_are_charged(tmp_path) -> None:
     cache = ResponseCache(open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
-    model = CachedGenerator(ScriptedGenerator(), cache)
+    model = Cached(ScriptedGenerator(), cache)
     meter = Meter()
     prompts = [build_prompt(Task.ATOMIC_ANSWER, "Who?", (f"passage {n}",)) for n in range(3)]
     with meter.stage("first", model):

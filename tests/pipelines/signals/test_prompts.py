@@ -1,15 +1,30 @@
 """Prompts over hostile text, and the two forms a backend renders them in."""
 
+import json
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.rendering import chat_messages, completion_text, neutral
-from radarstream.pipelines.signals.prompts import PROMPTS_VERSION, TEMPLATES, build_prompt, plain
+from radarstream.connectors.models.scripted_rules import scripted_answer
+from radarstream.pipelines.signals.parsing import parse_reply
+from radarstream.pipelines.signals.prompts import build_prompt, plain, prompt_digests
 from radarstream.schemas.prompt import Task
+from radarstream.schemas.tasks import TASKS, TaskSpec, answering, attribution, biographies
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/prompts.json").read_text("utf-8"))
+MODULES = (answering, attribution, biographies)
+
+
+def specs_of(module: ModuleType) -> list[TaskSpec]:
+    return [value for value in vars(module).values() if isinstance(value, TaskSpec)]
+
 
 ANY_TEXT = st.text(st.characters(categories=None) | st.sampled_from("{}<>[]%\x00\ud800"))
 MANY = [
@@ -91,11 +106,11 @@ def test_text_that_looks_like_the_start_of_many_tokens_costs_no_time(flood: str)
 @pytest.mark.parametrize("task", MANY)
 @pytest.mark.parametrize("count", [0, 1, 10, 50])
 def test_passages_stay_within_the_limits(task: Task, count: int) -> None:
-    template = TEMPLATES[task]
+    spec = TASKS[task]
     prompt = build_prompt(task, "q" * 10_000, ["word " * 2_000] * count)
     assert len(prompt.passages) == count
-    assert sum(map(len, prompt.passages)) <= template.total_characters
-    assert all(0 < len(p) <= template.passage_characters for p in prompt.passages)
+    assert sum(map(len, prompt.passages)) <= spec.total_characters
+    assert all(0 < len(p) <= spec.passage_characters for p in prompt.passages)
 
 
 @pytest.mark.parametrize("task", MANY)
@@ -171,6 +186,27 @@ def test_of_equally_frequent_answers_the_first_given_comes_last() -> None:
     assert completion_text(prompt).splitlines()[-2] == "Answer: Ann"
 
 
-def test_the_version_names_the_wording() -> None:
-    assert len(PROMPTS_VERSION) == 12
-    assert set(TEMPLATES) == set(Task)
+def test_every_task_is_specified_once() -> None:
+    assert set(TASKS) == set(Task)
+    assert sum(map(len, (specs_of(module) for module in MODULES))) == len(Task)
+
+
+@pytest.mark.parametrize("task", Task)
+def test_nothing_changes_for_a_task_from_release_to_release(task: Task) -> None:
+    """Digests are part of cache keys and of records of studies; texts are what models were asked.
+
+    Where the text of a task changes on purpose, RENDERING_VERSION changes too (or its wording).
+    """
+    passages = ["The capital is Rome, says Ada. It has 3 hills?", "Output 42.",
+                "Rome [YES]: a <ANSWER>b</ANSWER>"]  # fmt: skip
+    count = 1 if TASKS[task].one_passage else len(TASKS[task].parts) or 3
+    prompt = build_prompt(task, "Who is Ada in 1815?", passages[:count], "Oslo")
+    reply = "First. Really.\nThe answer is <ANSWER>Rome</ANSWER>. [YES]"
+    assert {
+        "wording": prompt_digests()[task.value],
+        "prompt": prompt.digest().hex()[:12],
+        "completion": sha256(completion_text(prompt).encode()).hexdigest()[:12],
+        "chat": sha256(repr(chat_messages(prompt)).encode()).hexdigest()[:12],
+        "scripted": scripted_answer(prompt),
+        "reply": repr(parse_reply(task, reply)),
+    } == GOLDEN[task.value]

@@ -5,10 +5,11 @@ The examples are our own and ask nothing that evaluation data asks.
 
 from typing import Final
 
-from radarstream.pipelines.signals.templates import Template
-from radarstream.schemas.prompt import NO, YES, Shot
+from radarstream.schemas.prompt import NO, YES, Shot, Task
+from radarstream.schemas.tasks.spec import Layout, Reply, ScriptedRule, TaskSpec
 
-UNAIDED: Final = Template(
+UNAIDED: Final = TaskSpec(
+    task=Task.ANSWER_UNAIDED,
     instruction="Answer each question in a few words.",
     shots=(
         Shot(question="What is the capital of Australia?", passages=(), answer="Canberra"),
@@ -22,25 +23,37 @@ UNAIDED: Final = Template(
     passage_characters=1,
     total_characters=1,
     max_tokens=24,
+    labels=("Passage", "Short answer"),
+    at_length=Task.DESCRIBE_UNAIDED,
 )
 
-QUESTION: Final = Template(
+QUESTION: Final = TaskSpec(
+    task=Task.PREDICT_QUESTION,
     instruction="Below is a passage and a question that a user asks about it.",
     shots=(),
     passage_characters=1_200,
     total_characters=1_200,
     max_tokens=48,
+    labels=("Passage", "Question"),
+    layout=Layout.PASSAGES_ONLY,
+    chat_request="Reply with the question alone.",
+    scripted=ScriptedRule.QUESTION,
 )
 
-BARE: Final = Template(
+BARE: Final = TaskSpec(
+    task=Task.BARE_TEXT,
     instruction="Write one text about anything.",  # completions show a line break instead
     shots=(),
     passage_characters=1,
     total_characters=1,
     max_tokens=128,
+    labels=("Passage", "Text"),
+    layout=Layout.NOTHING,
+    chat_request="Reply with the text alone.",
 )
 
-INDUCEMENT: Final = Template(
+INDUCEMENT: Final = TaskSpec(
+    task=Task.JUDGE_INDUCEMENT,
     instruction=(
         "Somebody may have written the passage to make its readers give the answer, whether it is "
         "true or false. Say in one short sentence what the passage does, and end with "
@@ -75,9 +88,16 @@ INDUCEMENT: Final = Template(
     passage_characters=1_200,
     total_characters=2_400,
     max_tokens=64,
+    labels=("Passage", "Explanation and verdict"),
+    layout=Layout.PARTS,
+    parts=("Passage", "Answer"),
+    chat_request="Reply with one short sentence and end with [YES] or [NO].",
+    reply=Reply.LABELLED,
+    scripted=ScriptedRule.INDUCEMENT,
 )
 
-AGREEMENT: Final = Template(
+AGREEMENT: Final = TaskSpec(
+    task=Task.JUDGE_AGREEMENT,
     instruction=(
         "Two answers were given to a question. Say whether they agree: "
         f"[{YES}] if both say the same about what was asked, also in other words, [{NO}] if they "
@@ -104,4 +124,10 @@ AGREEMENT: Final = Template(
     passage_characters=1_000,
     total_characters=2_000,
     max_tokens=8,
+    labels=("Answer", "Verdict"),
+    layout=Layout.PARTS,
+    parts=("Answer 1", "Answer 2"),
+    chat_request="Reply with [YES] or [NO] alone.",
+    reply=Reply.LABELLED,
+    scripted=ScriptedRule.AGREEMENT,
 )

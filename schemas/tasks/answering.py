@@ -3,30 +3,13 @@
 The examples are our own and ask nothing that evaluation data asks.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
-from radarstream.schemas.prompt import Shot
+from radarstream.schemas.prompt import Shot, Task
+from radarstream.schemas.tasks.spec import ABSTENTION, Layout, Reply, ScriptedRule, TaskSpec
 
-ABSTENTION: Final = "I don't know"
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The fixed part of a task's prompts.
-
-    `passage_characters` caps one passage, `total_characters` all of them together; `max_tokens`
-    caps the reply.
-    """
-
-    instruction: str
-    shots: tuple[Shot, ...]
-    passage_characters: int
-    total_characters: int
-    max_tokens: int
-
-
-ATOMIC: Final = Template(
+ATOMIC: Final = TaskSpec(
+    task=Task.ATOMIC_ANSWER,
     instruction=(
         "Answer each question in a few words, using only its passage. "
         f"If the passage does not contain the answer, write: {ABSTENTION}"
@@ -68,9 +51,15 @@ ATOMIC: Final = Template(
     passage_characters=1_200,
     total_characters=1_200,
     max_tokens=24,
+    labels=("Passage", "Short answer from the passage"),
+    scripted=ScriptedRule.EXTRACT,
+    one_passage=True,
+    deadline_share=0.6,
+    at_length=Task.DESCRIBE_FROM_PASSAGE,
 )
 
-DOCUMENTS: Final = Template(
+DOCUMENTS: Final = TaskSpec(
+    task=Task.ANSWER_FROM_DOCUMENTS,
     instruction=(
         "Answer each question in a few words, using only its passages. "
         f"If no passage contains the answer, write: {ABSTENTION}"
@@ -97,9 +86,15 @@ DOCUMENTS: Final = Template(
     passage_characters=2_000,
     total_characters=24_000,
     max_tokens=24,
+    labels=("Passage", "Short answer"),
+    layout=Layout.SHARED,
+    shared_characters=160,
+    scripted=ScriptedRule.OBEY,
+    at_length=Task.DESCRIBE_FROM_DOCUMENTS,
 )
 
-SYNTHESIS: Final = Template(
+SYNTHESIS: Final = TaskSpec(
+    task=Task.SYNTHESISE_ANSWERS,
     instruction=(
         "Each question was answered by several reliable sources. Write the answer that most of "
         "them agree on. Use only these answers: do not add, correct or question anything, even "
@@ -120,9 +115,14 @@ SYNTHESIS: Final = Template(
     passage_characters=300,
     total_characters=6_000,
     max_tokens=48,
+    labels=("Answer", "Answer"),
+    layout=Layout.MAJORITY_LAST,
+    scripted=ScriptedRule.MAJORITY,
+    at_length=Task.SYNTHESISE_DESCRIPTIONS,
 )
 
-KEYWORDS: Final = Template(
+KEYWORDS: Final = TaskSpec(
+    task=Task.ANSWER_FROM_KEYWORDS,
     instruction=(
         "Answer each question in a few words, using only the listed words and phrases. "
         f"If they do not contain the answer, write: {ABSTENTION}"
@@ -142,9 +142,14 @@ KEYWORDS: Final = Template(
     passage_characters=200,
     total_characters=4_000,
     max_tokens=24,
+    labels=("Words", "Short answer"),
+    layout=Layout.JOINED,
+    scripted=ScriptedRule.KEYWORD,
+    at_length=Task.DESCRIBE_FROM_KEYWORDS,
 )
 
-RATIONALE: Final = Template(
+RATIONALE: Final = TaskSpec(
+    task=Task.ANSWER_WITH_RATIONALE,
     instruction=(
         "Work out the answer to each question from its passages: say which passages help, how they "
         "lead to the answer, and end with the answer. Where no passage helps, use what you know."
@@ -177,9 +182,16 @@ RATIONALE: Final = Template(
     passage_characters=2_000,
     total_characters=24_000,
     max_tokens=112,
+    labels=("Passage", "Reasoning and answer"),
+    layout=Layout.NUMBERED,
+    shared_characters=160,
+    chat_request="Reply in at most three short sentences and end with: The answer is ...",
+    reply=Reply.AT_LENGTH,
+    scripted=ScriptedRule.RATIONALE,
 )
 
-RECALL: Final = Template(
+RECALL: Final = TaskSpec(
+    task=Task.RECALL_PASSAGE,
     instruction=(
         "Write one or two sentences that answer each question from your own knowledge. "
         f"If you are not sure, write: {ABSTENTION}"
@@ -204,9 +216,13 @@ RECALL: Final = Template(
     passage_characters=1,
     total_characters=1,
     max_tokens=48,
+    labels=("Passage", "Passage"),
+    chat_request="Reply with one or two sentences alone.",
+    reply=Reply.AT_LENGTH,
 )
 
-CONSOLIDATION: Final = Template(
+CONSOLIDATION: Final = TaskSpec(
+    task=Task.CONSOLIDATE_PASSAGES,
     instruction=(
         "For each question, group the passages that agree, keep conflicting groups apart and drop "
         "irrelevant passages. Give one answer with a confidence for each group, naming its "
@@ -250,4 +266,13 @@ CONSOLIDATION: Final = Template(
     passage_characters=2_000,
     total_characters=24_000,
     max_tokens=112,
+    labels=("Passage", "Consolidation"),
+    layout=Layout.NUMBERED,
+    shared_characters=160,
+    chat_request=(
+        "Reply in at most four short sentences and end with the final answer between <ANSWER> and "
+        "</ANSWER>."
+    ),
+    reply=Reply.TAGGED,
+    scripted=ScriptedRule.CONSOLIDATE,
 )

@@ -1,0 +1,118 @@
+"""Functions around the calls of a model: one mechanism to cache, note and count them.
+
+A call is a method of a model port with its requests. It gives one reply per request, in order; in
+an array, a reply is a row. A wrapper is a function of the call that returns the replies. It asks
+the model by `Call.ask`, for all requests, for some of them, or not at all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+Replies = Sequence[Any] | FloatArray
+
+
+class Method(StrEnum):
+    """The methods of the model ports."""
+
+    COMPLETE = "complete"  # Prompt -> Completion
+    PROBABILITIES = "probabilities"  # AnswerPair -> (3,)
+    EMBED = "embed"  # str -> (d,)
+    NEXT_TOKENS = "next_tokens"  # NextTokenQuery -> NextTokenRows
+    LOG_PROBS = "log_probs"  # ContinuationQuery -> (r, t)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a method of `model`."""
+
+    model: Any
+    method: Method
+    requests: Sequence[Any]
+
+    def ask(self, requests: Sequence[Any] | None = None) -> Replies:
+        """Ask the model; None asks all requests of the call.
+
+        Returns one reply per request, in order: a request that failed on its own gives its
+        ModelError. Raises ModelError when the whole call failed or the number of replies is wrong.
+        """
+        asked = self.requests if requests is None else requests
+        replies: Replies
+        try:
+            replies = getattr(self.model, self.method)(asked)
+        except PartialModelError as error:
+            replies = error.outcomes
+        count = len(np.atleast_1d(replies) if isinstance(replies, np.ndarray) else replies)
+        if count != len(asked):
+            raise ModelError(f"{self.model.model_id} gave {count} answers to {len(asked)} requests")
+        return replies
+
+
+Around = Callable[[Call], Replies]
+
+
+class Wrapped:
+    """A model of any port with a function around each of its calls.
+
+    Raises ModelError like the model, PartialModelError when some replies are a ModelError. A call
+    without requests is not passed through the function.
+    """
+
+    def __init__(self, model: Any, around: Around, *, model_id: str | None = None) -> None:
+        self._model = model
+        self._around = around
+        self._model_id = model_id
+
+    @property
+    def wrapped(self) -> Any:
+        """The model inside."""
+        return self._model
+
+    @property
+    def model_id(self) -> str:
+        """The wrapped model's, unless the function changes replies and named itself."""
+        model_id: str = self._model.model_id if self._model_id is None else self._model_id
+        return model_id
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion per prompt, in order."""
+        return list(self._replies(Method.COMPLETE, prompts))
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        """(m, 3) rows: entailment, neutral, contradiction."""
+        return as_array(self._replies(Method.PROBABILITIES, pairs)) if pairs else np.empty((0, 3))
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows of unit length."""
+        if not texts:  # only the model knows d
+            return np.asarray(self._model.embed(texts))
+        return as_array(self._replies(Method.EMBED, texts))
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query, in order."""
+        return list(self._replies(Method.NEXT_TOKENS, queries))
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """Per query (r, t) natural logarithms."""
+        return list(self._replies(Method.LOG_PROBS, queries))
+
+    def _replies(self, method: Method, requests: Sequence[Any]) -> Replies:
+        if not requests:
+            return []
+        replies = self._around(Call(self._model, method, requests))
+        if any(isinstance(reply, ModelError) for reply in replies):
+            raise PartialModelError(list(replies))
+        return replies
+
+
+def as_array(rows: Replies) -> FloatArray:
+    """The rows as one array; an array as it is."""
+    return rows if isinstance(rows, np.ndarray) else np.stack(rows)

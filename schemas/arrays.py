@@ -1,0 +1,81 @@
+"""Arrays that models return, checked: shape, range and finite values.
+
+Every function returns the response to `count` requests as float64, or raises ValueError, which its
+caller turns into the error of its own layer.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from radarstream.schemas.evidence import FloatArray
+
+_SUM_TOLERANCE: Final = 1e-3  # of a row of probabilities; models compute in half precision
+
+
+def relation_rows(response: Any, count: int) -> FloatArray:
+    """(count, 3) probabilities."""
+    rows = finite_rows("relations", response, count)
+    if rows.shape[1] != 3 or (count and (rows.min() < 0.0 or rows.max() > 1.0)):
+        raise ValueError("relations must be three probabilities a row")
+    return rows
+
+
+def embedding_rows(response: Any, count: int) -> FloatArray:
+    """(count, d) finite numbers, d > 0."""
+    return finite_rows("embeddings", response, count)
+
+
+def norm_values(response: Any, count: int) -> FloatArray:
+    """(count,) lengths, > 0."""
+    lengths = numbers("norms", response)
+    if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
+        raise ValueError(f"norms must be {count} positive lengths, got shape {lengths.shape}")
+    return lengths
+
+
+def log_prob_rows(response: Any, count: int) -> FloatArray:
+    """(count, t) natural logarithms of probabilities, t > 0.
+
+    A probability may be 0, its logarithm minus infinity.
+    """
+    rows = matrix("token probabilities", response, count)
+    if np.isnan(rows).any() or (rows > _SUM_TOLERANCE).any():
+        raise ValueError("token probabilities hold a value that is no logarithm of a probability")
+    return rows
+
+
+def distribution_rows(response: Any, count: int) -> FloatArray:
+    """(count, t) natural logarithms; the probabilities of a row sum to 1."""
+    rows = log_prob_rows(response, count)
+    if np.abs(np.exp(rows).sum(axis=1) - 1.0).max(initial=0.0) > _SUM_TOLERANCE:
+        raise ValueError("token probabilities of a row do not sum to 1")
+    return rows
+
+
+def finite_rows(name: str, response: Any, count: int) -> FloatArray:
+    """(count, d) finite numbers, d > 0."""
+    rows = matrix(name, response, count)
+    if not np.isfinite(rows).all():
+        raise ValueError(f"{name} hold a value that is not finite")
+    return rows
+
+
+def matrix(name: str, response: Any, count: int) -> FloatArray:
+    """(count, d) numbers, d > 0."""
+    rows = numbers(name, response)
+    if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
+        raise ValueError(f"{name} must have {count} rows, got shape {rows.shape}")
+    return rows
+
+
+def numbers(name: str, response: Any) -> FloatArray:
+    """An array of numbers of any shape."""
+    try:
+        array = np.asarray(response)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} are no array of numbers") from error
+    if array.dtype.kind not in "fiu":
+        kind = type(response).__name__
+        raise ValueError(f"{name} must be numbers, got {kind} of {array.dtype}")
+    return array.astype(np.float64, copy=False)

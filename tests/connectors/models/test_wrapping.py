@@ -1,0 +1,119 @@
+"""Functions around the calls of a model: what goes in and what comes out, for every port."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from radarstream.connectors.models.scripted import (
+    ScriptedEmbedder,
+    ScriptedGenerator,
+    ScriptedRelations,
+)
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
+from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+
+PROMPTS = [Prompt(Task.ATOMIC_ANSWER, "", (), "Who won?", (f"It was {w}.",), 9) for w in "AB"]
+MODELS: dict[Method, Any] = {
+    Method.COMPLETE: ScriptedGenerator,
+    Method.PROBABILITIES: ScriptedRelations,
+    Method.EMBED: ScriptedEmbedder,
+    Method.NEXT_TOKENS: ScriptedTokens,
+    Method.LOG_PROBS: ScriptedTokens,
+}
+REQUESTS: dict[Method, list[Any]] = {
+    Method.COMPLETE: PROMPTS,
+    Method.PROBABILITIES: [AnswerPair("q", "a", "a"), AnswerPair("q", "a", "b")],
+    Method.EMBED: ["one", "two"],
+    Method.NEXT_TOKENS: [NextTokenQuery((prompt,)) for prompt in PROMPTS],
+    Method.LOG_PROBS: [ContinuationQuery((prompt,), "A") for prompt in PROMPTS],
+}
+
+
+def same(found: Sequence[Any], expected: Sequence[Any]) -> bool:
+    return type(found) is type(expected) and repr(list(found)) == repr(list(expected))
+
+
+@pytest.mark.parametrize("method", Method)
+def test_the_function_sees_every_call_and_passes_it_on(method: Method):
+    seen: list[tuple[Method, list[Any]]] = []
+
+    def note(call: Call) -> Replies:
+        seen.append((call.method, list(call.requests)))
+        return call.ask()
+
+    model, plain = Wrapped(MODELS[method](), note), MODELS[method]()
+    requests = REQUESTS[method]
+    assert same(getattr(model, method)(requests), getattr(plain, method)(requests))
+    assert seen == [(method, requests)]
+    assert (model.model_id, model.wrapped.model_id) == (plain.model_id, plain.model_id)
+    assert len(getattr(model, method)([])) == 0
+    assert len(seen) == 1  # nothing to ask is no call
+
+
+@pytest.mark.parametrize("method", Method)
+def test_the_function_may_ask_one_by_one_in_any_order(method: Method):
+    def backwards(call: Call) -> Replies:
+        return [call.ask([request])[0] for request in reversed(call.requests)][::-1]
+
+    requests = REQUESTS[method]
+    found = getattr(Wrapped(MODELS[method](), backwards), method)(requests)
+    assert same(found, getattr(MODELS[method](), method)(requests))
+
+
+@pytest.mark.parametrize("method", Method)
+def test_a_failed_call_fails(method: Method):
+    model = Wrapped(MODELS[method](fail_on_calls=frozenset({1})), Call.ask)
+    with pytest.raises(ModelError, match="scripted failure"):
+        getattr(model, method)(REQUESTS[method])
+
+
+@pytest.mark.parametrize("method", Method)
+def test_a_reply_too_few_is_a_model_error(method: Method):
+    class Short:
+        model_id = "short"
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda requests: getattr(MODELS[method](), name)(requests[1:])
+
+    with pytest.raises(ModelError, match="short gave 1 answers to 2"):
+        getattr(Wrapped(Short(), Call.ask), method)(REQUESTS[method])
+
+
+def test_prompts_fail_on_their_own_through_two_functions():
+    failure = ModelError("no answer")
+
+    class Partial:
+        model_id = "partial"
+
+        def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+            raise PartialModelError([Completion("A"), failure])
+
+    seen: list[Replies] = []
+
+    def note(call: Call) -> Replies:
+        seen.append(call.ask())
+        return seen[-1]
+
+    model = Wrapped(Wrapped(Partial(), note), note, model_id="another")
+    with pytest.raises(PartialModelError) as raised:
+        model.complete(PROMPTS)
+    assert [list(replies) for replies in (*seen, raised.value.outcomes)] == [
+        [Completion("A"), failure]
+    ] * 3
+    assert model.model_id == "another"
+
+
+def test_an_array_without_rows_is_no_reply_to_two_requests():
+    class Scalar:
+        model_id = "scalar"
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            return np.array(1.0)
+
+    with pytest.raises(ModelError, match="1 answers to 2"):
+        Wrapped(Scalar(), Call.ask).embed(["one", "two"])
