@@ -50,6 +50,7 @@ from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.times import milliseconds
 
 SQLITE = "sqlite:///"
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
@@ -275,7 +276,7 @@ def enter_group(
         group,
         has_committed=any(partition.committed for partition in offsets),
         start_over=start_over,
-        now_ms=int(datetime.now(UTC).timestamp() * 1000),
+        now_ms=milliseconds(datetime.now(UTC)),
     )
 
 

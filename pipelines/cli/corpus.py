@@ -1,7 +1,7 @@
 """`radarstream corpus`: fill, search, list and prune the documents that were kept."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -27,13 +27,12 @@ from radarstream.pipelines.cli.terminal import agree, cell, print_json, printabl
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.attribution import RankedText
-from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.snapshot import Document
+from radarstream.schemas.times import milliseconds, stored_time
 
 LINES_AT_ONCE: Final = 500
 BAD_LINES_TOLD: Final = 20
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 app = typer.Typer(help="Keep documents, and search them.", no_args_is_help=True)
 
@@ -147,7 +146,7 @@ def list_texts(
         origin = text.name or "added" if text.own else "found"
         table.add_row(
             cell(text.id),
-            time_of(text.last_seen_ms).replace("T", " "),
+            stored_time(text.last_seen_ms).replace("T", " "),
             cell(origin, limit=30),
             str(len(text.queries)),
             cell(text.document.passage),
@@ -163,7 +162,7 @@ def stats(config: Config = None, as_json: AsJson = False) -> None:
     values: dict[str, Any] = figures._asdict()
     for name in ("first_seen_ms", "last_seen_ms"):
         moment_ms = values.pop(name)
-        values[name.removesuffix("_ms")] = None if moment_ms is None else time_of(moment_ms)
+        values[name.removesuffix("_ms")] = None if moment_ms is None else stored_time(moment_ms)
     values["waiting_for_embedding"] = figures.texts - figures.embedded - figures.unusable
     if as_json:
         print_json(values)
@@ -245,8 +244,8 @@ def described(text: StoredText) -> dict[str, Any]:
         "id": text.id,
         "name": text.name,
         "own": text.own,
-        "first_seen": time_of(text.first_seen_ms),
-        "last_seen": time_of(text.last_seen_ms),
+        "first_seen": stored_time(text.first_seen_ms),
+        "last_seen": stored_time(text.last_seen_ms),
         "queries": list(text.queries),
         **words_of(text.document),
     }
@@ -269,16 +268,3 @@ def empty_table(*columns: str) -> Table:
     for name in columns:
         table.add_column(name, overflow="fold")
     return table
-
-
-def milliseconds(time: datetime) -> int:
-    """Whole milliseconds since 1970-01-01 UTC."""
-    return (time - EPOCH) // timedelta(milliseconds=1)
-
-
-def time_of(since_epoch_ms: int) -> str:
-    """Write a time; one that no calendar has, in a damaged row, as it stands."""
-    try:
-        return wire_time(EPOCH + timedelta(milliseconds=since_epoch_ms))
-    except OverflowError:
-        return f"{since_epoch_ms} ms"

@@ -1,7 +1,7 @@
 """Takes reports of wrong answers in: whose answer is meant, and may this reporter report more?"""
 
 from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import Connection, Engine
@@ -16,9 +16,9 @@ from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.names import plain_name
 from radarstream.schemas.reports import PIPELINE, AnswerReport, misgeneration_id
+from radarstream.schemas.times import milliseconds
 
 DAY = timedelta(days=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Refusal = Literal["ambiguous", "not_kept", "no_answer", "own_name", "enough"]
 
@@ -46,11 +46,6 @@ def trust_to_decide(standing: report_standing.Standing) -> Trust:
     """A reporter's record for a decision: what waits counts, it may be the worst of it."""
     others = standing.unconfirmed + standing.waiting
     return Trust(standing.confirmed, standing.dismissed, others)
-
-
-def milliseconds(moment: datetime) -> int:
-    """Whole milliseconds since 1970."""
-    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -> StoredReport:
