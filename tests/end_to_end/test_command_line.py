@@ -249,7 +249,7 @@ def test_the_version_is_told() -> None:
     assert run("--version").output == version("radarstream") + "\n"
 
 
-@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--drain"]])
+@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--once"]])
 def test_an_error_at_the_start_is_told_once(
     arguments: list[str],
     capsys: pytest.CaptureFixture[str],

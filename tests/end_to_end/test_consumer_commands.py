@@ -210,7 +210,7 @@ def test_tail_shows_every_event_once(site: Site) -> None:
     site.publish(*answers)
     site.publish(*answers[2:])  # a crash repeats
     site.publish(attribution("a", 1, 3))
-    lines = run("tail", "--config", site.config, "--no-follow", "--json").stdout.splitlines()
+    lines = run("tail", "--config", site.config, "--once", "--json").stdout.splitlines()
     assert sorted(lines) == sorted(
         structured(outbox_record(e).envelope, encode(e)).decode() for e in answers
     )
@@ -226,7 +226,7 @@ def test_tail_shows_every_event_once(site: Site) -> None:
         (["--since", "2025-06-01T14:00:00"], 2),
         (["--from", "latest"], 0),
     ]:
-        shown = run("tail", "--config", site.config, "--no-follow", *options).stdout
+        shown = run("tail", "--config", site.config, "--once", *options).stdout
         assert shown.count("\n") == count, (options, shown)
 
 
@@ -238,7 +238,7 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
         answer(HOSTILE, 0, question=HOSTILE, answer=HOSTILE),
         attribution(HOSTILE, 0, 3, url=f"javascript:{HOSTILE}", atomic_answer=HOSTILE),
     )
-    shown = run("tail", "--config", site.config, "--no-follow", "--all").stdout
+    shown = run("tail", "--config", site.config, "--once", "--all").stdout
     assert all(c == "\n" or category(c) not in {"Cc", "Cf", "Cs"} for c in shown)
     lines = {line.split("  ")[1] if line[0] != " " else "cut": line for line in shown.splitlines()}
     assert len(lines) == shown.count("\n") == 4
@@ -249,7 +249,7 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
     assert "no answer: no_evidence" in lines["none/4"]
     assert "#3 cut" in lines["cut"]
     assert "javascript:Rex [bold]won NOTHING" in lines["cut"]
-    as_json = run("tail", "--config", site.config, "--no-follow", "--all", "--json").stdout
+    as_json = run("tail", "--config", site.config, "--once", "--all", "--json").stdout
     assert all(c == "\n" or c.isprintable() for c in as_json)
     events = [json.loads(line)["data"] for line in as_json.splitlines()]
     assert HOSTILE in {event["query_id"] for event in events}
@@ -261,14 +261,14 @@ def test_tail_tells_what_it_cannot_read(site: Site) -> None:
         bad = [b"{\x1b[2J" + bytes([n]) for n in range(5)]
         sink.send([Message("answers.defended", f"{n}", value) for n, value in enumerate(bad)])
         sink.retract("answers.defended", "for\x1b[gotten")  # a tombstone is no error
-    result = run("tail", "--config", site.config, "--no-follow")
+    result = run("tail", "--config", site.config, "--once")
     assert result.stdout.count("\n") == 2
     assert "forgotten for[gotten\n" in result.stdout
     assert result.stderr.count("warning: cannot read answers.defended/") == 3
     assert "5 records could not be read" in result.stderr
     assert "\x1b" not in result.output
     for options in (["--json"], ["--query", "a"], ["--attributions"], ["--tag", "sport"]):
-        shown = run("tail", "--config", site.config, "--no-follow", *options).stdout
+        shown = run("tail", "--config", site.config, "--once", *options).stdout
         assert "gotten" not in shown
 
 
@@ -289,7 +289,7 @@ def test_a_closed_pipe_ends_tail_quietly(own_site: Site) -> None:
     site = own_site
     site.publish(*[answer("a", step) for step in range(200)])
     program = " ".join(f"'{part}'" for part in PROGRAM)
-    shell = f"{program} tail --config {site.config} --no-follow --json | head -n 1"
+    shell = f"{program} tail --config {site.config} --once --json | head -n 1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", shell],
         cwd=REPOSITORY,
@@ -391,7 +391,7 @@ def test_alerts_go_out_from_the_beginning_once(own_site: Site) -> None:
         alerting(site, receiver.url, 'start = "beginning"\nqueries = ["a", "b"]')
         site.publish(*[answer(q, 1, True) for q in "abc"], answer("a", 2, False))
         for delivered, refusals in ((1, 1), (0, 0)):
-            with radarstream("alert", "--config", site.config, "--no-follow") as command:
+            with radarstream("alert", "--config", site.config, "--once") as command:
                 said = command.line(command.err, "alerts: ")
                 assert command.process.wait(20) == 0
             assert f"{delivered} delivered, {refusals} refused" in said

@@ -44,7 +44,7 @@ def test_run_makes_each_bomb_a_dead_letter_and_goes_on(own_broker: Broker, tmp_p
         job.wait_for("dead_letter", 2)
         assert most_mb_of(job) < 900
         assert job.terminate() == 0
-    with running_job(options, tmp_path, "--drain") as job:
+    with running_job(options, tmp_path, "--once") as job:
         job.wait_for("stopped")
         assert job.process.wait(20) == 0
         assert not [line for line in job.log() if line["event"] == "dead_letter"]
@@ -78,14 +78,14 @@ def test_commands_pass_over_a_bomb_and_say_so(own_broker: Broker, tmp_path: Path
     options = own_broker.options(partitions=1)
     with receiving() as receiver:
         config = str(configured(options, tmp_path, receiver.url))
-        tail = CliRunner().invoke(app, ["tail", "--no-follow", "--config", config])
+        tail = CliRunner().invoke(app, ["tail", "--once", "--config", config])
         assert tail.exit_code == 0, tail.output
         assert "cannot read answers.defended/0 offset 1: oversized_record: offset 1" in tail.output
         listed = CliRunner().invoke(app, ["deadletter", "list", "--config", config])
         assert listed.exit_code == 0, listed.output
         assert "1 dead letter " in listed.output
         assert "cannot read snapshots.deadletter/0 offset 1: oversized_record" in listed.output
-        command = [sys.executable, "-c", MAIN, "alert", "--no-follow", "--config", config]
+        command = [sys.executable, "-c", MAIN, "alert", "--once", "--config", config]
         environment = os.environ | {"WEBHOOK_SECRET": "canary-secret"}
         alert = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False

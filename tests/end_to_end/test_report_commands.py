@@ -103,7 +103,7 @@ def test_without_a_broker(config: Path) -> None:
     short = listed[0]["report_id"][:6]
     assert "not attributed yet" in command(config, "reports", "show", short).output
 
-    done = program(config, "attribute", "--no-kafka", "--drain")
+    done = program(config, "attribute", "--no-kafka", "--once")
     assert done.returncode == 0, done.stderr
     shown = json.loads(command(config, "reports", "show", short, "--json").output)
     assert shown["state"] == "judged"
@@ -227,7 +227,7 @@ def test_words_stay_whole_on_a_narrow_terminal(
         "corpus list",
         "corpus search who",
         "state show",
-        "attribute --no-kafka --drain",
+        "attribute --no-kafka --once",
     ],
 )
 def test_who_looks_or_edits_makes_no_database(tmp_path: Path, typed: str) -> None:
@@ -267,7 +267,7 @@ def test_of_two_queries_that_ask_the_same_none_is_guessed(config: Path) -> None:
 def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     command(config, "report-wrong", "cup", "--reporter", "ada")
-    assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
+    assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
     report_id = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
     command(config, "reports", "approve", report_id, "--yes")
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
@@ -358,7 +358,7 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
     with engine.begin() as connection:  # from before such names were refused
         connection.execute(update(REPORTS).values(reporter=HOSTILE))
     engine.dispose()
-    assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
+    assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
     short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
     for arguments in (("reports", "list"), ("reports", "show", short), ("quarantine", "list")):
         for more in ((), ("--json",)):
@@ -371,7 +371,7 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
 def test_models_without_probabilities_are_refused_in_words(config: Path) -> None:
     config.write_text(settings_text(config.parent, '[tokens]\nkind = "none"\n'))
     open_engine(f"sqlite:///{config.parent / 'state.db'}").dispose()
-    done = program(config, "attribute", "--no-kafka", "--drain")
+    done = program(config, "attribute", "--no-kafka", "--once")
     assert done.returncode == 2
     assert "token probabilities" in done.stderr
 
@@ -430,19 +430,19 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
         bad.append(encode(replace(REPORT, reporter="a\u202eda", answer="Rome", step=0)))
         sink.send([Message("answers.reported", "cup", value) for value in bad])
 
-    done = program(config, "attribute", "--drain")
+    done = program(config, "attribute", "--once")
     assert done.returncode == 0, done.stderr
     (origin,) = origins_of(options)
     assert (origin.query_id, origin.answer, origin.reporters) == ("cup", "Rome", 1)
-    tail = command(config, "tail", "--attributions", "--no-follow")
+    tail = command(config, "tail", "--attributions", "--once")
     assert "wrong Rome" in tail.output
     short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
     command(config, "reports", "approve", short, "--yes")
-    assert program(config, "attribute", "--drain").returncode == 0
+    assert program(config, "attribute", "--once").returncode == 0
     assert [event.revision for event in origins_of(options)] == [0, 1]
 
     produce(options, [at(1, *LIES)])
-    run = program(config, "run", "--drain")
+    run = program(config, "run", "--once")
     assert run.returncode == 0, run.stderr
     with TopicReader(options, ["answers.defended"]) as reader:
         answers = [decode_answer(record.value or b"") for record in reader.to_the_end()]

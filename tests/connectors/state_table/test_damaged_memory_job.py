@@ -36,7 +36,7 @@ def test_one_query_waits_for_its_repair_and_then_is_answered_in_order(
 
     def drained() -> list[tuple[str, str]]:
         """Let a job answer what there is; return what is published of q1, in order."""
-        with running_job(options, tmp_path, "--drain", RADARSTREAM_DATABASE=state_url) as job:
+        with running_job(options, tmp_path, "--once", RADARSTREAM_DATABASE=state_url) as job:
             job.wait_for("stopped")
             assert job.process.wait(30) == 0
         answers = [decode_answer(data) for _, data in events(options, "answers.defended")]

@@ -194,7 +194,7 @@ def submitted(options: KafkaOptions, state: str) -> Any:
         "submit",
     ]
     command += ["--profile", "scripted", "--runner", "portable", "--job-endpoint", "embed"]
-    command += ["--environment", "LOOPBACK", "--until-end", "--json"]
+    command += ["--environment", "LOOPBACK", "--once", "--json"]
     environment = os.environ | {
         "RADARSTREAM_DATABASE": state,
         "RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap,
