@@ -54,7 +54,7 @@ def add(
     settings, now = load_settings(config), datetime.now(UTC)
     seen_ms = milliseconds(moment(seen_at, "--seen-at", now))
     corpus, bad, new, known = shared_corpus(settings), list[BadLine](), 0, 0
-    for batch in batches(read_corpus(file, settings.limits.as_limits())):
+    for batch in batches(read_corpus(file, settings.limits)):
         bad += [line for line in batch if isinstance(line, BadLine)]
         good = [line for line in batch if isinstance(line, Line)]
         added = corpus.add(good, seen_ms)

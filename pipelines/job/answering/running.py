@@ -179,7 +179,7 @@ def park(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
 
 def hold_back(settings: Settings) -> HoldBack:
     """Return what holds records back, as the settings want it."""
-    job, limits = settings.job, settings.limits.as_limits()
+    job, limits = settings.job, settings.limits
 
     def event_time_of(record: RawRecord) -> float | None:
         if not job.allowed_lateness_s:  # nothing is ordered by it: the decoder has the last word

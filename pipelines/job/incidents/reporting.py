@@ -1,6 +1,6 @@
 """Takes reports of wrong answers in: whose answer is meant, and may this reporter report more?"""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -12,7 +12,6 @@ from radarstream.connectors.state_table.incidents.cases import Case, cases_of
 from radarstream.connectors.state_table.incidents.reports import StoredReport
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, FINAL_MARKS, queries_named
 from radarstream.defenses.attribution.protection import Rules, Trust, refusal
-from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.names import plain_name
 from radarstream.schemas.reports import PIPELINE, AnswerReport, misgeneration_id
@@ -29,12 +28,6 @@ class RefusedReportError(RadarstreamError):
     def __init__(self, reason: Refusal, detail: str) -> None:
         super().__init__(detail)
         self.reason: Refusal = reason
-
-
-def rules_of(settings: AttributionSettings) -> Rules:
-    """The rules of protection, as the settings have them."""
-    names = [field.name for field in fields(Rules)]
-    return Rules(**{name: getattr(settings, name) for name in names})
 
 
 def trust_of(standing: report_standing.Standing) -> Trust:
