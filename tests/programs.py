@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from runpy import run_module, run_path
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -23,7 +24,11 @@ FORKS.set_forkserver_preload(HEAVY)
 
 
 class Program:
-    """A running command: a `subprocess.Popen` of the little that tests need."""
+    """A running command: a `subprocess.Popen` of the little that tests need.
+
+    `module`, or the file of one, runs in place of `radarstream`, as with `python -m`; `first` is
+    called before.
+    """
 
     def __init__(
         self,
@@ -33,13 +38,19 @@ class Program:
         out: Path,
         err: Path,
         variables: Mapping[str, str],
+        module: str = "",
+        first: Callable[[], object] = int,
     ) -> None:
         files = (str(out), str(err))
         environment = dict(os.environ) | variables
         self._process = FORKS.Process(
-            target=run, args=(list(arguments), str(directory), files, environment), daemon=False
+            target=run, args=(list(arguments), str(directory), files, environment, module, first)
         )
         self._process.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid or 0
 
     @property
     def returncode(self) -> int | None:
@@ -57,14 +68,19 @@ class Program:
 
     def send_signal(self, number: int) -> None:
         if self.returncode is None:
-            os.kill(self._process.pid or 0, number)
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
 
 def run(
-    arguments: list[str], directory: str, files: tuple[str, str], environment: dict[str, str]
+    arguments: list[str],
+    directory: str,
+    files: tuple[str, str],
+    environment: dict[str, str],
+    module: str,
+    first: Callable[[], object],
 ) -> None:
     """Be the command, in the forked process."""
     for number, file in zip((1, 2), files, strict=True):
@@ -74,7 +90,12 @@ def run(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(directory)
-    sys.argv = ["radarstream", *arguments]
+    sys.argv = [module or "radarstream", *arguments]
+    first()
+    if module:
+        runner = run_path if module.endswith(".py") else run_module
+        runner(module, run_name="__main__")
+        return
     from radarstream.pipelines.cli.app import main
 
     main()
@@ -82,10 +103,24 @@ def run(
 
 @contextmanager
 def started(
-    *arguments: str, directory: Path, out: Path, err: Path | None = None, **variables: str
+    *arguments: str,
+    directory: Path = REPOSITORY,
+    out: Path,
+    err: Path | None = None,
+    module: str = "",
+    first: Callable[[], object] = int,
+    **variables: str,
 ) -> Iterator[Program]:
     """A command, its output in files; it is killed at the end."""
-    program = Program(arguments, directory=directory, out=out, err=err or out, variables=variables)
+    program = Program(
+        arguments,
+        directory=directory,
+        out=out,
+        err=err or out,
+        variables=variables,
+        module=module,
+        first=first,
+    )
     try:
         yield program
     finally:
@@ -94,12 +129,17 @@ def started(
 
 
 def done(
-    *arguments: object, directory: Path = REPOSITORY, timeout_s: float = 120.0, **variables: str
+    *arguments: object,
+    directory: Path = REPOSITORY,
+    timeout_s: float = 120.0,
+    module: str = "",
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     """What a command said and left as its exit code."""
     given = [str(argument) for argument in arguments]
     with TemporaryDirectory() as place:
         out, err = Path(place) / "out", Path(place) / "err"
-        with started(*given, directory=directory, out=out, err=err, **variables) as program:
+        running = started(*given, directory=directory, out=out, err=err, module=module, **variables)
+        with running as program:
             code = program.wait(timeout_s)
         return subprocess.CompletedProcess(given, code, out.read_text(), err.read_text())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
 from threading import Thread
 from unicodedata import category
 
@@ -34,6 +35,7 @@ from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.brokers import Broker
 from tests.builders import make_snapshot
 from tests.markdown import code_block
+from tests.programs import Program, started
 from tests.webhook_receiver import Reply, receiving
 from tests.wire_samples import ANSWER, ATTRIBUTION
 
@@ -119,26 +121,20 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 
 
 class Running:
-    """A command in a process of its own, its output line by line."""
+    """A process, its output line by line; `out` and `err` are pipes that it writes to."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self.process = subprocess.Popen(
-            command,
-            cwd=REPOSITORY,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"WEBHOOK_SECRET": "canary-secret", "PYTHONUNBUFFERED": "1"},
-        )
+    def __init__(self, process: Program, out: Path, err: Path) -> None:
+        self.process = process
         self.out: SimpleQueue[str] = SimpleQueue()
         self.err: SimpleQueue[str] = SimpleQueue()
-        for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
-            Thread(target=self._read, args=(stream, lines), daemon=True).start()
+        for pipe, lines in ((out, self.out), (err, self.err)):
+            Thread(target=self._read, args=(pipe, lines), daemon=True).start()
 
     @staticmethod
-    def _read(stream, lines: SimpleQueue) -> None:
-        for line in stream:
-            lines.put(line)
+    def _read(pipe: Path, lines: SimpleQueue) -> None:
+        with pipe.open() as stream:
+            for line in stream:
+                lines.put(line)
 
     def line(self, lines: SimpleQueue, containing: str, timeout_s: float = 30.0) -> str:
         """The next line with this text."""
@@ -159,17 +155,15 @@ class Running:
 
 
 @contextmanager
-def running(*command: str) -> Iterator[Running]:
-    started = Running(command)
-    try:
-        yield started
-    finally:
-        started.process.kill()
-        started.process.wait()
-
-
-def radarstream(*arguments: object):
-    return running(*PROGRAM, *map(str, arguments))
+def radarstream(*arguments: object, module: str = "") -> Iterator[Running]:
+    with TemporaryDirectory() as place:
+        out, err = Path(place) / "out", Path(place) / "err"
+        for pipe in (out, err):
+            os.mkfifo(pipe)
+        given = map(str, arguments)
+        secret = {"WEBHOOK_SECRET": "canary-secret"}
+        with started(*given, out=out, err=err, module=module, **secret) as process:
+            yield Running(process, out, err)
 
 
 def answer(query_id: str, step: int, changed: bool | None = False, **fields) -> AnswerEvent:
@@ -337,7 +331,7 @@ def test_the_documented_consumer_runs(own_site: Site, tmp_path: Path) -> None:
     with KafkaSink(site.options) as sink:
         sink.retract("answers.defended", "a")  # forgotten, then watched again
     site.publish(answer("a", 2))
-    with running(sys.executable, str(file), site.options.bootstrap) as consumer:
+    with radarstream(site.options.bootstrap, module=str(file)) as consumer:
         seen = [consumer.line(consumer.out, "") for _ in range(3)]
     assert seen == [f"a {step} answer {step} False\n" for step in range(3)]
 

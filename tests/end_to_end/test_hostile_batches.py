@@ -1,8 +1,5 @@
 """A record batch of 35 KB that decompresses to 1.1 GB, in front of every command that consumes."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -16,8 +13,9 @@ from radarstream.schemas.codec import decode_dead_letter, outbox_record
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.events import DeadLetter
 from tests.brokers import Broker
-from tests.end_to_end.running_job import MAIN, Job, events, produce, running_job, snapshots
+from tests.end_to_end.running_job import Job, events, produce, running_job, snapshots
 from tests.hostile_batches import send_bomb
+from tests.programs import done
 from tests.webhook_receiver import receiving
 from tests.wire_samples import ANSWER
 
@@ -85,11 +83,7 @@ def test_commands_pass_over_a_bomb_and_say_so(own_broker: Broker, tmp_path: Path
         assert listed.exit_code == 0, listed.output
         assert "1 dead letter " in listed.output
         assert "cannot read snapshots.deadletter/0 offset 1: oversized_record" in listed.output
-        command = [sys.executable, "-c", MAIN, "alert", "--once", "--config", config]
-        environment = os.environ | {"WEBHOOK_SECRET": "canary-secret"}
-        alert = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-        )
+        alert = done("alert", "--once", "--config", config, WEBHOOK_SECRET="canary-secret")
         assert alert.returncode == 0, alert.stderr
         assert "an answer cannot be read" in alert.stderr
         assert "1 unreadable" in alert.stderr
