@@ -37,7 +37,7 @@ from radarstream.connectors.state_table.database.tables import (
     SOURCE_EVENTS,
     SOURCE_LEDGER,
 )
-from radarstream.connectors.state_table.incidents.cases import UNLIMITED, cases_of
+from radarstream.connectors.state_table.incidents.cases import cases_of
 from radarstream.connectors.state_table.incidents.origins import (
     STORED_EVENT,
     list_origins,
@@ -48,6 +48,7 @@ from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, encod
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.records import UNLIMITED
 from radarstream.schemas.reports import OriginEvent
 
 ORIGIN_TOPIC: Final = WIRE_SCHEMAS[OriginEvent].topic
