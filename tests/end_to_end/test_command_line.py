@@ -15,15 +15,13 @@ from pathlib import Path
 from unicodedata import category
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from radarstream.pipelines import build
-from radarstream.pipelines.cli.app import app, main
 from radarstream.pipelines.cli.terminal import cell
 from radarstream.schemas.codec import encode
 from radarstream.schemas.snapshot import Labels
 from tests.brokers import free_port
 from tests.builders import make_snapshot
+from tests.commands import forget_shared, refused, run
 from tests.end_to_end.interrupting import interrupted
 from tests.programs import REPOSITORY, done
 
@@ -44,33 +42,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     """Every test runs in a directory of its own, as a process of its own would."""
     monkeypatch.chdir(tmp_path)
     yield
-    forget_done()
-
-
-def forget_done() -> None:
-    build._guard.cache_clear()
-    build._engine.cache_clear()
-
-
-def run(*arguments: object) -> Result:
-    """A command in this process, which must succeed."""
-    forget_done()
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    """Exit code and error output of a command that fails through the entry point."""
-    forget_done()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.out + captured.err
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, captured.err
+    forget_shared()
 
 
 @pytest.fixture(scope="module")

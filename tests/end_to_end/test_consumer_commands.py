@@ -19,13 +19,13 @@ from unicodedata import category
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink, Message
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.deadletter import print_rows
 from radarstream.pipelines.cli.moments import moment
 from radarstream.schemas.codec import encode, outbox_record, structured
@@ -34,6 +34,7 @@ from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.brokers import Broker
 from tests.builders import make_snapshot
+from tests.commands import refused, run
 from tests.markdown import code_block
 from tests.programs import Program, started
 from tests.webhook_receiver import Reply, receiving
@@ -102,22 +103,6 @@ def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
-
-
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.out + captured.err
-    return int(stopped.value.code or 0), captured.err
 
 
 class Running:
