@@ -23,7 +23,14 @@ from radarstream.connectors.state_table.corpus.vectors import pending_ids
 from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
 from radarstream.pipelines.cli.moments import moment
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.cli.terminal import (
+    agree,
+    cell,
+    note,
+    print_json,
+    stderr,
+    stdout,
+)
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.attribution import RankedText
@@ -66,8 +73,7 @@ def add(
     else:
         stdout.print(f"{new} new texts, {known} known, {len(bad)} bad lines", highlight=False)
         for line in bad[:BAD_LINES_TOLD]:
-            text = printable(f"line {line.number}: {line.reason}")
-            stderr.print(text, markup=False, highlight=False, soft_wrap=True)
+            note(f"line {line.number}: {line.reason}", 200)
         if len(bad) > BAD_LINES_TOLD:
             stderr.print(f"… and {len(bad) - BAD_LINES_TOLD} more", highlight=False)
     if bad and not new + known:

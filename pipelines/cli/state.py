@@ -37,6 +37,7 @@ from radarstream.pipelines.cli.queries import Named, QueryName, named_query, unr
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
+    note,
     print_json,
     print_path,
     printable,
@@ -184,7 +185,7 @@ def forget_(
     engine = existing_engine(settings)
     named = named_query(engine, query, ANYWHERE) or unrecorded(query, retract=retract)
     if named.query_id != query:
-        stderr.print(printable(f"the query that asks this: {named.query_id}"), markup=False)
+        note(f"the query that asks this: {named.query_id}", 200)
     query, question = named.query_id, question or named.question
     name = repr(printable(query))
     advice = "" if question else f" Cached model answers stay: {QUESTION_UNKNOWN}."

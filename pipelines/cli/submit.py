@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, Once, StartOver
-from radarstream.pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.cli.terminal import cell, note, print_json, stderr, stdout
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.settings.problems import reason
 from radarstream.schemas.errors import ConfigurationError
@@ -94,9 +94,7 @@ def submit(
     except ConfigurationError as error:
         if not print_options:
             raise
-        stderr.print(
-            printable(f"warning: {error}", 500), markup=False, highlight=False, soft_wrap=True
-        )
+        note(f"warning: {error}")
     if submission.job_endpoint == "embed" and not once:
         raise ConfigurationError(
             "the runner in this process has no working event time, so nothing would come out: "

@@ -15,7 +15,7 @@ from rich.text import Text
 from radarstream.connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
 from radarstream.pipelines.cli.moments import moment
 from radarstream.pipelines.cli.options import Config, Once
-from radarstream.pipelines.cli.terminal import cell, printable, stderr, stdout
+from radarstream.pipelines.cli.terminal import cell, note, printable, stdout
 from radarstream.pipelines.job.alerting.following import (
     ANSWERS,
     ATTRIBUTIONS,
@@ -180,11 +180,6 @@ class Tail:
         self._unreadable += 1
         if self._unreadable <= WARNINGS:
             note(f"warning: cannot read {what}")
-
-
-def note(text: str) -> None:
-    """Say something that is not output."""
-    stderr.print(printable(text, 500), markup=False, highlight=False, soft_wrap=True)
 
 
 def show_json(event: Event) -> None:
