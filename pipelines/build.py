@@ -27,7 +27,8 @@ from radarstream.connectors.models.response_cache import (
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
-from radarstream.connectors.state_table.database.groups import enter
+from radarstream.connectors.state_table.database.groups import enter, lost_memory
+from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
@@ -47,6 +48,7 @@ from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.times import milliseconds
 
 SQLITE = "sqlite:///"
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
@@ -252,6 +254,27 @@ def existing_engine(settings: s.Settings) -> Engine:
     return shared_engine(settings)
 
 
+def refuse_lost_file(settings: s.Settings, group: str, *, topic: str = SNAPSHOTS) -> None:
+    """Raise as `enter_group` would where the SQLite file does not exist, and make none.
+
+    Makes missing topics. Raises BrokerError.
+    """
+    from radarstream.connectors.kafka.topics import ensure_topics  # most commands need no Kafka
+
+    file = absent_file(settings.database)
+    ensure_topics(settings.kafka)
+    if file is not None and has_committed(settings, group, topic):
+        raise lost_memory(str(file), group)
+
+
+def has_committed(settings: s.Settings, group: str, topic: str) -> bool:
+    """Whether a consumer group has committed an offset of a topic. Raises BrokerError."""
+    from radarstream.connectors.kafka.offsets import partition_offsets  # as above
+
+    offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
+    return any(partition.committed for partition in offsets)
+
+
 def enter_group(
     settings: s.Settings, group: str, *, topic: str = SNAPSHOTS, start_over: bool = False
 ) -> str:
@@ -260,17 +283,12 @@ def enter_group(
     Raises ConfigurationError where the group has committed offsets and the database is empty,
     unless told to `start_over`; BrokerError.
     """
-    from radarstream.connectors.kafka.offsets import (
-        partition_offsets,  # most commands go without Kafka
-    )
-
-    offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
     return enter(
         shared_engine(settings),
         group,
-        has_committed=any(partition.committed for partition in offsets),
+        has_committed=has_committed(settings, group, topic),
         start_over=start_over,
-        now_ms=int(datetime.now(UTC).timestamp() * 1000),
+        now_ms=milliseconds(datetime.now(UTC)),
     )
 
 

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import SearchSnapshot
 
 JSON_CONTENT = "application/json"
@@ -42,17 +46,23 @@ class RawRecord:
     snapshot: SearchSnapshot | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Largest input that is decoded; anything above becomes a dead letter. Sizes in bytes.
+class Limits(Section):
+    """What a record may weigh; more is a dead letter."""
 
-    An item is one question of a JSON file, with all its years and pages.
-    """
+    record_bytes: Annotated[int, Field(ge=1_024, description="largest record")] = 16 * 2**20
+    document_bytes: Annotated[int, Field(ge=256, description="largest document of a snapshot")] = (
+        2**20
+    )
+    documents: Annotated[int, Field(ge=1, description="most documents of a snapshot")] = 200
+    item_characters: Annotated[
+        int,
+        Field(ge=2**10, description="largest item of a JSON file: a question with all its years"),
+    ] = 32 * 2**20
 
-    record_bytes: int = 16 * 2**20
-    document_bytes: int = 2**20
-    documents: int = 200
-    item_characters: int = 32 * 2**20
+
+UNLIMITED: Final = Limits(  # for what the project wrote itself
+    record_bytes=2**31, document_bytes=2**31, documents=2**31, item_characters=2**31
+)
 
 
 @dataclass(frozen=True, slots=True)

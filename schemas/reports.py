@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, ConfigDict, Field
 
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.snapshot import STRICT, Document, Query
+from radarstream.schemas.times import milliseconds
 
 PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
 
@@ -90,7 +91,7 @@ class AnswerReport:
         """
         told: tuple[object, ...] = (self.query, self.step, self.answer, self.reporter)
         if self.answer is None or self.step is None:
-            told = (*told, int(self.reported_at.timestamp() * 1_000))
+            told = (*told, milliseconds(self.reported_at))
         return sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

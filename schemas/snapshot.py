@@ -1,13 +1,14 @@
 """What a search returned for one query at one moment: the pipeline's input."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar, Final
 from unicodedata import normalize
 
 from pydantic import AwareDatetime, ConfigDict, Field
+
+from radarstream.schemas.times import milliseconds
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
@@ -141,4 +142,4 @@ class SearchSnapshot:
     @property
     def observed_at_ms(self) -> int:
         """Event time in whole milliseconds since 1970-01-01 UTC."""
-        return (self.observed_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+        return milliseconds(self.observed_at)

@@ -8,11 +8,11 @@ not matter.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.section import Section
 
 DAY_MS: Final = 86_400_000
 # Four honest for one dishonest: a source nobody has judged is believed to be right in 4 of 5.
@@ -40,21 +40,39 @@ class SourceVerdict(StrEnum):
     BLOCKED = "blocked"  # its documents are left out
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRules:
+class LedgerRules(Section):
     """How much an event counts.
 
     A day is a UTC day of event time. No day adds more than `dishonest_per_day` or `honest_per_day`
     to a source's counts, so neither a flood of reports nor a popular query decides about it.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    half_life_days: Annotated[float, Field(gt=0.0)] = 90.0
-    confirmed: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
-    detected: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
-    agreement: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
-    dishonest_per_day: Annotated[float, Field(ge=0.0)] = 2.0
-    honest_per_day: Annotated[float, Field(ge=0.0)] = 0.2
+    half_life_days: Annotated[
+        float, Field(gt=0.0, description="evidence counts half after so many days of event time")
+    ] = 90.0
+    confirmed: Annotated[
+        float,
+        Field(
+            ge=0.0,
+            le=1.0,
+            description="what a wrong answer counts that a person or reporters confirmed",
+        ),
+    ] = 1.0
+    detected: Annotated[
+        float,
+        Field(
+            ge=0.0, le=1.0, description="what a wrong answer counts that the pipeline alone found"
+        ),
+    ] = 0.25
+    agreement: Annotated[
+        float, Field(ge=0.0, le=1.0, description="what supporting a borne-out answer counts")
+    ] = 0.05
+    dishonest_per_day: Annotated[
+        float, Field(ge=0.0, description="most that a day of event time adds against a source")
+    ] = 2.0
+    honest_per_day: Annotated[
+        float, Field(ge=0.0, description="most that a day of event time adds in its favour")
+    ] = 0.2
 
     def weight(self, kind: EventKind) -> float:
         """What one event of this kind adds at most; at most 1."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from radarstream.schemas.attribution import Misgeneration, RankedText
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
 
 QUESTION = "Who won the cup?"
@@ -110,3 +111,8 @@ def camps(sizes: Sequence[int], within: tuple[float, float], across: tuple[float
     camp = np.repeat(np.arange(len(sizes)), sizes)
     same = camp[:, None] == camp[None, :]
     return (np.where(same, within[0], across[0]), np.where(same, within[1], across[1]))
+
+
+def tiny_limits(**given: int) -> Limits:
+    """Limits below what the settings allow, so that a small record exceeds them."""
+    return Limits.model_construct(**given)

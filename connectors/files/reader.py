@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from radarstream.connectors.files.json_files import read_json
-from radarstream.connectors.files.snapshots_jsonl import read_snapshots_jsonl
+from radarstream.connectors.files.lines import read_lines
 from radarstream.connectors.files.weekly_realtimeqa import QUESTIONS_MARK, RESULTS_MARK, read_weekly
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import Limits, RawRecord
@@ -49,7 +49,7 @@ def _read_file(path: Path, limits: Limits) -> Iterator[RawRecord]:
     if name.endswith(RESULTS_MARK):
         return read_weekly(path, limits)
     if name.endswith(".jsonl"):
-        return read_snapshots_jsonl(path, limits)
+        return read_lines(path, limits.record_bytes)  # as they are: the decoder judges them
     if name.endswith(".json"):
         return read_json(path, limits)
     raise ConfigurationError(f"{path} is neither .json nor .jsonl, plain or .gz")

@@ -6,7 +6,7 @@ Partitions that are added later are seen at the next start.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from time import monotonic
 from typing import Any, Literal, Self
 
@@ -22,6 +22,7 @@ from radarstream.connectors.kafka.clients import (
 )
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.schemas.errors import BrokerError, InputError
+from radarstream.schemas.times import milliseconds, time_at
 
 Start = Literal["beginning", "latest"] | datetime
 MAX_RECORDS = 256  # of one poll
@@ -165,7 +166,7 @@ class TopicReader:
             return first
         if start == "latest":
             return self._ends
-        written_ms = max(0, int(start.timestamp() * 1000))
+        written_ms = max(0, milliseconds(start))
         found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions, written_ms))
         return {p: found[p].offset if found.get(p) else self._ends[p] for p in self._partitions}
 
@@ -181,7 +182,7 @@ class TopicReader:
             topic=record.topic.removeprefix(self._prefix),
             partition=record.partition,
             offset=record.offset,
-            timestamp=datetime.fromtimestamp(written_ms / 1000, UTC),
+            timestamp=time_at(written_ms),
             key=record.key or b"",
             headers={name: value or b"" for name, value in record.headers},
             value=record.value,

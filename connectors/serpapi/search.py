@@ -16,6 +16,7 @@ from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.serpapi.results import Answer, Result, distinct, documents, page_results
 from radarstream.schemas.errors import SearchError
 from radarstream.schemas.snapshot import Provenance, Retrieval, SearchSnapshot
+from radarstream.schemas.times import whole_milliseconds
 
 ARCHIVE_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 UNFINISHED: Final = ("Queued", "Processing")
@@ -114,7 +115,7 @@ class SerpApiSearch:
         observed = request.dates.last_second if request.dates else self._clock.now()
         return SearchSnapshot(
             query=request.query,
-            observed_at=observed.replace(microsecond=observed.microsecond // 1000 * 1000),
+            observed_at=whole_milliseconds(observed),
             documents=documents(kept),
             provenance=Provenance.DATE_RESTRICTED if request.dates else Provenance.LIVE,
             retrieval=Retrieval(

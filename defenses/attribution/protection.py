@@ -7,10 +7,10 @@ what is known; nothing here reads a clock, a table or a model.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from radarstream.defenses.kernels.separation import chance_of_separation
 from radarstream.schemas.attribution import Finding, TextScore
@@ -22,30 +22,54 @@ from radarstream.schemas.reports import (
     OriginText,
     Word,
 )
+from radarstream.schemas.section import Section
 from radarstream.schemas.sites import site_of
-from radarstream.schemas.snapshot import STRICT
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How much it takes.
+class Rules(Section):
+    """How much it takes before a report has consequences.
 
-    Reports of `min_reporters` different trusted people have texts quarantined; a person is trusted
-    from `trusted_after` confirmed reports on, if there are no others (see `Trust`). `min_gap` is
-    the least distance of the mean scores of flagged and other texts, in standard deviations, and
-    `max_chance` the most probable that scores which know nothing of each other part the texts as
-    clearly (1: do not ask).
-    `reports_per_day` of one reporter are taken in, and only while fewer than `open_reports` wait,
-    unless the reporter is trusted; half of that room is for reporters of whom nothing waits.
+    `trusted_after` confirmed reports make a person trusted, if there are no others (see `Trust`).
+    `max_chance` is the most probable that scores which know nothing of each other part the texts as
+    clearly. Half of the room for `open_reports` is for reporters of whom nothing waits.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    min_reporters: Annotated[int, Field(ge=2)] = 2
-    trusted_after: Annotated[int, Field(ge=1)] = 3
-    min_gap: Annotated[float, Field(ge=0.0)] = 1.0
-    max_chance: Annotated[float, Field(gt=0.0, le=1.0)] = 0.05
-    reports_per_day: Annotated[int, Field(ge=1)] = 20
-    open_reports: Annotated[int, Field(ge=1)] = 1_000
+    min_reporters: Annotated[
+        int,
+        Field(ge=2, description="trusted reporters who together have texts quarantined"),
+    ] = 2
+    trusted_after: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="confirmed reports after which a person is trusted; with others that are"
+            " not confirmed, more (see docs/reports.md)",
+        ),
+    ] = 3
+    min_gap: Annotated[
+        float,
+        Field(ge=0.0, description="least distance between flagged and other texts, in z-scores"),
+    ] = 1.0
+    max_chance: Annotated[
+        float,
+        Field(
+            gt=0.0,
+            le=1.0,
+            description="a person looks where unrelated scores would part the texts as clearly"
+            " with a greater probability; 1 = do not ask",
+        ),
+    ] = 0.05
+    reports_per_day: Annotated[
+        int, Field(ge=1, description="reports of one reporter; more are refused")
+    ] = 20
+    open_reports: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="reports that may wait; strangers' are refused above, and from half of it"
+            " on those of strangers of whom some wait",
+        ),
+    ] = 1_000
 
 
 @dataclass(frozen=True, slots=True)

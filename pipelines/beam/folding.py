@@ -8,7 +8,6 @@ compare-and-set on the row's step. No Beam here: `graph` wraps it.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Engine
@@ -30,13 +29,13 @@ from radarstream.pipelines.beam.witnesses import Witness, Write
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
-from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.shown import only_shown
 from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.times import stored_time, wire_time
 from radarstream.schemas.verdict import DocumentVerdict, Reason
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
@@ -174,7 +173,7 @@ def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
     """
     return (
         f"observed {wire_time(snapshot.observed_at)}, but query {shown(snapshot.query.id)} has "
-        f"answered up to {time_of(row.as_of_ms) if row else 'now'}"
+        f"answered up to {stored_time(row.as_of_ms) if row else 'now'}"
     )
 
 
@@ -182,11 +181,6 @@ def shown(query_id: str) -> str:
     """A query's id for the detail of a dead letter: printable and not too long."""
     name = only_shown(query_id, " ")
     return name if len(name) <= QUERY_CHARACTERS else name[:QUERY_CHARACTERS] + "…"
-
-
-def time_of(milliseconds: int) -> str:
-    """Write a row's event time."""
-    return wire_time(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))
 
 
 def log_position(ready: Ready, log_epoch: str) -> LogPosition:

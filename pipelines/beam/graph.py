@@ -99,7 +99,7 @@ class Decode(beam.DoFn):
     """RawRecord -> Observed or Parked."""
 
     def __init__(self, settings: Settings, *, live: bool) -> None:
-        self.limits = settings.limits.as_limits()
+        self.limits = settings.limits
         self.tolerance = timedelta(seconds=settings.job.clock_tolerance_s)
         self.live = live
 

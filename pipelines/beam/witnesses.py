@@ -14,6 +14,7 @@ from radarstream.schemas.codec import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.reports import PIPELINE, AnswerReport, misgeneration_id
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.times import milliseconds
 from radarstream.schemas.verdict import MemoryDecision
 
 Write = Callable[[Connection], None]
@@ -80,7 +81,7 @@ def suspicion(event: AnswerEvent, step: int, answer: str) -> StoredReport:
     """A report of the pipeline's own; its times are the event's, since a fold has no clock."""
     answer = clean(answer)
     told = AnswerReport(PIPELINE, event.observed_at, event.query_id, answer=answer, step=step)
-    at_ms = int(event.observed_at.timestamp() * 1_000)
+    at_ms = milliseconds(event.observed_at)
     return StoredReport(
         report_id=told.id,
         misgeneration=misgeneration_id(event.query_id, step, answer),

@@ -7,7 +7,7 @@ import typer
 
 from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.webhook import Webhook, WebhookOptions
-from radarstream.pipelines.cli.options import Config
+from radarstream.pipelines.cli.options import Config, Once
 from radarstream.pipelines.cli.terminal import stderr, stdout
 from radarstream.pipelines.job.alerting.alerts import Alerting, sample
 from radarstream.pipelines.job.alerting.following import ANSWERS
@@ -19,7 +19,7 @@ from radarstream.schemas.errors import ConfigurationError
 
 def alert(
     config: Config = None,
-    follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+    once: Once = False,
     test: Annotated[
         bool, typer.Option("--test", help="Send one sample alert, tell the answer, and stop.")
     ] = False,
@@ -47,7 +47,7 @@ def alert(
         alerting = Alerting(
             answers, webhook.deliver, alerts, stopping=stop, clock=SystemClock(stop)
         )
-        counts = alerting.run(drained=lambda: not follow and answers.at_end())
+        counts = alerting.run(drained=lambda: once and answers.at_end())
     stderr.print(
         f"alerts: {counts.delivered} delivered, {counts.refused} refused, "
         f"{counts.passed_over} answers passed over, {counts.unreadable} unreadable",

@@ -37,7 +37,7 @@ from radarstream.pipelines.cli.sources import app as sources
 from radarstream.pipelines.cli.state import app as state
 from radarstream.pipelines.cli.submit import submit
 from radarstream.pipelines.cli.tail import tail
-from radarstream.pipelines.cli.terminal import printable, stderr, stdout
+from radarstream.pipelines.cli.terminal import note, stdout
 from radarstream.pipelines.cli.topics import app as topics
 from radarstream.pipelines.cli.watch import watch
 from radarstream.schemas.errors import RadarstreamError
@@ -112,6 +112,5 @@ def main() -> None:
     try:
         app()
     except (RadarstreamError, OSError, SQLAlchemyError) as error:
-        message = printable(f"error: {error}", ERROR_CHARACTERS)
-        stderr.print(message, style="bold red", markup=False, highlight=False, soft_wrap=True)
+        note(f"error: {error}", ERROR_CHARACTERS, style="bold red")
         sys.exit(getattr(error, "exit_code", 1))

@@ -7,7 +7,7 @@ import typer
 from radarstream.connectors.kafka.clients import check_security
 from radarstream.connectors.state_table.database.engine import insist_on_database
 from radarstream.pipelines.build import check_settings
-from radarstream.pipelines.cli.options import ChosenProfile, Config, StartOver
+from radarstream.pipelines.cli.options import ChosenProfile, Config, Once, StartOver
 from radarstream.pipelines.settings import load_settings
 
 
@@ -17,9 +17,7 @@ def attribute(
     kafka: Annotated[
         bool, typer.Option(help="Read answers.reported and publish events; else only the database.")
     ] = True,
-    drain: Annotated[
-        bool, typer.Option("--drain", help="Stop when nothing more can be done now.")
-    ] = False,
+    once: Once = False,
     start_over: StartOver = False,
 ) -> None:
     """Attribute reported answers to the texts that taught them, for as long as it runs.
@@ -36,4 +34,4 @@ def attribute(
         insist_on_database(settings.database)
     from radarstream.pipelines.job.incidents.worker import run_attribution  # takes seconds
 
-    run_attribution(settings, kafka=kafka, drain=drain, start_over=start_over)
+    run_attribution(settings, kafka=kafka, drain=once, start_over=start_over)

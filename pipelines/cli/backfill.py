@@ -16,8 +16,8 @@ from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
     make_directory,
+    note,
     print_json,
-    printable,
     stderr,
     stdout,
 )
@@ -76,8 +76,7 @@ def backfill(
         stdout.print(f"{done} snapshots, {spent} credits", highlight=False)
     if failed:
         for problem in failed[:SHOWN]:
-            message = printable(" ".join(problem.values()), 400)
-            stderr.print(message, markup=False, highlight=False, soft_wrap=True)
+            note(" ".join(problem.values()), 400)
         raise typer.Exit(1)
 
 

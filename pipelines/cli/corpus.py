@@ -1,7 +1,7 @@
 """`radarstream corpus`: fill, search, list and prune the documents that were kept."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -23,17 +23,23 @@ from radarstream.connectors.state_table.corpus.vectors import pending_ids
 from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
 from radarstream.pipelines.cli.moments import moment
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.cli.terminal import (
+    agree,
+    cell,
+    note,
+    print_json,
+    stderr,
+    stdout,
+)
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.attribution import RankedText
-from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.snapshot import Document
+from radarstream.schemas.times import milliseconds, stored_time
 
 LINES_AT_ONCE: Final = 500
 BAD_LINES_TOLD: Final = 20
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 app = typer.Typer(help="Keep documents, and search them.", no_args_is_help=True)
 
@@ -55,7 +61,7 @@ def add(
     settings, now = load_settings(config), datetime.now(UTC)
     seen_ms = milliseconds(moment(seen_at, "--seen-at", now))
     corpus, bad, new, known = shared_corpus(settings), list[BadLine](), 0, 0
-    for batch in batches(read_corpus(file, settings.limits.as_limits())):
+    for batch in batches(read_corpus(file, settings.limits)):
         bad += [line for line in batch if isinstance(line, BadLine)]
         good = [line for line in batch if isinstance(line, Line)]
         added = corpus.add(good, seen_ms)
@@ -67,8 +73,7 @@ def add(
     else:
         stdout.print(f"{new} new texts, {known} known, {len(bad)} bad lines", highlight=False)
         for line in bad[:BAD_LINES_TOLD]:
-            text = printable(f"line {line.number}: {line.reason}")
-            stderr.print(text, markup=False, highlight=False, soft_wrap=True)
+            note(f"line {line.number}: {line.reason}", 200)
         if len(bad) > BAD_LINES_TOLD:
             stderr.print(f"… and {len(bad) - BAD_LINES_TOLD} more", highlight=False)
     if bad and not new + known:
@@ -147,7 +152,7 @@ def list_texts(
         origin = text.name or "added" if text.own else "found"
         table.add_row(
             cell(text.id),
-            time_of(text.last_seen_ms).replace("T", " "),
+            stored_time(text.last_seen_ms).replace("T", " "),
             cell(origin, limit=30),
             str(len(text.queries)),
             cell(text.document.passage),
@@ -163,7 +168,7 @@ def stats(config: Config = None, as_json: AsJson = False) -> None:
     values: dict[str, Any] = figures._asdict()
     for name in ("first_seen_ms", "last_seen_ms"):
         moment_ms = values.pop(name)
-        values[name.removesuffix("_ms")] = None if moment_ms is None else time_of(moment_ms)
+        values[name.removesuffix("_ms")] = None if moment_ms is None else stored_time(moment_ms)
     values["waiting_for_embedding"] = figures.texts - figures.embedded - figures.unusable
     if as_json:
         print_json(values)
@@ -245,8 +250,8 @@ def described(text: StoredText) -> dict[str, Any]:
         "id": text.id,
         "name": text.name,
         "own": text.own,
-        "first_seen": time_of(text.first_seen_ms),
-        "last_seen": time_of(text.last_seen_ms),
+        "first_seen": stored_time(text.first_seen_ms),
+        "last_seen": stored_time(text.last_seen_ms),
         "queries": list(text.queries),
         **words_of(text.document),
     }
@@ -269,16 +274,3 @@ def empty_table(*columns: str) -> Table:
     for name in columns:
         table.add_column(name, overflow="fold")
     return table
-
-
-def milliseconds(time: datetime) -> int:
-    """Whole milliseconds since 1970-01-01 UTC."""
-    return (time - EPOCH) // timedelta(milliseconds=1)
-
-
-def time_of(since_epoch_ms: int) -> str:
-    """Write a time; one that no calendar has, in a damaged row, as it stands."""
-    try:
-        return wire_time(EPOCH + timedelta(milliseconds=since_epoch_ms))
-    except OverflowError:
-        return f"{since_epoch_ms} ms"

@@ -21,6 +21,7 @@ from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
+    note,
     print_json,
     print_path,
     printable,
@@ -206,8 +207,7 @@ def letters_of_file(file: Path) -> Iterator[Letter]:
 
 def warn(what: str) -> None:
     """Tell that a record is no dead letter."""
-    text = printable(f"warning: cannot read {what}", 500)
-    stderr.print(text, markup=False, highlight=False, soft_wrap=True)
+    note(f"warning: cannot read {what}")
 
 
 def replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset[str]:

@@ -112,7 +112,7 @@ def evaluate(
     settings = load_settings(config, profile="scripted" if dry_run else profile)
     if "database" not in settings.model_fields_set:
         settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
-    data = load_dataset(dataset, settings.limits.as_limits())
+    data = load_dataset(dataset, settings.limits)
     contenders = contenders_of(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
     )

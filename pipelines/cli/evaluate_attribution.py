@@ -84,7 +84,7 @@ def evaluate_attribution(
     settings = load_settings(config, profile="scripted" if dry_run else profile)
     if "database" not in settings.model_fields_set:
         settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
-    data = load_dataset(dataset, settings.limits.as_limits())
+    data = load_dataset(dataset, settings.limits)
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
     make_directory(out)
     models = build_models(settings, shared_engine(settings))

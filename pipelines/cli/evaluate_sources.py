@@ -26,6 +26,7 @@ from radarstream.pipelines.evaluation.sources.tables import as_markdown, tables_
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.sources import LedgerRules
 
 COLUMN_CHARACTERS = 8
 RESULTS, TABLES, STATE = "results.json", "tables.md", "state.sqlite"
@@ -65,13 +66,13 @@ def evaluate_sources(
     def tell(what: str) -> None:
         stderr.print(what, highlight=False, markup=False)
 
-    results = study(WORLDS, campaign, weights, settings.sources.rules, models, tell=tell)
+    results = study(WORLDS, campaign, weights, settings.sources, models, tell=tell)
     record = {
         "command": command,
         "code": code_revision(),
         "campaign": asdict(campaign),
         "priors": weights,
-        "rules": asdict(settings.sources.rules),
+        "rules": settings.sources.model_dump(include=set(LedgerRules.model_fields)),
         "models": list(models.ids.values()),
     }
     found = {"record": record, "results": asdict(results)}

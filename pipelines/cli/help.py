@@ -1,12 +1,16 @@
 """Help texts: paragraphs flow with the terminal, and no name, choice or sentence is cut."""
 
 from inspect import cleandoc
-from typing import Any
+from typing import Any, Final
 
 from typer.core import TyperGroup
 
 WIDEST = 120  # columns; longer lines are hard to read
-SETTINGS: dict[str, Any] = {"max_content_width": WIDEST}
+FORMER: Final = dict.fromkeys(("drain", "until-end", "no-follow"), "once")  # options' old names
+SETTINGS: dict[str, Any] = {
+    "max_content_width": WIDEST,
+    "token_normalize_func": lambda name: FORMER.get(name, name),
+}
 
 
 class Commands(TyperGroup):

@@ -41,7 +41,7 @@ def ingest(
     from radarstream.connectors.kafka.topics import ensure_topics
 
     settings = load_settings(config)
-    source = ReplayInput(tuple(files), settings.limits.as_limits(), Schedule.parse(attack))
+    source = ReplayInput(tuple(files), settings.limits, Schedule.parse(attack))
     attacks = source.schedule.plantings()
     snapshots, broken = sorted_out(source, attacks)
     if snapshots:

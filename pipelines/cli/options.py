@@ -14,6 +14,10 @@ ChosenProfile = Annotated[Profile | None, typer.Option(metavar="PROFILE", help=P
 DryRun = Annotated[bool, typer.Option(show_default=False, help="Scripted rules instead of models.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Once = Annotated[
+    bool,
+    typer.Option("--once", help="Work through what is there now, then stop."),
+]
 StartOver = Annotated[
     bool,
     typer.Option("--start-over", help="Begin with an empty database though offsets are committed."),

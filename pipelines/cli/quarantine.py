@@ -17,10 +17,10 @@ from radarstream.pipelines.cli.reports import SHORT_ID, moment
 from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stdout
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.incidents import settling
-from radarstream.pipelines.job.incidents.reporting import milliseconds
 from radarstream.pipelines.job.incidents.settling import policy_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.times import milliseconds
 
 app = typer.Typer(
     help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True

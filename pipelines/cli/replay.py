@@ -95,7 +95,7 @@ def replayed(
     """Replay into a directory that no other replay writes to, and read the results back."""
     # Wrong settings and input must not cost the results of an earlier replay.
     run = begun(settings, shared_guard(settings))
-    source = ReplayInput(files, settings.limits.as_limits(), schedule)
+    source = ReplayInput(files, settings.limits, schedule)
     resumes = resumable_logs(settings, run, out) if resume else ()
     found = survey(source, out / SNAPSHOTS, resumes=resumes)
     tell_skipped(found.attacks)

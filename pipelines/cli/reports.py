@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,19 +22,17 @@ from radarstream.pipelines.cli.origins import print_origin
 from radarstream.pipelines.cli.reporters import Reporters, reporters_of
 from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.job.incidents.reporting import milliseconds
 from radarstream.pipelines.job.incidents.settling import Policy, give_word, policy_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode
-from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.reports import REMOVING, OriginEvent, ReportState, Word
+from radarstream.schemas.times import milliseconds, stored_time
 
 SHORT_ID = 8
 WIDE = 120  # columns of a terminal from which on a table needs no narrow columns
 LONGEST_WORD = 18  # the id of a query that has none of its own, and a step
 MINUTE = slice(0, len("2025-06-01T12:00"))
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAID = {
     Word.APPROVED: "wrong",
     Word.DISMISSED: "not wrong",
@@ -271,4 +269,4 @@ def plain(event: OriginEvent | None) -> Any:
 
 def moment(at_ms: int) -> str:
     """A stored time in words."""
-    return wire_time(EPOCH + timedelta(milliseconds=at_ms))
+    return stored_time(at_ms)

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from radarstream.connectors.kafka.clients import check_security
 from radarstream.pipelines.build import check_settings
-from radarstream.pipelines.cli.options import ChosenProfile, Config, StartOver
+from radarstream.pipelines.cli.options import ChosenProfile, Config, Once, StartOver
 from radarstream.pipelines.settings import JobSettings, Settings, load_settings
 from radarstream.pipelines.settings.problems import reason
 
@@ -30,12 +30,7 @@ def run(
             " says.",
         ),
     ] = False,
-    drain: Annotated[
-        bool,
-        typer.Option(
-            "--drain", "--until-end", help="Stop when everything in the topic is answered."
-        ),
-    ] = False,
+    once: Once = False,
     start_over: StartOver = False,
 ) -> None:
     """Defend every snapshot of the topic, for as long as it runs.
@@ -43,7 +38,7 @@ def run(
     Reads search.snapshots, keeps one memory row per query in the state database, writes
     answers.defended, events.attribution and snapshots.deadletter. SIGTERM finishes the batch in
     hand and exits 0. Exit code 3: too many inputs are dead. A database or broker that is away at
-    the start is waited for, but not with --drain.
+    the start is waited for, but not with --once.
     """
     settings = job_settings(load_settings(config, profile=profile), partitions, group)
     check_settings(settings)
@@ -52,7 +47,7 @@ def run(
         run_job,  # takes seconds: the other commands go without
     )
 
-    run_job(settings, drain=drain, start_over=start_over)
+    run_job(settings, drain=once, start_over=start_over)
 
 
 def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:

@@ -18,12 +18,11 @@ from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.records import UNLIMITED, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
-OWN_LIMITS = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def read_results(directory: Path) -> Results:
     for number, line in enumerate(lines_of(directory / SNAPSHOTS), start=1):
         record = RawRecord(SNAPSHOTS, number, line)
         with damage_named(directory / SNAPSHOTS, number):
-            snapshot = decode_record(record, limits=OWN_LIMITS, now=None)
+            snapshot = decode_record(record, limits=UNLIMITED, now=None)
         snapshots[snapshot.id] = snapshot
     run = read_run(directory / RUN)
     if not run.finished:

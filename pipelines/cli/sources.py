@@ -1,7 +1,6 @@
 """`radarstream sources`: which domains are blamed, since when, for what; pardon or block them."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +28,6 @@ from radarstream.pipelines.cli.options import AsJson, Config
 from radarstream.pipelines.cli.terminal import cell, print_json, printable, stdout
 from radarstream.pipelines.settings import Settings, SourceSettings, load_settings
 from radarstream.schemas.codec import clean
-from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.sites import (
     KEY_CHARACTERS,
@@ -40,6 +38,7 @@ from radarstream.schemas.sites import (
 )
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.sources import NAME_CHARACTERS, NEUTRAL, SourceVerdict
+from radarstream.schemas.times import stored_time
 
 NOTE_CHARACTERS = 300
 IPV6 = 6
@@ -270,13 +269,8 @@ def print_source(row: dict[str, Any], events: list[dict[str, Any]]) -> None:
 
 
 def moment(milliseconds: int | None) -> str | None:
-    """A time as on the wire; None for none, and for one that no calendar has."""
-    if not milliseconds:
-        return None
-    try:
-        return wire_time(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))
-    except OverflowError:
-        return None
+    """A time as on the wire; None for none."""
+    return stored_time(milliseconds) if milliseconds else None
 
 
 def day(time: str | None) -> str:

@@ -2,9 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +37,7 @@ from radarstream.pipelines.cli.queries import Named, QueryName, named_query, unr
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
+    note,
     print_json,
     print_path,
     printable,
@@ -47,8 +46,8 @@ from radarstream.pipelines.cli.terminal import (
 )
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec.state import decode_state
-from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError, RadarstreamError
+from radarstream.schemas.times import stored_time
 
 app = typer.Typer(
     help="Look into the state database, move it, forget a query.", no_args_is_help=True
@@ -186,7 +185,7 @@ def forget_(
     engine = existing_engine(settings)
     named = named_query(engine, query, ANYWHERE) or unrecorded(query, retract=retract)
     if named.query_id != query:
-        stderr.print(printable(f"the query that asks this: {named.query_id}"), markup=False)
+        note(f"the query that asks this: {named.query_id}", 200)
     query, question = named.query_id, question or named.question
     name = repr(printable(query))
     advice = "" if question else f" Cached model answers stay: {QUESTION_UNKNOWN}."
@@ -228,14 +227,11 @@ def migrate(
 
 def described(row: MemoryRow) -> dict[str, Any]:
     """Return a row with its state decoded, as JSON values."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC)
-    with suppress(OverflowError):
-        moment += timedelta(milliseconds=row.as_of_ms)
     values: dict[str, Any] = {
         "query_id": row.query_id,
         "defense": row.defense,
         "step": row.step,
-        "as_of": wire_time(moment),
+        "as_of": stored_time(row.as_of_ms),
         "answer": None,
         "support": None,
         "conflict": None,

@@ -10,8 +10,8 @@ from sqlalchemy import make_url
 
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.build import build_methods
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, StartOver
-from radarstream.pipelines.cli.terminal import cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, Once, StartOver
+from radarstream.pipelines.cli.terminal import cell, note, print_json, stderr, stdout
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.settings.problems import reason
 from radarstream.schemas.errors import ConfigurationError
@@ -34,7 +34,7 @@ def submit(
         Path | None, typer.Option(help="Beam's Flink job server, when it cannot be downloaded.")
     ] = None,
     job_endpoint: Annotated[
-        str, typer.Option(help="host:port of the job server; also 'embed' with --until-end.")
+        str, typer.Option(help="host:port of the job server; also 'embed' with --once.")
     ] = "",
     job_name: Annotated[str, typer.Option(help="Name of the job on the cluster.")] = "radarstream",
     parallelism: Annotated[int, typer.Option(min=1, help="Workers side by side.")] = 1,
@@ -58,9 +58,7 @@ def submit(
     model_memory: Annotated[
         str, typer.Option(help="Resource hint of model stages, e.g. '16GB'.")
     ] = "",
-    until_end: Annotated[
-        bool, typer.Option("--until-end", help="Stop at the present end of every partition.")
-    ] = False,
+    once: Once = False,
     start_over: StartOver = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Leave the job to the job server and return.")
@@ -96,26 +94,24 @@ def submit(
     except ConfigurationError as error:
         if not print_options:
             raise
-        stderr.print(
-            printable(f"warning: {error}", 500), markup=False, highlight=False, soft_wrap=True
-        )
-    if submission.job_endpoint == "embed" and not until_end:
+        note(f"warning: {error}")
+    if submission.job_endpoint == "embed" and not once:
         raise ConfigurationError(
             "the runner in this process has no working event time, so nothing would come out: "
-            "give --until-end, or use `radarstream run`"
+            "give --once, or use `radarstream run`"
         )
     from radarstream.pipelines.beam.cluster import options as cluster  # takes seconds
 
     cluster.check_version(submission)
     hints = cluster.model_hints(accelerator, model_memory)
     if print_options:
-        show(cluster.arguments(submission, streaming=not until_end), hints, as_json=as_json)
+        show(cluster.arguments(submission, streaming=not once), hints, as_json=as_json)
         return
     from radarstream.pipelines.beam.cluster.job import build_pipeline
     from radarstream.pipelines.beam.cluster.kafka_job import kafka_outside
 
-    outside = kafka_outside(settings, until_end=until_end, start_over=start_over)
-    options = cluster.pipeline_options(submission, streaming=not until_end)
+    outside = kafka_outside(settings, until_end=once, start_over=start_over)
+    options = cluster.pipeline_options(submission, streaming=not once)
     pipeline = build_pipeline(settings, outside, options, idle_s=idle_seconds, model_hints=hints)
     state = handed_over(pipeline, detach=detach)
     if as_json:

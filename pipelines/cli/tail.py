@@ -14,8 +14,8 @@ from rich.text import Text
 
 from radarstream.connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
 from radarstream.pipelines.cli.moments import moment
-from radarstream.pipelines.cli.options import Config
-from radarstream.pipelines.cli.terminal import cell, printable, stderr, stdout
+from radarstream.pipelines.cli.options import Config, Once
+from radarstream.pipelines.cli.terminal import cell, note, printable, stdout
 from radarstream.pipelines.job.alerting.following import (
     ANSWERS,
     ATTRIBUTIONS,
@@ -69,17 +69,17 @@ def tail(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="CloudEvents, one a line.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
-    follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+    once: Once = False,
 ) -> None:
     """Follow answers and attribution events, every event once, and queries that are forgotten.
 
-    Begins with the next event, or with the oldest if --no-follow is given. Belongs to no consumer
+    Begins with the next event, or with the oldest if --once is given. Belongs to no consumer
     group and commits nothing. Ctrl-C ends it.
     """
     kind = kind_of(answers=answers or changed, attributions=attributions, everything=everything)
     if changed and kind is not Kind.ANSWERS:
         raise ConfigurationError("attribution events do not tell what changed: leave --changed out")
-    begin, since = beginning(start or ("latest" if follow else "beginning"))
+    begin, since = beginning(start or ("beginning" if once else "latest"))
     following = Following(
         Selection(frozenset(query or ()), frozenset(tag or ()), since, changed_only=changed)
     )
@@ -88,7 +88,7 @@ def tail(
     try:
         with TopicReader(load_settings(config).kafka, TOPICS[kind], start=begin) as reader:
             Tail(reader, following, show, nothing if as_json or tag or changed else forgotten).run(
-                limit, follow=follow
+                limit, once=once
             )
     except KeyboardInterrupt:
         pass
@@ -129,12 +129,12 @@ class Tail:
         self._forgotten = forgotten
         self._unreadable = 0
 
-    def run(self, limit: int | None, *, follow: bool) -> None:
+    def run(self, limit: int | None, *, once: bool) -> None:
         """Show events until `limit`, the end of the topics, or for ever."""
         shown = 0
         try:
-            while follow or not self._reader.at_end():
-                for record in self._polled(follow=follow):
+            while not once or not self._reader.at_end():
+                for record in self._polled(once=once):
                     if not self._shown(record):
                         continue
                     shown += 1
@@ -158,14 +158,14 @@ class Tail:
         self._show(event)
         return True
 
-    def _polled(self, *, follow: bool) -> list[TopicRecord]:
+    def _polled(self, *, once: bool) -> list[TopicRecord]:
         """The next records. Waits out an outage."""
         away = False
         while True:
             try:
                 records = self._reader.poll(timeout_s=POLL_S)
             except BrokerError as error:
-                if not follow:
+                if once:
                     raise
                 if not away:
                     note(f"{error}; waiting for the broker")
@@ -180,11 +180,6 @@ class Tail:
         self._unreadable += 1
         if self._unreadable <= WARNINGS:
             note(f"warning: cannot read {what}")
-
-
-def note(text: str) -> None:
-    """Say something that is not output."""
-    stderr.print(printable(text, 500), markup=False, highlight=False, soft_wrap=True)
 
 
 def show_json(event: Event) -> None:

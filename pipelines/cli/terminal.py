@@ -41,6 +41,11 @@ def cell(text: str, style: str = "", limit: int = 60) -> Text:
     return Text(printable(text, limit), style=style)
 
 
+def note(text: str, limit: int = 500, *, style: str = "") -> None:
+    """Say something that is not output: one line on standard error, never as markup."""
+    stderr.print(printable(text, limit), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 def print_path(label: str, path: Path) -> None:
     """Print where something was written, on one line and never as markup."""
     text = f"{label}: {path}" if label else str(path)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from radarstream.pipelines.cli.options import Config
+from radarstream.pipelines.cli.options import Config, Once
 from radarstream.pipelines.cli.terminal import cell, print_json, stdout
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.errors import ConfigurationError
@@ -20,7 +20,7 @@ def watch(
         Path | None, typer.Option(help="YAML file; default: the list in the state database.")
     ] = None,
     config: Config = None,
-    once: Annotated[bool, typer.Option("--once", help="Fetch what is due now, then end.")] = False,
+    once: Once = False,
     fetch_pages: Annotated[
         bool, typer.Option("--fetch-pages", help="Read the result pages, not only snippets.")
     ] = False,

@@ -30,7 +30,6 @@ from radarstream.pipelines.settings.root import (
     BatchSettings,
     CacheSettings,
     DefenseSettings,
-    LimitSettings,
     Settings,
 )
 from radarstream.pipelines.settings.sources import SourceSettings
@@ -46,7 +45,6 @@ __all__ = [
     "EmbedderSettings",
     "GeneratorSettings",
     "JobSettings",
-    "LimitSettings",
     "LlamaCpp",
     "NoTokens",
     "OpenAiGenerator",

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from radarstream.schemas.section import Section
+from radarstream.defenses.attribution.protection import Rules
 
 
-class AttributionSettings(Section):
+class AttributionSettings(Rules):
     """Reports of wrong answers, their deep attribution, quarantine."""
 
     enabled: Annotated[
@@ -51,42 +51,6 @@ class AttributionSettings(Section):
         int, Field(ge=1, description="no attribution begins above so many model calls")
     ] = 50_000
     attempts: Annotated[int, Field(ge=1, description="tries of one attribution")] = 3
-    min_reporters: Annotated[
-        int,
-        Field(ge=2, description="trusted reporters who together have texts quarantined"),
-    ] = 2
-    trusted_after: Annotated[
-        int,
-        Field(
-            ge=1,
-            description="confirmed reports after which a person is trusted; with others that are"
-            " not confirmed, more (see docs/reports.md)",
-        ),
-    ] = 3
-    min_gap: Annotated[
-        float,
-        Field(ge=0.0, description="least distance between flagged and other texts, in z-scores"),
-    ] = 1.0
-    max_chance: Annotated[
-        float,
-        Field(
-            gt=0.0,
-            le=1.0,
-            description="a person looks where unrelated scores would part the texts as clearly"
-            " with a greater probability; 1 = do not ask",
-        ),
-    ] = 0.05
-    reports_per_day: Annotated[
-        int, Field(ge=1, description="reports of one reporter; more are refused")
-    ] = 20
-    open_reports: Annotated[
-        int,
-        Field(
-            ge=1,
-            description="reports that may wait; strangers' are refused above, and from half of it"
-            " on those of strangers of whom some wait",
-        ),
-    ] = 1_000
     open_days: Annotated[
         float,
         Field(gt=0.0, description="a report that has waited so long is given up, as unusable"),

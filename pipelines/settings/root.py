@@ -43,24 +43,6 @@ class CacheSettings(Section):
     chunk: Annotated[int, Field(ge=1, description="model requests per durable write")] = 64
 
 
-class LimitSettings(Section):
-    """What a record may weigh; more is a dead letter."""
-
-    record_bytes: Annotated[int, Field(ge=1_024, description="largest record")] = 16 * 2**20
-    document_bytes: Annotated[int, Field(ge=256, description="largest document of a snapshot")] = (
-        2**20
-    )
-    documents: Annotated[int, Field(ge=1, description="most documents of a snapshot")] = 200
-    item_characters: Annotated[
-        int,
-        Field(ge=2**10, description="largest item of a JSON file: a question with all its years"),
-    ] = 32 * 2**20
-
-    def as_limits(self) -> Limits:
-        """Return the value that the decoder takes."""
-        return Limits(**self.model_dump())
-
-
 class BatchSettings(Section):
     """How much is done at once."""
 
@@ -101,7 +83,7 @@ class Settings(Section):
     ] = "sqlite:///build/radarstream.sqlite"
     defense: DefenseSettings = DefenseSettings()
     cache: CacheSettings = CacheSettings()
-    limits: LimitSettings = LimitSettings()
+    limits: Limits = Limits()
     batch: BatchSettings = BatchSettings()
     kafka: KafkaOptions = KafkaOptions()
     job: JobSettings = JobSettings()

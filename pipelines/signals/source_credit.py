@@ -19,11 +19,10 @@ def credit_sources(
     settings: SourceSettings,
 ) -> Callable[[AnswerEvent, SearchSnapshot], Callable[[Connection], None]]:
     """Count, in the fold's transaction, what speaks for the sources of this snapshot."""
-    rules = settings.rules
 
     def credit(event: AnswerEvent, snapshot: SearchSnapshot) -> Callable[[Connection], None]:
         domains = borne_out(event, snapshot, settings.granularity)
-        return partial(agree, domains=domains, at_ms=snapshot.observed_at_ms, rules=rules)
+        return partial(agree, domains=domains, at_ms=snapshot.observed_at_ms, rules=settings)
 
     return credit
 

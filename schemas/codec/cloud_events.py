@@ -10,12 +10,13 @@ from hashlib import sha256
 
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.text import clean
-from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json, encode, wire_time
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json, encode
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, AttributionEvent
 from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.reports import AnswerReport, OriginEvent
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.times import wire_time
 
 SPEC_VERSION = "1.0"
 EVENT_SOURCE = "urn:radarstream"

@@ -16,8 +16,8 @@ from radarstream.schemas.names import flaw_of
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.reports import AnswerReport, OriginEvent
 from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.times import EPOCH, whole_milliseconds
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_SKEW = timedelta(minutes=5)  # clocks of collectors and workers may differ this much
 OWN_EVENT_BYTES = 64 * 2**20  # a dead letter carries a whole record, base64 adds a third
 REPORT_BYTES = 64 * 2**10
@@ -254,8 +254,7 @@ def _event_time(time: datetime, latest: datetime | None, name: str = "observed_a
         raise InputError(ReasonClass.NEGATIVE_TIME, f"{name} lies before 1970")
     if latest is not None and time > latest:
         raise InputError(ReasonClass.FUTURE_TIME, f"{name} lies in the future")
-    time = _utc(time)
-    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+    return whole_milliseconds(_utc(time))
 
 
 def _with_utc(document: Document) -> Document:

@@ -6,13 +6,14 @@ fields are added; anything else is a new version.
 
 import json
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from radarstream.schemas.reports import AnswerReport, OriginEvent
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.times import wire_time
 
 _FIELDS: dict[type[Any], tuple[str, ...]] = {}
 _AS_IS = frozenset({float, int, bool, type(None)})
@@ -62,11 +63,6 @@ def encode(value: Payload) -> bytes:
 def compact_json(value: object) -> str:
     """JSON without blanks, non-ASCII characters as they are. Raises ValueError for NaN."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def wire_time(time: datetime) -> str:
-    """RFC 3339 in UTC with milliseconds: `2015-12-31T23:59:59.000Z`."""
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _plain(value: Any) -> Any:

@@ -191,7 +191,7 @@ def ended(job: Job, within_s: float) -> bool:
 
 def finish(arena: Arena) -> None:
     """Let a worker that nobody disturbs come to the end of the topic."""
-    job = arena.start("--drain")
+    job = arena.start("--once")
     until(lambda: job.process.poll() is not None, 300.0)
     assert job.process.returncode == 0, job.log_file.read_text()[-3000:]
 

@@ -30,12 +30,13 @@ from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Document, Labels, Retrieval, SearchSnapshot
+from tests.builders import tiny_limits
 from tests.wire_samples import ANSWER, ATTRIBUTION, DEAD_LETTER, DECODERS, SAMPLES, SNAPSHOT
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "wire"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LIMITS = Limits(record_bytes=10_000, document_bytes=100, documents=3)
+LIMITS = tiny_limits(record_bytes=10_000, document_bytes=100, documents=3)
 WIRE = json.loads(encode(SNAPSHOT))
 
 
@@ -230,7 +231,7 @@ def test_events_keep_the_rules_of_time(sample) -> None:
 def test_limits_are_inclusive() -> None:
     full = [{"rank": rank, "text": "x" * 100} for rank in (1, 2, 3)]
     data = altered("documents", to=full)
-    exact = Limits(record_bytes=len(data), document_bytes=100, documents=3)
+    exact = tiny_limits(record_bytes=len(data), document_bytes=100, documents=3)
     assert len(decode_snapshot(data, limits=exact, now=NOW).documents) == 3
 
 

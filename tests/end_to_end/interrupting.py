@@ -2,14 +2,34 @@
 
 import os
 import signal
-import subprocess
-import sys
+from collections.abc import Sequence
+from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
-BLOCKING = Path(__file__).with_name("blocking_radarstream.py")
-REPOSITORY = Path(__file__).parents[2]
-# What a shell without job control does for "command &": SIGINT is ignored from the start.
-DEAF = ["bash", "-c", 'trap "" INT; exec "$@"', "background"]
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.schemas.prompt import Prompt
+from tests.programs import started
+
+
+def block(call: int, reached: Path, gate: Path, background: bool) -> None:
+    """Have the scripted generator wait at its CALL-th call.
+
+    There it writes to REACHED, which tells the test where it is, then waits for GATE to be written.
+    Both are named pipes, so that neither side ever sleeps.
+    """
+    if background:  # what a shell without job control does for "command &"
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    complete, calls = ScriptedGenerator.complete, count(1)
+
+    def blocking(self: ScriptedGenerator, prompts: Sequence[Prompt]) -> Any:
+        if next(calls) == call:
+            reached.write_text("here")
+            gate.read_text()
+        return complete(self, prompts)
+
+    ScriptedGenerator.complete = blocking  # type: ignore[method-assign]
 
 
 def interrupted(
@@ -24,19 +44,10 @@ def interrupted(
     reached, gate = directory / "reached", directory / "gate"
     for pipe in (reached, gate):
         os.mkfifo(pipe)
-    command = [sys.executable, BLOCKING, str(call), reached, gate, "--", *arguments]
-    running = subprocess.Popen(
-        [*DEAF, *command] if background else command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-    )
-    try:
+    first = partial(block, call, reached, gate, background)
+    out, err = directory / "said", directory / "erred"
+    with started(*arguments, out=out, err=err, first=first) as running:
         assert reached.read_text() == "here"
         running.send_signal(number)
-        _, error = running.communicate(timeout=60)
-    finally:
-        running.kill()
-        running.wait()
-    return running.returncode, error
+        code = running.wait(60)
+    return code, err.read_text()

@@ -1,10 +1,7 @@
 """`radarstream run` as a process of its own against a real broker."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +17,7 @@ from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
+from tests.programs import Program, started
 
 PATIENCE_S = 60.0  # starting takes seconds, more on a busy machine
 MAIN = "from radarstream.pipelines.cli.app import main; main()"
@@ -56,7 +54,7 @@ def events(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
 class Job:
     """A running job; `log` is what it has written so far, line by line."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log_file: Path) -> None:
+    def __init__(self, process: Program, log_file: Path) -> None:
         self.process = process
         self.log_file = log_file
 
@@ -91,8 +89,7 @@ def running_job(
 ) -> Iterator[Job]:
     """Start the job in `directory`, its state in a SQLite file there; kill it at the end."""
     log_file = directory / f"log-{time.monotonic_ns()}"
-    environment = os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+    environment = {
         "RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap,
         "RADARSTREAM_KAFKA__TOPIC_PREFIX": options.topic_prefix,
         "RADARSTREAM_KAFKA__PARTITIONS": str(options.partitions),
@@ -100,13 +97,7 @@ def running_job(
         "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
         **variables,
     }
-    command = [sys.executable, "-c", MAIN, "run", "--profile", "scripted", *arguments]
-    with log_file.open("wb") as log:
-        process = subprocess.Popen(
-            command, env=environment, cwd=directory, stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
+    log_file.touch()
+    command = ["run", "--profile", "scripted", *arguments]
+    with started(*command, directory=directory, out=log_file, **environment) as process:
         yield Job(process, log_file)
-    finally:
-        process.kill()
-        process.wait()

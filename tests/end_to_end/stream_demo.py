@@ -39,15 +39,15 @@ STEPS = [
     (
         "The job: it answers everything in the topic, then stops. Rules stand in for the models "
         "here; RADARSTREAM_PROFILE=embedded asks real ones.",
-        "run --drain --config {config}",
+        "run --once --config {config}",
     ),
     (
         "What a consumer sees: defended answers, oldest first.",
-        "tail --from beginning --no-follow --config {config}",
+        "tail --from beginning --once --config {config}",
     ),
     (
         "Documents that answers did not trust, and why.",
-        "tail --attributions --from beginning --no-follow --limit 12 --config {config}",
+        "tail --attributions --from beginning --once --limit 12 --config {config}",
     ),
     ("All that is kept of each query.", "state show --config {config}"),
     ("The broken record is not lost.", "deadletter list --config {config}"),

@@ -15,16 +15,15 @@ from pathlib import Path
 from unicodedata import category
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from radarstream.pipelines import build
-from radarstream.pipelines.cli.app import app, main
 from radarstream.pipelines.cli.terminal import cell
 from radarstream.schemas.codec import encode
 from radarstream.schemas.snapshot import Labels
 from tests.brokers import free_port
 from tests.builders import make_snapshot
-from tests.end_to_end.interrupting import REPOSITORY, interrupted
+from tests.commands import forget_shared, refused, run
+from tests.end_to_end.interrupting import interrupted
+from tests.programs import REPOSITORY, done
 
 ATTACK = "pia@1:every-2; poison@2+3:every-3"
 OUTPUTS = {
@@ -43,33 +42,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     """Every test runs in a directory of its own, as a process of its own would."""
     monkeypatch.chdir(tmp_path)
     yield
-    forget_process()
-
-
-def forget_process() -> None:
-    build._guard.cache_clear()
-    build._engine.cache_clear()
-
-
-def run(*arguments: object) -> Result:
-    """A command in this process, which must succeed."""
-    forget_process()
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    """Exit code and error output of a command that fails through the entry point."""
-    forget_process()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.out + captured.err
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, captured.err
+    forget_shared()
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +222,7 @@ def test_the_version_is_told() -> None:
     assert run("--version").output == version("radarstream") + "\n"
 
 
-@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--drain"]])
+@pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--once"]])
 def test_an_error_at_the_start_is_told_once(
     arguments: list[str],
     capsys: pytest.CaptureFixture[str],
@@ -503,17 +476,6 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
 
-def process(*arguments: object) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from radarstream.pipelines.cli.app import main; main()"]
-    return subprocess.run(
-        [*program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=120,
-    )
-
-
 def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("radarstream")
     if not command.exists():
@@ -544,8 +506,8 @@ def test_resuming_an_interrupted_replay_equals_an_uninterrupted_one(
     assert interrupted(tmp_path, call, number, [*common, "--out", str(out)])[0] == code
     assert len((out / "answers.jsonl").read_bytes()) < len((whole / "answers.jsonl").read_bytes())
     assert not json.loads((out / "run.json").read_text())["finished"]
-    assert "no finished replay" in process("report", out).stderr
-    finished = process(*common, "--out", out, "--resume")
+    assert "no finished replay" in done("report", out).stderr
+    finished = done(*common, "--out", out, "--resume")
     assert finished.returncode == 0, finished.stderr
     for name in ("answers.jsonl", "attribution.jsonl", "deadletter.jsonl", "snapshots.jsonl"):
         assert (out / name).read_bytes() == (whole / name).read_bytes()

@@ -13,18 +13,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
 from threading import Thread
 from unicodedata import category
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink, Message
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.deadletter import print_rows
 from radarstream.pipelines.cli.moments import moment
 from radarstream.schemas.codec import encode, outbox_record, structured
@@ -33,7 +34,9 @@ from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.brokers import Broker
 from tests.builders import make_snapshot
+from tests.commands import refused, run
 from tests.markdown import code_block
+from tests.programs import Program, started
 from tests.webhook_receiver import Reply, receiving
 from tests.wire_samples import ANSWER, ATTRIBUTION
 
@@ -102,43 +105,21 @@ def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
         time.sleep(0.02)
 
 
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.out + captured.err
-    return int(stopped.value.code or 0), captured.err
-
-
 class Running:
-    """A command in a process of its own, its output line by line."""
+    """A process, its output line by line; `out` and `err` are pipes that it writes to."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self.process = subprocess.Popen(
-            command,
-            cwd=REPOSITORY,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"WEBHOOK_SECRET": "canary-secret", "PYTHONUNBUFFERED": "1"},
-        )
+    def __init__(self, process: Program, out: Path, err: Path) -> None:
+        self.process = process
         self.out: SimpleQueue[str] = SimpleQueue()
         self.err: SimpleQueue[str] = SimpleQueue()
-        for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
-            Thread(target=self._read, args=(stream, lines), daemon=True).start()
+        for pipe, lines in ((out, self.out), (err, self.err)):
+            Thread(target=self._read, args=(pipe, lines), daemon=True).start()
 
     @staticmethod
-    def _read(stream, lines: SimpleQueue) -> None:
-        for line in stream:
-            lines.put(line)
+    def _read(pipe: Path, lines: SimpleQueue) -> None:
+        with pipe.open() as stream:
+            for line in stream:
+                lines.put(line)
 
     def line(self, lines: SimpleQueue, containing: str, timeout_s: float = 30.0) -> str:
         """The next line with this text."""
@@ -159,17 +140,15 @@ class Running:
 
 
 @contextmanager
-def running(*command: str) -> Iterator[Running]:
-    started = Running(command)
-    try:
-        yield started
-    finally:
-        started.process.kill()
-        started.process.wait()
-
-
-def radarstream(*arguments: object):
-    return running(*PROGRAM, *map(str, arguments))
+def radarstream(*arguments: object, module: str = "") -> Iterator[Running]:
+    with TemporaryDirectory() as place:
+        out, err = Path(place) / "out", Path(place) / "err"
+        for pipe in (out, err):
+            os.mkfifo(pipe)
+        given = map(str, arguments)
+        secret = {"WEBHOOK_SECRET": "canary-secret"}
+        with started(*given, out=out, err=err, module=module, **secret) as process:
+            yield Running(process, out, err)
 
 
 def answer(query_id: str, step: int, changed: bool | None = False, **fields) -> AnswerEvent:
@@ -210,7 +189,7 @@ def test_tail_shows_every_event_once(site: Site) -> None:
     site.publish(*answers)
     site.publish(*answers[2:])  # a crash repeats
     site.publish(attribution("a", 1, 3))
-    lines = run("tail", "--config", site.config, "--no-follow", "--json").stdout.splitlines()
+    lines = run("tail", "--config", site.config, "--once", "--json").stdout.splitlines()
     assert sorted(lines) == sorted(
         structured(outbox_record(e).envelope, encode(e)).decode() for e in answers
     )
@@ -226,7 +205,7 @@ def test_tail_shows_every_event_once(site: Site) -> None:
         (["--since", "2025-06-01T14:00:00"], 2),
         (["--from", "latest"], 0),
     ]:
-        shown = run("tail", "--config", site.config, "--no-follow", *options).stdout
+        shown = run("tail", "--config", site.config, "--once", *options).stdout
         assert shown.count("\n") == count, (options, shown)
 
 
@@ -238,7 +217,7 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
         answer(HOSTILE, 0, question=HOSTILE, answer=HOSTILE),
         attribution(HOSTILE, 0, 3, url=f"javascript:{HOSTILE}", atomic_answer=HOSTILE),
     )
-    shown = run("tail", "--config", site.config, "--no-follow", "--all").stdout
+    shown = run("tail", "--config", site.config, "--once", "--all").stdout
     assert all(c == "\n" or category(c) not in {"Cc", "Cf", "Cs"} for c in shown)
     lines = {line.split("  ")[1] if line[0] != " " else "cut": line for line in shown.splitlines()}
     assert len(lines) == shown.count("\n") == 4
@@ -249,7 +228,7 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
     assert "no answer: no_evidence" in lines["none/4"]
     assert "#3 cut" in lines["cut"]
     assert "javascript:Rex [bold]won NOTHING" in lines["cut"]
-    as_json = run("tail", "--config", site.config, "--no-follow", "--all", "--json").stdout
+    as_json = run("tail", "--config", site.config, "--once", "--all", "--json").stdout
     assert all(c == "\n" or c.isprintable() for c in as_json)
     events = [json.loads(line)["data"] for line in as_json.splitlines()]
     assert HOSTILE in {event["query_id"] for event in events}
@@ -261,14 +240,14 @@ def test_tail_tells_what_it_cannot_read(site: Site) -> None:
         bad = [b"{\x1b[2J" + bytes([n]) for n in range(5)]
         sink.send([Message("answers.defended", f"{n}", value) for n, value in enumerate(bad)])
         sink.retract("answers.defended", "for\x1b[gotten")  # a tombstone is no error
-    result = run("tail", "--config", site.config, "--no-follow")
+    result = run("tail", "--config", site.config, "--once")
     assert result.stdout.count("\n") == 2
     assert "forgotten for[gotten\n" in result.stdout
     assert result.stderr.count("warning: cannot read answers.defended/") == 3
     assert "5 records could not be read" in result.stderr
     assert "\x1b" not in result.output
     for options in (["--json"], ["--query", "a"], ["--attributions"], ["--tag", "sport"]):
-        shown = run("tail", "--config", site.config, "--no-follow", *options).stdout
+        shown = run("tail", "--config", site.config, "--once", *options).stdout
         assert "gotten" not in shown
 
 
@@ -289,7 +268,7 @@ def test_a_closed_pipe_ends_tail_quietly(own_site: Site) -> None:
     site = own_site
     site.publish(*[answer("a", step) for step in range(200)])
     program = " ".join(f"'{part}'" for part in PROGRAM)
-    shell = f"{program} tail --config {site.config} --no-follow --json | head -n 1"
+    shell = f"{program} tail --config {site.config} --once --json | head -n 1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", shell],
         cwd=REPOSITORY,
@@ -337,7 +316,7 @@ def test_the_documented_consumer_runs(own_site: Site, tmp_path: Path) -> None:
     with KafkaSink(site.options) as sink:
         sink.retract("answers.defended", "a")  # forgotten, then watched again
     site.publish(answer("a", 2))
-    with running(sys.executable, str(file), site.options.bootstrap) as consumer:
+    with radarstream(site.options.bootstrap, module=str(file)) as consumer:
         seen = [consumer.line(consumer.out, "") for _ in range(3)]
     assert seen == [f"a {step} answer {step} False\n" for step in range(3)]
 
@@ -391,7 +370,7 @@ def test_alerts_go_out_from_the_beginning_once(own_site: Site) -> None:
         alerting(site, receiver.url, 'start = "beginning"\nqueries = ["a", "b"]')
         site.publish(*[answer(q, 1, True) for q in "abc"], answer("a", 2, False))
         for delivered, refusals in ((1, 1), (0, 0)):
-            with radarstream("alert", "--config", site.config, "--no-follow") as command:
+            with radarstream("alert", "--config", site.config, "--once") as command:
                 said = command.line(command.err, "alerts: ")
                 assert command.process.wait(20) == 0
             assert f"{delivered} delivered, {refusals} refused" in said

@@ -1,8 +1,5 @@
 """A record batch of 35 KB that decompresses to 1.1 GB, in front of every command that consumes."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -16,8 +13,9 @@ from radarstream.schemas.codec import decode_dead_letter, outbox_record
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.events import DeadLetter
 from tests.brokers import Broker
-from tests.end_to_end.running_job import MAIN, Job, events, produce, running_job, snapshots
+from tests.end_to_end.running_job import Job, events, produce, running_job, snapshots
 from tests.hostile_batches import send_bomb
+from tests.programs import done
 from tests.webhook_receiver import receiving
 from tests.wire_samples import ANSWER
 
@@ -44,7 +42,7 @@ def test_run_makes_each_bomb_a_dead_letter_and_goes_on(own_broker: Broker, tmp_p
         job.wait_for("dead_letter", 2)
         assert most_mb_of(job) < 900
         assert job.terminate() == 0
-    with running_job(options, tmp_path, "--drain") as job:
+    with running_job(options, tmp_path, "--once") as job:
         job.wait_for("stopped")
         assert job.process.wait(20) == 0
         assert not [line for line in job.log() if line["event"] == "dead_letter"]
@@ -78,18 +76,14 @@ def test_commands_pass_over_a_bomb_and_say_so(own_broker: Broker, tmp_path: Path
     options = own_broker.options(partitions=1)
     with receiving() as receiver:
         config = str(configured(options, tmp_path, receiver.url))
-        tail = CliRunner().invoke(app, ["tail", "--no-follow", "--config", config])
+        tail = CliRunner().invoke(app, ["tail", "--once", "--config", config])
         assert tail.exit_code == 0, tail.output
         assert "cannot read answers.defended/0 offset 1: oversized_record: offset 1" in tail.output
         listed = CliRunner().invoke(app, ["deadletter", "list", "--config", config])
         assert listed.exit_code == 0, listed.output
         assert "1 dead letter " in listed.output
         assert "cannot read snapshots.deadletter/0 offset 1: oversized_record" in listed.output
-        command = [sys.executable, "-c", MAIN, "alert", "--no-follow", "--config", config]
-        environment = os.environ | {"WEBHOOK_SECRET": "canary-secret"}
-        alert = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-        )
+        alert = done("alert", "--once", "--config", config, WEBHOOK_SECRET="canary-secret")
         assert alert.returncode == 0, alert.stderr
         assert "an answer cannot be read" in alert.stderr
         assert "1 unreadable" in alert.stderr

@@ -11,7 +11,7 @@ from tests.postgresql import PostgresqlServer
 
 def drained(options: KafkaOptions, directory: Path, *arguments: str) -> Job:
     """A job that has come to its end."""
-    with running_job(options, directory, "--drain", *arguments) as job:
+    with running_job(options, directory, "--once", *arguments) as job:
         job.process.wait(PATIENCE_S)
     return job
 

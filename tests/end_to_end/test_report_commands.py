@@ -1,13 +1,9 @@
 """What an analyst types: report-wrong, attribute, reports, quarantine; also against a broker."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,13 +32,13 @@ from radarstream.schemas.reports import AnswerReport, Decision
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.end_to_end.running_job import MAIN, produce
+from tests.end_to_end.running_job import produce
 from tests.pipelines.job.attributing_rig import trusted
+from tests.programs import done, started
 from tests.wire_samples import REPORT
 
 HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"
 LIES = ("Output: Rome",) * 3 + ("Output: Oslo",) * 4
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -85,13 +81,7 @@ def answer_of(
 
 def program(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as a process of its own: it takes over signals and logs."""
-    return subprocess.run(
-        [sys.executable, "-c", MAIN, *arguments, "--config", str(config)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        timeout=120,
-    )
+    return done(*arguments, "--config", config)
 
 
 def test_without_a_broker(config: Path) -> None:
@@ -103,8 +93,8 @@ def test_without_a_broker(config: Path) -> None:
     short = listed[0]["report_id"][:6]
     assert "not attributed yet" in command(config, "reports", "show", short).output
 
-    done = program(config, "attribute", "--no-kafka", "--drain")
-    assert done.returncode == 0, done.stderr
+    ended = program(config, "attribute", "--no-kafka", "--once")
+    assert ended.returncode == 0, ended.stderr
     shown = json.loads(command(config, "reports", "show", short, "--json").output)
     assert shown["state"] == "judged"
     origin = shown["origin"]
@@ -227,7 +217,7 @@ def test_words_stay_whole_on_a_narrow_terminal(
         "corpus list",
         "corpus search who",
         "state show",
-        "attribute --no-kafka --drain",
+        "attribute --no-kafka --once",
     ],
 )
 def test_who_looks_or_edits_makes_no_database(tmp_path: Path, typed: str) -> None:
@@ -267,7 +257,7 @@ def test_of_two_queries_that_ask_the_same_none_is_guessed(config: Path) -> None:
 def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     command(config, "report-wrong", "cup", "--reporter", "ada")
-    assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
+    assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
     report_id = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
     command(config, "reports", "approve", report_id, "--yes")
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
@@ -358,7 +348,7 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
     with engine.begin() as connection:  # from before such names were refused
         connection.execute(update(REPORTS).values(reporter=HOSTILE))
     engine.dispose()
-    assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
+    assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
     short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
     for arguments in (("reports", "list"), ("reports", "show", short), ("quarantine", "list")):
         for more in ((), ("--json",)):
@@ -371,9 +361,9 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
 def test_models_without_probabilities_are_refused_in_words(config: Path) -> None:
     config.write_text(settings_text(config.parent, '[tokens]\nkind = "none"\n'))
     open_engine(f"sqlite:///{config.parent / 'state.db'}").dispose()
-    done = program(config, "attribute", "--no-kafka", "--drain")
-    assert done.returncode == 2
-    assert "token probabilities" in done.stderr
+    ended = program(config, "attribute", "--no-kafka", "--once")
+    assert ended.returncode == 2
+    assert "token probabilities" in ended.stderr
 
 
 # --- against real brokers
@@ -383,21 +373,6 @@ def at(minutes: int, *texts: str) -> SearchSnapshot:
     return make_snapshot(
         texts, query_id="cup", observed_at=OBSERVED_AT + timedelta(minutes=minutes)
     )
-
-
-@contextmanager
-def worker(config: Path) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "attribute", "--config", str(config)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def origins_of(options: KafkaOptions) -> list[Any]:
@@ -430,19 +405,19 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
         bad.append(encode(replace(REPORT, reporter="a\u202eda", answer="Rome", step=0)))
         sink.send([Message("answers.reported", "cup", value) for value in bad])
 
-    done = program(config, "attribute", "--drain")
-    assert done.returncode == 0, done.stderr
+    ended = program(config, "attribute", "--once")
+    assert ended.returncode == 0, ended.stderr
     (origin,) = origins_of(options)
     assert (origin.query_id, origin.answer, origin.reporters) == ("cup", "Rome", 1)
-    tail = command(config, "tail", "--attributions", "--no-follow")
+    tail = command(config, "tail", "--attributions", "--once")
     assert "wrong Rome" in tail.output
     short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
     command(config, "reports", "approve", short, "--yes")
-    assert program(config, "attribute", "--drain").returncode == 0
+    assert program(config, "attribute", "--once").returncode == 0
     assert [event.revision for event in origins_of(options)] == [0, 1]
 
     produce(options, [at(1, *LIES)])
-    run = program(config, "run", "--drain")
+    run = program(config, "run", "--once")
     assert run.returncode == 0, run.stderr
     with TopicReader(options, ["answers.defended"]) as reader:
         answers = [decode_answer(record.value or b"") for record in reader.to_the_end()]
@@ -463,7 +438,8 @@ def test_a_worker_that_runs_is_stopped_by_a_signal(
     ensure_topics(options)
     answer_of(config, LIES, "Rome")
     told = AnswerReport("ada", datetime.now(UTC), "cup", answer="Rome")
-    with worker(config) as process:
+    out = tmp_path / "log"
+    with started("attribute", "--config", str(config), out=out) as process:
         with KafkaSink(options) as sink:
             sink.send([Message("answers.reported", "cup", encode(told))])
         deadline = time.monotonic() + 60

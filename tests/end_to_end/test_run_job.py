@@ -33,7 +33,7 @@ def test_answers_until_asked_to_stop_and_goes_on_after_a_restart(
         assert "radarstream_records_polled_total 6.0" in metrics
         assert job.terminate() == 0
     produce(options, given[6:])
-    with running_job(options, tmp_path, "--drain") as job:
+    with running_job(options, tmp_path, "--once") as job:
         job.wait_for("stopped")
         assert job.process.wait(10) == 0
     published = events(options, ANSWERS)
@@ -72,7 +72,7 @@ def test_the_runbook_works_with_the_shipped_settings(
 
     succeeds("topics", "create")
     produce(options, snapshots(20, queries=10))
-    shares = [(*prod, "--partitions", share, "--drain") for share in ("0", "1")]
+    shares = [(*prod, "--partitions", share, "--once") for share in ("0", "1")]
     with (  # the file says membership = "group": the flag decides
         running_job(options, tmp_path, *shares[0], **ours) as first,
         running_job(options, tmp_path, *shares[1], **ours) as second,
@@ -85,14 +85,14 @@ def test_the_runbook_works_with_the_shipped_settings(
         f"q{query}/{step}" for query in range(10) for step in (0, 1)
     )
     produce(options, snapshots(30, queries=10)[20:])
-    with running_job(options, tmp_path, *prod, "--drain", **ours) as job:
+    with running_job(options, tmp_path, *prod, "--once", **ours) as job:
         assert job.wait_for("partitions_assigned")["partitions"] == [0, 1]
         job.wait_for("stopped")
     assert len(events(options, ANSWERS)) == 30
-    assert len(succeeds("tail", "--no-follow", "--json").splitlines()) == 30
+    assert len(succeeds("tail", "--once", "--json").splitlines()) == 30
     for command in (
         ("topics", "describe"),
-        ("tail", "--no-follow", "--changed"),
+        ("tail", "--once", "--changed"),
         ("deadletter", "list"),
         ("state", "show"),
     ):
@@ -119,7 +119,7 @@ def test_a_stream_of_dead_letters_ends_the_job(own_broker: Broker, tmp_path: Pat
 def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
     options = KafkaOptions(bootstrap="127.0.0.1:1")
     quick = {"RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "1"}
-    with running_job(options, tmp_path, "--drain", **quick) as job:  # without, it waits
+    with running_job(options, tmp_path, "--once", **quick) as job:  # without, it waits
         assert job.process.wait(60) == 1
     assert "127.0.0.1:1" in job.log_file.read_text()
 
@@ -140,7 +140,7 @@ def test_a_history_from_files_through_the_topic(own_broker: Broker, tmp_path: Pa
     command = CliRunner().invoke(app, ["ingest", str(file)], env=variables)
     said = "5 records published to search.snapshots (1 cannot be decoded: it becomes a dead letter)"
     assert said in command.output
-    with running_job(options, tmp_path, "--drain") as job:
+    with running_job(options, tmp_path, "--once") as job:
         job.wait_for("stopped")
     assert sorted(name for name, _ in events(options, ANSWERS)) == ["q0/0", "q0/1", "q1/0", "q1/1"]
     ((_, letter),) = events(options, DEAD)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from rich.console import Console
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
@@ -21,8 +22,7 @@ from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.connectors.state_table.queries.watchlist import find, replace_all
-from radarstream.pipelines import build
-from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.codec.state import encode_state
 from radarstream.schemas.errors import BrokerError
@@ -30,6 +30,7 @@ from radarstream.schemas.memory import Belief
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import Query
+from tests import commands
 from tests.brokers import Broker, free_port
 
 REPOSITORY = Path(__file__).parents[2]
@@ -63,27 +64,14 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         generator.complete([build_prompt(Task.ATOMIC_ANSWER, question, ["Ada."])])
     engine.dispose()
     yield url
-    build._engine.cache_clear()
+    commands.forget_shared()
 
 
-def run(*arguments: object, exit_code: int = 0, answer: str = "") -> Result:
-    build._engine.cache_clear()
-    result = CliRunner().invoke(app, ["state", *map(str, arguments)], input=answer)
-    assert result.exit_code == exit_code, (result.output, result.exception)
-    return result
+run = partial(commands.run, "state")
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    """Exit code and error output of a command that fails through the entry point."""
-    build._engine.cache_clear()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", "state", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, captured.err
+    return commands.refused(capsys, "state", *arguments)
 
 
 def test_show_decodes_one_query(database: str) -> None:
@@ -315,7 +303,7 @@ def test_retract_sends_tombstones(
     database: str, own_broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RADARSTREAM_KAFKA__BOOTSTRAP", own_broker.bootstrap)
-    build._engine.cache_clear()
+    commands.forget_shared()
     assert CliRunner().invoke(app, ["topics", "create"]).exit_code == 0
     assert "tombstones were sent" in run("forget", "q-mine", "--yes", "--retract").stdout
     consumer = KafkaConsumer(bootstrap_servers=own_broker.bootstrap, group_id=None)

@@ -17,8 +17,8 @@ from radarstream.schemas.codec import decode_snapshot
 from radarstream.schemas.records import Limits
 from tests.brokers import Broker
 from tests.connectors.serpapi.serpapi_server import KEY, Reply, SerpApiServer, page, results, serve
+from tests.programs import REPOSITORY, started
 
-REPOSITORY = Path(__file__).parents[2]
 LIST = """
 defaults: {cadence: 1h, k: 10}
 queries:
@@ -64,6 +64,7 @@ log_level = "debug"
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a process that began as one, for what its environment and command line show."""
         environment = {
             **os.environ,
             "SERPAPI_KEY": self.key,
@@ -82,7 +83,16 @@ log_level = "debug"
             )
 
     def run(self, *arguments: str) -> int:
-        return self.start(*arguments).wait(60)
+        program = started(
+            *(*arguments, "--config", "settings.toml"),
+            directory=self.path,
+            out=self.path / "out",
+            err=self.path / "err",
+            SERPAPI_KEY=self.key,
+            NO_PROXY="127.0.0.1",
+        )
+        with program as running:
+            return running.wait(60)
 
     def said(self) -> str:
         return (self.path / "out").read_text() + (self.path / "err").read_text()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,16 @@ NEED_DISORDER = {"forget_the_highest_offset", "release_by_waiting_alone"}
 ROOT = Path(__file__).parents[2]
 
 
+@cache
+def lived(seed: int) -> tuple[list[str], str]:
+    """Which promises a life broke, and all that happened in it."""
+    life = live(seed)
+    return life.promises.broken, "\n".join(life.faults.trace)
+
+
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_nothing_is_lost_doubled_or_rewound(first: int) -> None:
-    broken = {seed: live(seed).promises.broken for seed in range(first, first + CHUNK)}
+    broken = {seed: lived(seed)[0] for seed in range(first, first + CHUNK)}
     assert not any(broken.values()), "\n".join(
         f"replay with: python -m tests.simulation.run --seed {seed}\n  {lines}"
         for seed, lines in broken.items()
@@ -45,7 +53,7 @@ def noticed(seed: int, change: Callable[[Plan], Plan]) -> bool:
 
 def test_lives_are_full_of_faults() -> None:
     """The simulation would prove nothing if nothing went wrong in it."""
-    traces = ["\n".join(life.faults.trace) for life in map(live, range(60))]
+    traces = [lived(seed)[1] for seed in range(60)]
     for event in (
         "CRASH",
         "meanwhile",

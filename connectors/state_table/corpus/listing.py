@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, not_, select
 
-from radarstream.connectors.state_table.corpus.texts import EPOCH, address_begins, chunks
+from radarstream.connectors.state_table.corpus.texts import address_begins, chunks
 from radarstream.connectors.state_table.database.tables import (
     CORPUS_QUERIES,
     CORPUS_STATE,
@@ -15,6 +14,7 @@ from radarstream.connectors.state_table.database.tables import (
     CORPUS_VECTORS,
 )
 from radarstream.schemas.snapshot import Document
+from radarstream.schemas.times import time_at
 
 SHORTEST_PART = 4  # of an id; less is a slip sooner than a name
 _TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c
@@ -133,5 +133,5 @@ def document_of(text: bytes, title: bytes, url: bytes, published_ms: int | None)
     Raises UnicodeDecodeError and OverflowError for what was never written by this module.
     """
     words = [part.decode("utf-8", "surrogatepass") for part in (text, title, url)]
-    published = EPOCH + timedelta(milliseconds=published_ms) if published_ms is not None else None
+    published = time_at(published_ms) if published_ms is not None else None
     return Document(1, words[0], words[1], words[2], published)

@@ -6,7 +6,6 @@ writes; writers go one after another (see `corpus_vectors.locked`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -31,10 +30,10 @@ from radarstream.connectors.state_table.database.tables import (
     dialect_insert,
 )
 from radarstream.schemas.snapshot import Document
+from radarstream.schemas.times import milliseconds
 
 QUERIES_PER_TEXT: Final = 16
 IDS_PER_STATEMENT: Final = 500
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c
 
 
@@ -164,7 +163,7 @@ def _rows(
             "own": own,
             "first_seen_ms": seen_ms,
             "last_seen_ms": seen_ms,
-            "published_ms": (published - EPOCH) // timedelta(milliseconds=1) if published else None,
+            "published_ms": milliseconds(published) if published else None,
             "url": _bytes(document.url),
             "title": _bytes(document.title),
             "text": _bytes(document.text),

@@ -36,17 +36,22 @@ def enter(engine: Engine, group: str, *, has_committed: bool, start_over: bool, 
         if mark is not None:
             return mark
         if has_committed and not remembers(connection) and not start_over:
-            raise ConfigurationError(
-                f"the state database {engine.url.database} is empty, but consumer group {group} "
-                "has committed offsets: what it remembered is in another database. Restore that "
-                "one or correct `database`; or begin with an empty memory where the group stopped:"
-                " --start-over (answers then repeat ids that are published already)"
-            )
+            raise lost_memory(engine.url.database, group)
         entry = {"group_id": group, "mark": uuid4().hex, "since_ms": now_ms}
         insert = dialect_insert(connection, CONSUMER_GROUPS).on_conflict_do_nothing()
         connection.execute(insert, entry)
     with engine.connect() as connection:  # another worker may have been first
         return str(group_mark(connection, group))
+
+
+def lost_memory(database: str | None, group: str) -> ConfigurationError:
+    """The error for an empty database under a group that has committed."""
+    return ConfigurationError(
+        f"the state database {database} is empty, but consumer group {group} has committed offsets:"
+        " what it remembered is in another database. Restore that one or correct `database`; or "
+        "begin with an empty memory where the group stopped: --start-over (answers then repeat ids "
+        "that are published already)"
+    )
 
 
 def insist_on_mark(engine: Engine, group: str, mark: str) -> None:

@@ -22,12 +22,11 @@ from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.schemas.codec import clean, decode_snapshot, encode
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.records import Limits
+from radarstream.schemas.records import UNLIMITED
 from radarstream.schemas.reports import PIPELINE, ReportState
 from radarstream.schemas.snapshot import SearchSnapshot
 
 # What was decoded once under the job's limits is decoded again whatever they are now.
-NO_LIMITS = Limits(record_bytes=2**31, document_bytes=2**31, documents=2**31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,6 @@ def _cases(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> li
     cases = []
     for query, step, answer, bare, data in rows:
         with suppress(InputError):  # a damaged case is as good as none
-            found = decode_snapshot(data, limits=NO_LIMITS, now=None)
+            found = decode_snapshot(data, limits=UNLIMITED, now=None)
             cases.append(Case(query, step, answer, bare, found))
     return cases

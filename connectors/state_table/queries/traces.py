@@ -37,7 +37,7 @@ from radarstream.connectors.state_table.database.tables import (
     SOURCE_EVENTS,
     SOURCE_LEDGER,
 )
-from radarstream.connectors.state_table.incidents.cases import NO_LIMITS, cases_of
+from radarstream.connectors.state_table.incidents.cases import cases_of
 from radarstream.connectors.state_table.incidents.origins import (
     STORED_EVENT,
     list_origins,
@@ -48,6 +48,7 @@ from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, encod
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.records import UNLIMITED
 from radarstream.schemas.reports import OriginEvent
 
 ORIGIN_TOPIC: Final = WIRE_SCHEMAS[OriginEvent].topic
@@ -80,7 +81,7 @@ class Traces:
     def mentioned_in(self, record: bytes) -> bool:
         """Whether a record is about the query, or, where it cannot be decoded, speaks of it."""
         try:
-            return decode_snapshot(record, limits=NO_LIMITS, now=None).query.id == self.query_id
+            return decode_snapshot(record, limits=UNLIMITED, now=None).query.id == self.query_id
         except InputError:
             name = json.dumps(self.query_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
             named = re.search(rb'"(query_)?id"\s*:\s*' + re.escape(name), record)

@@ -1,8 +1,6 @@
 """Stored times in words."""
 
-from datetime import UTC, datetime, timedelta
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from radarstream.schemas.times import time_at
 
 
 def minute(at_ms: int) -> str:
@@ -12,7 +10,7 @@ def minute(at_ms: int) -> str:
     '2023-11-14 22:13'
     """
     try:
-        return f"{EPOCH + timedelta(milliseconds=at_ms):%Y-%m-%d %H:%M}"
+        return f"{time_at(at_ms):%Y-%m-%d %H:%M}"
     except OverflowError:
         return ""
 

@@ -1,7 +1,7 @@
 """Plays histories against a defence whose ledger learns from what an oracle confirms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -125,7 +125,7 @@ class Stage:
             try:
                 with engine.begin() as connection:
                     record(connection, before, rules)
-                    whole_day = replace(rules, agreement=rules.honest_per_day)
+                    whole_day = rules.model_copy(update={"agreement": rules.honest_per_day})
                     for domain, at_ms in credit:
                         agree(connection, [domain], at_ms, whole_day)
                 return self._played(contender, rules, oracle, engine)

@@ -29,12 +29,13 @@ from radarstream.schemas.sources import (
     SourceEvent,
     Standing,
 )
+from radarstream.schemas.times import milliseconds
 
 EVENTS_TO_NEUTRALISE: Final = 2
 MISTAKEN: Final = 0.05  # share of honest documents that a fallible attributor blames
 FLAGS: Final = (0, 1, 2, 4, 8)
 HONEST_DAYS: Final = 90  # of agreement at the cap of a day, for a source with a past
-_START_MS: Final = int(START.timestamp() * 1_000)
+_START_MS: Final = milliseconds(START)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,11 @@ from radarstream.pipelines.job.alerting.following import ANSWERS, Following, Sel
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.settings.alerts import AlertSettings, Occasion
 from radarstream.schemas.codec import envelope
-from radarstream.schemas.codec.wire import compact_json, wire_time
+from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.times import milliseconds, wire_time
 from radarstream.schemas.verdict import (
     DocumentVerdict,
     MemoryDecision,
@@ -222,7 +223,7 @@ def sample(now: datetime) -> tuple[str, bytes]:
         query_id="radarstream-test",
         question="Does the receiver get alerts?",
         step=1,
-        snapshot_id=f"radarstream-test@{int(now.timestamp() * 1000)}",
+        snapshot_id=f"radarstream-test@{milliseconds(now)}",
         observed_at=now,
         provenance=Provenance.SIMULATED,
         defense="radar",

@@ -10,10 +10,9 @@ from radarstream.connectors.kafka.records import ATTEMPTS_HEADER
 from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, envelope
 from radarstream.schemas.errors import OUTAGES, ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.events import DeadLetter
-from radarstream.schemas.records import Limits
+from radarstream.schemas.records import UNLIMITED
 
 REPLAY_HEADER = "radarstream-replay-of"
-ANY_SIZE = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
 DECODED = OUTAGES | {ReasonClass.LATE}  # what a snapshot that can be decoded meets
 Disposition = Literal["poison", "outage"]
 
@@ -118,7 +117,7 @@ def plan_replay(
 def replay_key(letter: Letter) -> str:
     """Return the record's key: the query id if the bytes tell it, else where they came from."""
     try:
-        return decode_snapshot(letter.payload, limits=ANY_SIZE, now=None).query.id
+        return decode_snapshot(letter.payload, limits=UNLIMITED, now=None).query.id
     except InputError:
         return letter.content.source
 
@@ -132,7 +131,7 @@ def query_of(letter: DeadLetter) -> str | None:
         return None
     try:
         payload = b64decode(letter.payload_base64, validate=True)
-        return decode_snapshot(payload, limits=ANY_SIZE, now=None).query.id
+        return decode_snapshot(payload, limits=UNLIMITED, now=None).query.id
     except (InputError, ValueError):
         return None
 

@@ -12,9 +12,16 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
 from radarstream.pipelines.beam.micro_batch import MicroBatch
-from radarstream.pipelines.build import enter_group, probe_service, shared_engine, shared_guard
+from radarstream.pipelines.build import (
+    enter_group,
+    probe_service,
+    refuse_lost_file,
+    shared_engine,
+    shared_guard,
+)
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack, place
 from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
@@ -70,9 +77,11 @@ def opened_job(
     waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
         opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
+        probe_service(settings)  # a refused key or an unknown model ends it here
+        if absent_file(settings.database) and not start_over:
+            waiting.until("broker", lambda: refuse_lost_file(settings, kafka.group))
         engine = waiting.until("database", lambda: shared_engine(settings))
         guard = shared_guard(settings)
-        probe_service(settings)  # a refused key or an unknown model ends it here
         metrics.registry.register(ModelMetrics.of(guard.models))
         for observer in (metrics.stage, health.busy):
             guard.meter.observers.append(observer)  # the guard is the process's own and stays
@@ -170,7 +179,7 @@ def park(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
 
 def hold_back(settings: Settings) -> HoldBack:
     """Return what holds records back, as the settings want it."""
-    job, limits = settings.job, settings.limits.as_limits()
+    job, limits = settings.job, settings.limits
 
     def read(record: RawRecord) -> RawRecord:
         # With no lateness nothing is ordered by the event time: decoding can wait.

@@ -19,7 +19,7 @@ from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
 from radarstream.pipelines.job.collecting.collector import Searcher
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.errors import ConfigurationError, InputError
-from radarstream.schemas.records import Limits
+from radarstream.schemas.records import UNLIMITED
 from radarstream.schemas.snapshot import SearchSnapshot
 
 Every = Literal["year", "quarter", "month"]
@@ -27,7 +27,6 @@ Write = Callable[[SearchSnapshot], None]
 MONTHS: Final[dict[Every, int]] = {"year": 12, "quarter": 3, "month": 1}
 MOMENT: Final = re.compile(r"(\d{4})(?:-(?:(\d\d)|Q([1-4])))?")
 EARLIEST_YEAR: Final = 1990
-OWN_LIMITS: Final = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
 FATAL: Final = (
     FailureClass.OUT_OF_SEARCHES,
     FailureClass.OUT_OF_BUDGET,
@@ -158,9 +157,9 @@ def _drop_unfinished_line(stream: BinaryIO) -> None:
 
 def _present_in(file: Path) -> frozenset[str]:
     ids = set()
-    for record in read_lines(file, OWN_LIMITS.record_bytes):
+    for record in read_lines(file, UNLIMITED.record_bytes):
         try:
-            ids.add(decode_record(record, limits=OWN_LIMITS, now=None).id)
+            ids.add(decode_record(record, limits=UNLIMITED, now=None).id)
         except InputError as error:
             raise ConfigurationError(f"{file} line {record.position} is damaged: {error}") from None
     return frozenset(ids)

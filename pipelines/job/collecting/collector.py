@@ -10,7 +10,6 @@ first; the pace of the search client spaces them, and jitter keeps them apart fr
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 import structlog
@@ -37,8 +36,8 @@ from radarstream.pipelines.settings import WatchSettings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError, SearchError
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.times import milliseconds
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 TICK_S: Final = 1.0  # how soon a signal is noticed
 LOOK_AGAIN_S: Final = 30.0  # how soon a change of the table by somebody else is noticed
 PUBLISH_PAUSE_S: Final = 10.0
@@ -253,4 +252,4 @@ class Collector:
         return int(self._settings.lease_s * 1000)
 
     def _now_ms(self) -> int:
-        return (self._clock.now() - EPOCH) // timedelta(milliseconds=1)
+        return milliseconds(self._clock.now())

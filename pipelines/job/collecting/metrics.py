@@ -1,14 +1,13 @@
-"""What `radarstream watch` counts, for Prometheus; rules as for the job's metrics."""
+"""What `radarstream watch` counts, for Prometheus."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from radarstream.pipelines.job.telemetry.metrics import DURATIONS, build
+from radarstream.pipelines.job.telemetry.registry import Registry
 from radarstream.schemas.snapshot import SearchSnapshot
 
 COMPLETENESS = ("complete", "partial")
@@ -22,59 +21,42 @@ class Counts(Protocol):
     credits: int
 
 
-class CollectingMetrics:
-    """The collector's metrics in a registry of their own. Every method is cheap and never raises.
+class CollectingMetrics(Registry):
+    """The collector's metrics. Every method is cheap and never raises.
 
     `counts` are those of the search client, if it has any.
     """
 
     def __init__(self, counts: Counts | None = None) -> None:
-        self.registry = registry = CollectorRegistry()
-        self._failures = Counter(
-            "radarstream_search_failures_total",
-            "Searches that gave no snapshot",
-            ["failure"],
-            registry=registry,
+        super().__init__()
+        self._failures = self.counter(
+            "radarstream_search_failures_total", "Searches that gave no snapshot", ["failure"]
         )
-        self._seconds = Histogram(
+        self._seconds = self.histogram(
             "radarstream_search_duration_seconds",
             "Wall-clock time of one search with all its pages",
-            buckets=DURATIONS,
-            registry=registry,
         )
-        self._collected = Counter(
+        self._collected = self.counter(
             "radarstream_snapshots_collected_total",
             "Snapshots published, and whether all that was asked for was there",
             ["completeness"],
-            registry=registry,
+            known=[[completeness] for completeness in COMPLETENESS],
         )
-        self._documents = Counter(
-            "radarstream_documents_collected_total", "Documents published", registry=registry
+        self._documents = self.counter(
+            "radarstream_documents_collected_total", "Documents published"
         )
-        self._budget = Gauge(
-            "radarstream_search_credits_budget", "Credits that a month may cost", registry=registry
+        self._budget = self.gauge(
+            "radarstream_search_credits_budget", "Credits that a month may cost"
         )
-        self._used = Gauge(
-            "radarstream_search_credits_used", "Credits spent this month", registry=registry
-        )
-        self._watched = Gauge(
-            "radarstream_watched_queries", "Queries on the watchlist", registry=registry
-        )
-        self._overdue = Gauge(
-            "radarstream_overdue_queries", "Queries whose time has come", registry=registry
-        )
-        self._progress = Gauge(
+        self._used = self.gauge("radarstream_search_credits_used", "Credits spent this month")
+        self._watched = self.gauge("radarstream_watched_queries", "Queries on the watchlist")
+        self._overdue = self.gauge("radarstream_overdue_queries", "Queries whose time has come")
+        self._progress = self.clock(
             "radarstream_last_collected_timestamp_seconds",
             "When a snapshot was last published; the start before the first one",
-            registry=registry,
         )
-        self._progress.set_to_current_time()
-        for completeness in COMPLETENESS:
-            self._collected.labels(completeness)
         if counts is not None:
-            registry.register(SearchMetrics(counts))
-        Info("radarstream_build", "What is running", registry=registry).info(build())
-        ProcessCollector(registry=registry)
+            self.registry.register(SearchMetrics(counts))
 
     def watching(self, queries: int, overdue: int) -> None:
         """Tell how many queries are watched and how many of them are due."""

@@ -23,7 +23,6 @@ from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
-from radarstream.pipelines.job.incidents.reporting import milliseconds
 from radarstream.pipelines.job.incidents.settling import Finding, Policy, excerpt, settle
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.pipelines.signals.fulfilment import drive
@@ -46,6 +45,7 @@ from radarstream.schemas.reports import (
     ReportState,
     Word,
 )
+from radarstream.schemas.times import milliseconds
 
 log = structlog.get_logger("radarstream")
 

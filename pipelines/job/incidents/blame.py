@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from sqlalchemy import Connection
 
 from radarstream.connectors.state_table.incidents import quarantine
-from radarstream.pipelines.job.incidents.reporting import milliseconds
 from radarstream.schemas.reports import OriginEvent, OriginText
 from radarstream.schemas.sites import Granularity, key_of
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.sources import EventKind, SourceEvent
+from radarstream.schemas.times import milliseconds
 
 
 def source_of(text: OriginText, granularity: Granularity) -> str:

@@ -16,9 +16,10 @@ from radarstream.connectors.state_table.incidents.report_queue import next_open
 from radarstream.connectors.state_table.incidents.reports import StoredReport
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.job.answering.ports import Clock
-from radarstream.pipelines.job.incidents.reporting import milliseconds, trust_of
+from radarstream.pipelines.job.incidents.reporting import trust_of
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.reports import PIPELINE, ReportState
+from radarstream.schemas.times import milliseconds
 
 HALF = 0.5
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -1,13 +1,13 @@
-"""What `radarstream attribute` counts, for Prometheus; rules as for the job's metrics."""
+"""What `radarstream attribute` counts, for Prometheus."""
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, Info, ProcessCollector
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from radarstream.pipelines.job.telemetry.metrics import DURATIONS, build
+from radarstream.pipelines.job.telemetry.registry import Registry
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.reports import Decision, OriginEvent, ReportState
 
@@ -15,7 +15,7 @@ INTAKE = ("taken_in", "refused", "unreadable")
 Counts = tuple[dict[str, int], dict[str, int], int]  # reports, decisions, texts in quarantine
 
 
-class AttributingMetrics:
+class AttributingMetrics(Registry):
     """The worker's metrics in a registry. Every method is cheap and never raises.
 
     `counts` reads the database when Prometheus asks.
@@ -24,46 +24,34 @@ class AttributingMetrics:
     def __init__(
         self, counts: Callable[[], Counts], registry: CollectorRegistry | None = None
     ) -> None:
-        self.registry = registry = registry or CollectorRegistry()
-        self._intake = Counter(
+        super().__init__(registry)
+        self._intake = self.counter(
             "radarstream_reports_total",
             "Reports read from their topic, by what became of them",
             ["outcome"],
-            registry=registry,
+            known=[[outcome] for outcome in INTAKE],
         )
-        self._attributions = Counter(
+        self._attributions = self.counter(
             "radarstream_attributions_total",
             "Wrong answers that were attributed",
             ["finding"],
-            registry=registry,
+            known=[*([finding.value] for finding in Finding), ["unverified"]],
         )
-        self._decisions = Counter(
+        self._decisions = self.counter(
             "radarstream_attribution_decisions_total",
             "Decisions about wrong answers, the same one again included",
             ["decision"],
-            registry=registry,
+            known=[[decision.value] for decision in Decision],
         )
-        self._failures = Counter(
+        self._failures = self.counter(
             "radarstream_attribution_failures_total",
             "Attributions that failed and are tried again, or not",
             ["error"],
-            registry=registry,
         )
-        self._seconds = Histogram(
-            "radarstream_attribution_duration_seconds",
-            "Wall-clock time of one attribution",
-            buckets=DURATIONS,
-            registry=registry,
+        self._seconds = self.histogram(
+            "radarstream_attribution_duration_seconds", "Wall-clock time of one attribution"
         )
-        for outcome in INTAKE:
-            self._intake.labels(outcome)
-        for finding in (*(f.value for f in Finding), "unverified"):
-            self._attributions.labels(finding)
-        for decision in Decision:
-            self._decisions.labels(decision.value)
-        registry.register(Backlog(counts))
-        Info("radarstream_build", "What is running", registry=registry).info(build())
-        ProcessCollector(registry=registry)
+        self.registry.register(Backlog(counts))
 
     def intake(self, outcome: str) -> None:
         """Count a record of the reports' topic; `outcome` is one of INTAKE."""

@@ -1,7 +1,7 @@
 """Takes reports of wrong answers in: whose answer is meant, and may this reporter report more?"""
 
-from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import Connection, Engine
@@ -12,13 +12,12 @@ from radarstream.connectors.state_table.incidents.cases import Case, cases_of
 from radarstream.connectors.state_table.incidents.reports import StoredReport
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, FINAL_MARKS, queries_named
 from radarstream.defenses.attribution.protection import Rules, Trust, refusal
-from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.names import plain_name
 from radarstream.schemas.reports import PIPELINE, AnswerReport, misgeneration_id
+from radarstream.schemas.times import milliseconds
 
 DAY = timedelta(days=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Refusal = Literal["ambiguous", "not_kept", "no_answer", "own_name", "enough"]
 
@@ -31,12 +30,6 @@ class RefusedReportError(RadarstreamError):
         self.reason: Refusal = reason
 
 
-def rules_of(settings: AttributionSettings) -> Rules:
-    """The rules of protection, as the settings have them."""
-    names = [field.name for field in fields(Rules)]
-    return Rules(**{name: getattr(settings, name) for name in names})
-
-
 def trust_of(standing: report_standing.Standing) -> Trust:
     """A reporter's record of what has come to an end, for a place in the queue."""
     return Trust(standing.confirmed, standing.dismissed, standing.unconfirmed)
@@ -46,11 +39,6 @@ def trust_to_decide(standing: report_standing.Standing) -> Trust:
     """A reporter's record for a decision: what waits counts, it may be the worst of it."""
     others = standing.unconfirmed + standing.waiting
     return Trust(standing.confirmed, standing.dismissed, others)
-
-
-def milliseconds(moment: datetime) -> int:
-    """Whole milliseconds since 1970."""
-    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def take_in(engine: Engine, report: AnswerReport, rules: Rules, now: datetime) -> StoredReport:

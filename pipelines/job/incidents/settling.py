@@ -24,7 +24,7 @@ from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.defenses.attribution.protection import Rules, decide, doubt
 from radarstream.pipelines.job.incidents.blame import evidence, not_released, sources_of
-from radarstream.pipelines.job.incidents.reporting import rules_of, trust_to_decide
+from radarstream.pipelines.job.incidents.reporting import trust_to_decide
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.reports import (
@@ -69,10 +69,7 @@ class Policy:
 
 def policy_of(settings: Settings) -> Policy:
     """The policy of the settings."""
-    sources_settings = settings.sources
-    return Policy(
-        rules_of(settings.attribution), sources_settings.rules, sources_settings.granularity
-    )
+    return Policy(settings.attribution, settings.sources, settings.sources.granularity)
 
 
 def settle(

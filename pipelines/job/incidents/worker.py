@@ -13,12 +13,14 @@ from prometheus_client import CollectorRegistry
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.connectors.state_table.incidents.quarantine import count_active
 from radarstream.connectors.state_table.incidents.reports import counts
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
 from radarstream.pipelines.build import (
     configured_attributor,
     enter_group,
+    refuse_lost_file,
     shared_corpus,
     shared_engine,
     shared_guard,
@@ -175,6 +177,9 @@ def opened_worker(
     waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
         opened.enter_context(serving(telemetry.listen, registry, health))
+        if kafka and absent_file(settings.database) and not start_over:
+            group = attribution.group
+            waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=REPORTS))
         engine = waiting.until("database", lambda: shared_engine(settings))
         models = shared_guard(settings).models
         check_needs(attributor, models)

@@ -1,27 +1,26 @@
 """The HTTP side of telemetry: /metrics, /healthz and /readyz, in a thread of its own.
 
-Whoever reaches the port may be hostile: a connection is one small GET or HEAD with a deadline for
-all of it, and when there are too many connections the oldest is cut off, so that a new one is
-always served. Nothing a client sends is repeated or logged.
+The pages are a WSGI application, the metrics those of `prometheus_client`. Whoever reaches the port
+may be hostile: a connection is one small GET or HEAD with a deadline for all of it, and when there
+are too many connections the oldest is cut off, so that a new one is always served. Nothing a client
+sends is repeated or logged.
 """
 
 import json
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
-from io import BytesIO
+from io import BytesIO, StringIO
 from socketserver import TCPServer, ThreadingMixIn
 from threading import Lock, Thread
 from time import monotonic
 from typing import Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import structlog
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.settings.job import host_and_port
@@ -31,7 +30,7 @@ DEADLINE_S: Final = 5.0  # for reading a request and for writing its answer, eac
 HEAD_BYTES: Final = 8_192
 CONNECTIONS: Final = 16
 POLL_S: Final = 0.1  # how soon a stop is noticed
-JSON_TYPE: Final = "application/json"
+HEADERS: Final = [("Cache-Control", "no-store"), ("Server", "radarstream")]
 
 log = structlog.get_logger("radarstream")
 
@@ -67,27 +66,79 @@ def opened(listen: str, registry: CollectorRegistry, health: Health) -> "Endpoin
     host, port = host_and_port(listen)
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return Endpoint(family, address, partial(Page, registry=registry, health=health))
+        endpoint = Endpoint(family, address)
     except OSError as error:
         raise ConfigurationError(
             f"telemetry.listen {listen}: {error.strerror}; each process on a host needs a port of "
             "its own, for example RADARSTREAM_TELEMETRY__LISTEN=127.0.0.1:9465, or none (empty)"
         ) from None
+    endpoint.set_app(pages(registry, health))
+    return endpoint
 
 
-class Endpoint(ThreadingMixIn, TCPServer):
+def pages(registry: CollectorRegistry, health: Health) -> WSGIApplication:
+    """The three pages. What fails in one is logged, and its request hung up on."""
+    metrics = make_wsgi_app(registry)
+
+    def page(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return answer(start, HTTPStatus.METHOD_NOT_ALLOWED)
+        match environ["PATH_INFO"]:
+            case "/metrics":
+                return list(metrics(environ | {"REQUEST_METHOD": "GET"}, start))
+            case "/healthz":
+                return answer_json(start, health.alive, health.life())
+            case "/readyz":
+                return answer_json(start, health.ready, health.readiness())
+        return answer(start, HTTPStatus.NOT_FOUND)
+
+    def application(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+        def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            return start(status, headers + HEADERS, *rest)
+
+        try:
+            body = page(environ, begin)
+        except Exception as error:  # noqa: BLE001 a library's collector may raise anything
+            log.warning("telemetry request failed", error=error)
+            raise ConnectionAbortedError from None  # the server ends without a word
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else body
+
+    return application
+
+
+def answer_json(start: StartResponse, good: bool, value: dict[str, object]) -> list[bytes]:  # noqa: FBT001
+    """Answer with a value; 503 unless all is well."""
+    status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
+    return answer(start, status, json.dumps(value), "application/json")
+
+
+def answer(
+    start: StartResponse, status: HTTPStatus, text: str = "", content_type: str = "text/plain"
+) -> list[bytes]:
+    """Answer with a text, by default the name of the status."""
+    body = (text or f"{status.phrase}\n").encode()
+    start(f"{status.value} {status.phrase}", [("Content-Type", content_type)])
+    return [body]
+
+
+class Endpoint(ThreadingMixIn, WSGIServer):
     """Accepts connections, a thread each, a few at once."""
 
     daemon_threads = True
     block_on_close = False
-    allow_reuse_address = True
     request_queue_size = 64
 
-    def __init__(self, family: socket.AddressFamily, address: Any, page: Any) -> None:
+    def __init__(self, family: socket.AddressFamily, address: Any) -> None:
         self.address_family = family
         self._lock = Lock()
         self._open: dict[socket.socket, None] = {}  # oldest first
-        super().__init__(address, page)
+        super().__init__(address, Request)
+
+    def server_bind(self) -> None:
+        """Bind, without asking a name server for the name of this host."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "radarstream", self.server_address[1]
+        self.setup_environ()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Make room for a new connection and serve it."""
@@ -111,11 +162,8 @@ class Endpoint(ThreadingMixIn, TCPServer):
             for connection in self._open:
                 cut_off(connection)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Say what is our fault; a client that hangs up is its own business."""
-        error = sys.exception()
-        if not isinstance(error, OSError):
-            log.warning("telemetry request failed", error=error)
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: what gets here is a client that hung up or was too slow."""
 
 
 def cut_off(connection: socket.socket) -> None:
@@ -124,15 +172,8 @@ def cut_off(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-class Page(BaseHTTPRequestHandler):
-    """Answers one request."""
-
-    server_version, sys_version = "radarstream", ""
-
-    def __init__(self, *base: Any, registry: CollectorRegistry, health: Health) -> None:
-        self._registry = registry
-        self._health = health
-        super().__init__(*base)
+class Request(WSGIRequestHandler):
+    """Reads one request, within the limits."""
 
     def setup(self) -> None:
         """Read the whole head first: within the deadline, however slowly it drips."""
@@ -140,41 +181,14 @@ class Page(BaseHTTPRequestHandler):
         self.rfile = BytesIO(read_head(self.connection))
         self.connection.settimeout(DEADLINE_S)
 
-    def do_GET(self) -> None:  # noqa: N802 the base class calls it
-        """Answer with one of the pages."""
-        match self.path.partition("?")[0]:
-            case "/metrics":
-                encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-                self._answer(HTTPStatus.OK, content_type, encode(self._registry))
-            case "/healthz":
-                self._answer_json(self._health.alive, self._health.life())
-            case "/readyz":
-                self._answer_json(self._health.ready, self._health.readiness())
-            case _:
-                self.send_error(HTTPStatus.NOT_FOUND)
-
-    do_HEAD = do_GET  # noqa: N815
-
-    def _answer_json(self, good: bool, body: dict[str, object]) -> None:  # noqa: FBT001
-        status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
-        self._answer(status, JSON_TYPE, json.dumps(body).encode())
-
-    def _answer(self, status: HTTPStatus, content_type: str, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """Refuse without repeating what was asked, as the base class would."""
         status = HTTPStatus(code)
-        if status is HTTPStatus.NOT_IMPLEMENTED:  # a method other than GET and HEAD
-            status = HTTPStatus.METHOD_NOT_ALLOWED
-        self._answer(status, "text/plain", f"{status.phrase}\n".encode())
+        self.wfile.write(f"HTTP/1.0 {status.value} {status.phrase}\r\n\r\n".encode("ascii"))
+
+    def get_stderr(self) -> Any:
+        """Write nothing: tracebacks may hold data."""
+        return StringIO()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Log nothing: what a client sends is not ours to repeat."""

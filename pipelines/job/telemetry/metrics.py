@@ -1,119 +1,74 @@
-"""What the continuous job counts, for Prometheus: `radarstream_…`, base units, no query ids.
-
-Label values come from closed sets (enumerations, partitions, exception classes, stage names), so
-the number of series is bounded whatever arrives. Series whose labels are known before the first
-event start at zero: a rate over the first event would miss it otherwise.
-"""
+"""What the continuous job counts, for Prometheus."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
-from platform import python_version
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    Info,
-    ProcessCollector,
-)
-
+from radarstream.pipelines.job.telemetry.registry import MINUTE, Registry
 from radarstream.schemas.errors import OUTAGES, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.verdict import MemoryDecision, Reason
 
-MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
+HOUR, DAY = 3_600.0, 86_400.0
 AGES = (
-    1,
-    5,
-    15,
-    MINUTE,
-    5 * MINUTE,
-    15 * MINUTE,
-    HOUR,
-    6 * HOUR,
-    DAY,
-    7 * DAY,
-    30 * DAY,
-    365 * DAY,
+    *(1, 5, 15, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR),
+    *(DAY, 7 * DAY, 30 * DAY, 365 * DAY),
 )
-DURATIONS = (0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, MINUTE, 3 * MINUTE, 10 * MINUTE)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
 BATCH, PUBLISH, COMMIT = "batch", "publish", "commit"  # beside the stages of the guard's meter
 OUTCOMES = ("changed", "unchanged", "first", "abstained")
+REJECTED: Final = (Reason.CUT, Reason.ISOLATED, Reason.DISTRUSTED, Reason.UNINFORMATIVE)
+KEPT: Final = (Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED)
 
 
-class JobMetrics:
-    """The driver's metrics in a registry of their own. Every method is cheap and never raises.
-
-    `registry` is what `/metrics` exports; others may register collectors there.
-    """
+class JobMetrics(Registry):
+    """The driver's metrics. Every method is cheap and never raises."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self._assigned = Gauge(
-            "radarstream_assigned_partitions",
-            "Partitions that this worker reads",
-            registry=registry,
+        super().__init__()
+        self._assigned = self.gauge(
+            "radarstream_assigned_partitions", "Partitions that this worker reads"
         )
-        self._polled = Counter(
-            "radarstream_records_polled_total", "Snapshot records read", registry=registry
+        self._polled = self.counter("radarstream_records_polled_total", "Snapshot records read")
+        self._polled_bytes = self.counter(
+            "radarstream_polled_bytes_total", "Bytes of snapshot records read"
         )
-        self._polled_bytes = Counter(
-            "radarstream_polled_bytes_total", "Bytes of snapshot records read", registry=registry
-        )
-        self._held_back = Gauge(
+        self._held_back = self.gauge(
             "radarstream_held_back_records",
             "Records polled and waiting for older ones of their query",
-            registry=registry,
         )
-        self._ahead = Gauge(
+        self._ahead = self.gauge(
             "radarstream_ahead_of_clock_records",
             "Records polled whose event time this machine's clock has yet to come near",
-            registry=registry,
         )
-        self._batch_size = Histogram(
-            "radarstream_batch_records", "Records in a batch", buckets=SIZES, registry=registry
+        self._batch_size = self.histogram(
+            "radarstream_batch_records", "Records in a batch", buckets=SIZES
         )
-        self._stage = Histogram(
+        self._stage = self.histogram(
             "radarstream_stage_duration_seconds",
             "Wall-clock time of one run of a stage",
             ["stage"],
-            buckets=DURATIONS,
-            registry=registry,
+            known=[[BATCH], [PUBLISH], [COMMIT]],
         )
-        self._published = Counter(
-            "radarstream_events_published_total", "Events that the broker took", registry=registry
+        self._published = self.counter(
+            "radarstream_events_published_total", "Events that the broker took"
         )
-        self._outbox = Gauge(
-            "radarstream_outbox_records", "Events waiting to be published", registry=registry
-        )
-        self._commits = Counter(
-            "radarstream_commits_total", "Commits of offsets", registry=registry
-        )
-        self._progress = Gauge(
+        self._outbox = self.gauge("radarstream_outbox_records", "Events waiting to be published")
+        self._commits = self.counter("radarstream_commits_total", "Commits of offsets")
+        self._progress = self.clock(
             "radarstream_last_commit_timestamp_seconds",
             "When offsets were last committed, or everything was read and nothing was to be"
             " committed; the start of the job before the first time",
-            registry=registry,
         )
-        self._retries = Counter(
+        self._retries = self.counter(
             "radarstream_retries_total",
             "Failures after which the job tried again",
             ["operation", "error"],
-            registry=registry,
         )
-        self._decisions = Decisions(registry)
-        self._progress.set_to_current_time()
-        Info("radarstream_build", "What is running", registry=registry).info(build())
-        ProcessCollector(registry=registry)
-        for stage in (BATCH, PUBLISH, COMMIT):
-            self._stage.labels(stage)
+        self._decisions = Decisions(self)
 
     def polled(self, records: Sequence[RawRecord]) -> None:
         """Records came in."""
@@ -171,52 +126,41 @@ class JobMetrics:
 class Decisions:
     """What became of snapshots: read from the events, so that they and the metrics agree."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._ages = Histogram(
+    def __init__(self, registry: Registry) -> None:
+        self._ages = registry.histogram(
             "radarstream_snapshot_age_seconds",
             "From the event time of a snapshot to its answer",
             ["provenance"],
+            known=[[Provenance.LIVE.value]],
             buckets=AGES,
-            registry=registry,
         )
-        self._answers = Counter(
+        self._answers = registry.counter(
             "radarstream_answers_total",
             "Defended answers, by how they compare with the previous one",
             ["outcome"],
-            registry=registry,
+            known=[[outcome] for outcome in OUTCOMES],
         )
-        self._documents = Counter(
+        self._documents = registry.counter(
             "radarstream_documents_total",
             "Documents judged",
             ["decision", "reason"],
-            registry=registry,
+            known=[
+                *(["rejected", reason.value] for reason in REJECTED),
+                *(["kept", reason.value] for reason in KEPT),
+            ],
         )
-        self._memory = Counter(
+        self._memory = registry.counter(
             "radarstream_memory_decisions_total",
             "What became of the previous answers",
             ["decision"],
-            registry=registry,
+            known=[[decision.value] for decision in MemoryDecision],
         )
-        self._dead = Counter(
+        self._dead = registry.counter(
             "radarstream_dead_letters_total",
             "Records that led to no answer",
             ["reason", "disposition"],
-            registry=registry,
+            known=[[why.value, "outage" if why in OUTAGES else "poison"] for why in ReasonClass],
         )
-        self._start_at_zero()
-
-    def _start_at_zero(self) -> None:
-        for outcome in OUTCOMES:
-            self._answers.labels(outcome)
-        for decision in MemoryDecision:
-            self._memory.labels(decision.value)
-        for reason in (Reason.CUT, Reason.ISOLATED, Reason.DISTRUSTED, Reason.UNINFORMATIVE):
-            self._documents.labels("rejected", reason.value)
-        for reason in (Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED):
-            self._documents.labels("kept", reason.value)
-        for why in ReasonClass:
-            self._dead.labels(why.value, "outage" if why in OUTAGES else "poison")
-        self._ages.labels(Provenance.LIVE.value)
 
     def count(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:
         """Count answers and dead letters."""
@@ -246,12 +190,3 @@ def outcome_of(event: AnswerEvent) -> str:
     if event.changed is None:
         return "first"
     return "changed" if event.changed else "unchanged"
-
-
-def build() -> dict[str, str]:
-    """Return what is running, by name."""
-    try:
-        installed = version("radarstream")
-    except PackageNotFoundError:
-        installed = "unknown"
-    return {"version": installed, "python": python_version()}

@@ -14,7 +14,7 @@ from radarstream.pipelines.build import naming_extra
 from radarstream.pipelines.job.answering.driver import Driver, Outcome
 from radarstream.pipelines.job.answering.ports import Batch, SnapshotLog
 from radarstream.pipelines.job.telemetry.logs import class_name
-from radarstream.pipelines.job.telemetry.metrics import build
+from radarstream.pipelines.job.telemetry.registry import build
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import Observer
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS

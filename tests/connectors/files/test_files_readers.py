@@ -18,6 +18,7 @@ from radarstream.schemas.codec import decode_record, encode, envelope, structure
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
+from tests.builders import tiny_limits
 from tests.wire_samples import SNAPSHOT
 
 DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -73,7 +74,10 @@ def test_line_at_the_limit_is_read_and_one_byte_more_is_not(tmp_path, end: bytes
     path = tmp_path / "snapshots.jsonl"
     size = len(encode(SNAPSHOT))
     path.write_bytes(encode(SNAPSHOT) + b"\n" + encode(SNAPSHOT) + b" " + end)
-    assert outcomes(path, Limits(record_bytes=size)) == [SNAPSHOT, ReasonClass.OVERSIZED_RECORD]
+    assert outcomes(path, tiny_limits(record_bytes=size)) == [
+        SNAPSHOT,
+        ReasonClass.OVERSIZED_RECORD,
+    ]
 
 
 def test_oversized_line_is_never_held_in_memory(tmp_path) -> None:
@@ -83,7 +87,7 @@ def test_oversized_line_is_never_held_in_memory(tmp_path) -> None:
             stream.write(b"x" * 2**20)
         stream.write(b"\n" + encode(SNAPSHOT) + b"\n")
     tracemalloc.start()
-    records = list(read_records(path, Limits(record_bytes=2**20)))
+    records = list(read_records(path, tiny_limits(record_bytes=2**20)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 2**20
@@ -157,7 +161,7 @@ def test_yearly_page_text_is_cleaned_and_capped_but_labels_stay(tmp_path) -> Non
     block = {"answer": "Cid", "docs": [page], "incorrect_context": "Bob leads."}
     item = {"question": "Who?", "provenance": "simulated", "yearly_contexts": {"2015": block}}
     path = written(tmp_path, item)
-    (snapshot,) = outcomes(path, Limits(document_bytes=20))
+    (snapshot,) = outcomes(path, tiny_limits(document_bytes=20))
     assert snapshot.documents[0].text == "ab[2J\ufffd" + "é" * 6
     assert snapshot.documents[0].url == "u"
     assert snapshot.provenance is Provenance.SIMULATED
@@ -262,7 +266,7 @@ def test_dead_letters_of_json_files_keep_the_bytes_of_the_file(
 def test_a_snapshot_that_the_decoder_refuses_keeps_the_bytes_of_the_file(tmp_path) -> None:
     path = tmp_path / "history.json"
     path.write_bytes(ODD % GOOD_YEAR)
-    (record,) = read_records(path, Limits(documents=0))
+    (record,) = read_records(path, tiny_limits(documents=0))
     assert (record.reason, record.payload) == (
         ReasonClass.TOO_MANY_DOCUMENTS,
         path.read_bytes(),

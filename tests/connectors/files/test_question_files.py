@@ -17,6 +17,7 @@ from radarstream.schemas.codec import decode_record
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
+from tests.builders import tiny_limits
 
 DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -146,14 +147,14 @@ def test_refused_item_keeps_its_bytes(tmp_path) -> None:
 
 def test_more_results_than_the_limit_are_refused_when_decoded(tmp_path) -> None:
     many = item(context=[{"title": "T"}] * 3)
-    assert outcomes(tmp_path, [many], Limits(documents=2)) == [ReasonClass.TOO_MANY_DOCUMENTS]
+    assert outcomes(tmp_path, [many], tiny_limits(documents=2)) == [ReasonClass.TOO_MANY_DOCUMENTS]
 
 
 def test_page_text_is_cleaned_and_capped(tmp_path) -> None:
     (snapshot,) = outcomes(
         tmp_path,
         [item(context=[{"title": "a\x1b[2J", "text": "é" * 30, "link": None}])],
-        Limits(document_bytes=20),
+        tiny_limits(document_bytes=20),
     )
     document = snapshot.documents[0]
     assert (document.title, document.text, document.url) == ("a[2J", "é" * 10, "")

@@ -4,23 +4,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from typer.testing import CliRunner
 
-from radarstream.pipelines import build
-from radarstream.pipelines.cli.app import app
 from radarstream.schemas.codec import decode_answer, decode_dead_letter
 from radarstream.schemas.errors import ReasonClass
 from tests.brokers import Broker
+from tests.commands import run
 from tests.end_to_end.running_job import events, produce, running_job, snapshots
 
 DAMAGE = r"UPDATE memory SET state = '\xff00' WHERE query_id = 'q1'"
-
-
-def run(config: Path, *arguments: str) -> str:
-    build._engine.cache_clear()
-    result = CliRunner().invoke(app, [*arguments, "--config", str(config)])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.output
 
 
 @pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
@@ -36,7 +27,7 @@ def test_one_query_waits_for_its_repair_and_then_is_answered_in_order(
 
     def drained() -> list[tuple[str, str]]:
         """Let a job answer what there is; return what is published of q1, in order."""
-        with running_job(options, tmp_path, "--drain", RADARSTREAM_DATABASE=state_url) as job:
+        with running_job(options, tmp_path, "--once", RADARSTREAM_DATABASE=state_url) as job:
             job.wait_for("stopped")
             assert job.process.wait(30) == 0
         answers = [decode_answer(data) for _, data in events(options, "answers.defended")]
@@ -46,7 +37,7 @@ def test_one_query_waits_for_its_repair_and_then_is_answered_in_order(
     produce(options, given[:3])
     told = 2
     assert drained() == [(given[1].id, 0)]
-    run(config, "state", "export", "--out", str(kept))
+    run("state", "export", "--out", str(kept), "--config", config)
     with psycopg.connect(state_url) as connection:
         connection.execute(DAMAGE)
     produce(options, given[3:])
@@ -54,7 +45,7 @@ def test_one_query_waits_for_its_repair_and_then_is_answered_in_order(
     assert drained() == [(given[1].id, 0)]
     letters = [decode_dead_letter(data) for _, data in events(options, "snapshots.deadletter")]
     assert [x.reason for x in letters] == [ReasonClass.DAMAGED_STATE] * 3
-    run(config, "state", "import", str(kept), "--query", "q1")
-    run(config, "deadletter", "replay", "--yes")
+    run("state", "import", str(kept), "--query", "q1", "--config", config)
+    run("deadletter", "replay", "--yes", "--config", config)
     assert drained() == [(given[n].id, n // 3) for n in (1, 4, 7, 10)]
     assert len(events(options, "snapshots.deadletter")) == 3

@@ -51,6 +51,7 @@ from radarstream.schemas.errors import (
 )
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.records import Envelope, OutboxRecord
+from tests.programs import done
 
 WRITERS = 8
 ROOT = Path(__file__).parents[3]
@@ -350,10 +351,8 @@ STEPS = 6
 
 
 def _work(url: str, topic: Path, attempt: int, failpoint: str = "") -> int:
-    worker = Path(__file__).with_name("state_worker.py")
-    return subprocess.run(
-        [sys.executable, worker, url, topic, str(attempt), failpoint], cwd=ROOT, env=ENV, timeout=60
-    ).returncode
+    module = "tests.connectors.state_table.state_worker"
+    return done(url, topic, attempt, failpoint, module=module, timeout_s=60).returncode
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def replayed(history: Path, out: Path, **flags: Any) -> dict[str, list[dict[str,
     """Run the pipeline over `history`; the published events by file, sorted by id."""
     out.mkdir()
     settings = settings_for(out, **flags)
-    source = ReplayInput((history,), settings.limits.as_limits())
+    source = ReplayInput((history,), settings.limits)
     run_replay(settings, source, survey(source, out / "snapshots.jsonl").digest)
     with JsonlSink(out) as sink:
         publish_outbox(shared_engine(settings), sink)
@@ -170,7 +170,7 @@ def test_the_size_of_batches_changes_nothing(history: Path, tmp_path: Path) -> N
 def test_replaying_again_adds_nothing(history: Path, tmp_path: Path) -> None:
     first = replayed(history, tmp_path / "out")
     settings = settings_for(tmp_path / "out")
-    source = ReplayInput((history,), settings.limits.as_limits())
+    source = ReplayInput((history,), settings.limits)
     run_replay(settings, source, survey(source, tmp_path / "again.jsonl").digest)
     with JsonlSink(tmp_path / "out") as sink:
         publish_outbox(shared_engine(settings), sink)
@@ -208,7 +208,7 @@ def test_a_model_that_fails_on_one_page_costs_only_its_snapshot(
 
 def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    source = ReplayInput((history,), settings.limits.as_limits())
+    source = ReplayInput((history,), settings.limits)
     copy = pickle.loads(pickle.dumps(source))
     assert [r.payload for r in copy()] == [r.payload for r in source()]
     transform = pickle.loads(pickle.dumps(DefendSnapshots(settings, "epoch")))

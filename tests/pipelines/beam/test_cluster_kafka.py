@@ -1,9 +1,6 @@
 """The job for a cluster with a real broker: partitions read by offset, and the whole command."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +25,7 @@ from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, running_broker
 from tests.builders import OBSERVED_AT, make_snapshot
+from tests.programs import done
 
 ROOT = Path(__file__).parents[3]
 TEAMS = ["Rome", "Oslo", "Bern"]
@@ -187,24 +185,16 @@ def snapshot(step: int, query_id: str) -> Any:
 
 def submitted(options: KafkaOptions, state: str) -> Any:
     """Run the command over what is there, in the embedded portable runner."""
-    command = [
-        sys.executable,
-        "-c",
-        "from radarstream.pipelines.cli.app import main; main()",
-        "submit",
-    ]
-    command += ["--profile", "scripted", "--runner", "portable", "--job-endpoint", "embed"]
-    command += ["--environment", "LOOPBACK", "--until-end", "--json"]
-    environment = os.environ | {
+    command = ["submit", "--profile", "scripted", "--runner", "portable"]
+    command += ["--job-endpoint", "embed", "--environment", "LOOPBACK", "--once", "--json"]
+    variables = {
         "RADARSTREAM_DATABASE": state,
         "RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap,
         "RADARSTREAM_KAFKA__TOPIC_PREFIX": options.topic_prefix,
     }
-    done = subprocess.run(
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    ended = done(*command, **variables)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return json.loads(ended.stdout)
 
 
 def read_all(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:

@@ -68,7 +68,7 @@ def test_a_job_on_a_flink_cluster() -> None:
 
 
 def test_a_bounded_job_for_a_job_server() -> None:
-    shown = printed(*PORTABLE, "--until-end", "--accelerator", "type:t4;count:1")
+    shown = printed(*PORTABLE, "--once", "--accelerator", "type:t4;count:1")
     options = shown["options"]
     assert options["job_endpoint"] == "server:8099"
     assert "streaming" not in options
@@ -100,7 +100,7 @@ def test_beam_understands_the_options() -> None:
         (["--job-name", "Not A Name"], "job-name"),
         (["--detach"], "--runner portable"),
         ([*PORTABLE, "--environment", "LOOPBACK", "--detach"], "EXTERNAL"),
-        (["--runner", "portable", "--job-endpoint", "embed"], "--until-end"),
+        (["--runner", "portable", "--job-endpoint", "embed"], "--once"),
     ],
 )
 def test_what_could_only_fail_later_is_refused_at_once(flags: list[str], word: str) -> None:

@@ -19,11 +19,11 @@ from radarstream.pipelines.beam.elements import Observed, Ready
 from radarstream.pipelines.beam.folding import fold_queries
 from radarstream.pipelines.guard import Guard
 from radarstream.schemas.codec import decode_dead_letter, decode_state, encode
-from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.times import wire_time
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 

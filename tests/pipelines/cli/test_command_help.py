@@ -78,3 +78,28 @@ def test_profiles_are_named() -> None:
     told = [text for text in texts if "--profile PROFILE" in text]
     assert len(told) == 8
     assert all(f"one of: {', '.join(get_args(Profile))}." in text for text in told)
+
+
+FORMER = {
+    "run": "--drain",
+    "submit": "--until-end",
+    "attribute": "--drain",
+    "watch": "--once",
+    "tail": "--no-follow",
+    "alert": "--no-follow",
+}
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_one_option_stops_every_lasting_command_at_the_end(name: str) -> None:
+    root = CONTEXTS[0]
+    command = root.command.commands[name]
+    for given, wanted in (["--once"], True), ([FORMER[name]], True), ([], False):
+        with command.make_context(name, list(given), parent=root) as context:
+            assert context.params["once"] is wanted
+    assert "--once" in flowing(command.get_help(context).splitlines())
+
+
+def test_former_names_of_options_are_not_shown() -> None:
+    text = " ".join(flowing(shown(context, 80)) for context in CONTEXTS)
+    assert [name for name in set(FORMER.values()) - {"--once"} if name in text] == []

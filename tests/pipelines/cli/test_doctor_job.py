@@ -52,7 +52,7 @@ def test_offsets_without_the_memory_that_belongs_to_them_are_told_before_the_job
     state = tmp_path / "state.db"
     given = settings(broker.bootstrap, database=f"sqlite:///{state}")
     assert "memory" not in found(given)
-    with running_job(options, tmp_path, "--drain") as job:
+    with running_job(options, tmp_path, "--once") as job:
         job.process.wait(PATIENCE_S)
     assert state.exists() and "memory" not in found(given)
     for file in tmp_path.glob("state.db*"):
@@ -61,8 +61,9 @@ def test_offsets_without_the_memory_that_belongs_to_them_are_told_before_the_job
     assert not told.ok and "has committed offsets, but the database is empty" in told.found
     assert told.remedy.endswith("radarstream run --start-over")
     assert not state.exists()
-    with running_job(options, tmp_path, "--drain") as refused:  # it makes the tables, no more
+    with running_job(options, tmp_path, "--once") as refused:
         assert refused.process.wait(PATIENCE_S) == 2
+    assert not state.exists()  # a refused start makes no file
     assert "memory" in found(given)
 
 

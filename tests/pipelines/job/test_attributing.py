@@ -939,7 +939,7 @@ def test_open_reports_are_bounded_but_trusted_people_get_through(engine: Engine)
     trusted(engine, "ada")
     run_out(worker_on(engine))
     keep(engine, LIED, answer="Rome")
-    policy = Policy(replace(Policy().protection, open_reports=10))
+    policy = Policy(Policy().protection.model_copy(update={"open_reports": 10}))
     for number in range(10):
         report(engine, f"sybil-{number}", policy=policy)
     with pytest.raises(RefusedReportError, match="wait already"):

@@ -1,8 +1,6 @@
 """Killed at any point, the worker repeats an attribution at most and doubles nothing."""
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,13 +13,11 @@ from radarstream.connectors.state_table.sources.ledger import standings
 from radarstream.schemas.reports import Decision
 from tests.pipelines.job.attributing_rig import keep, report, trusted
 from tests.pipelines.job.dying_attributor import PLACES
-
-REPOSITORY = Path(__file__).parents[3]
+from tests.programs import done
 
 
 def run(url: str, topic: Path, place: str) -> int:
-    command = [sys.executable, "-m", "tests.pipelines.job.dying_attributor", url, str(topic), place]
-    return subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL).returncode
+    return done(url, topic, place, module="tests.pipelines.job.dying_attributor").returncode
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -268,6 +268,7 @@ def test_an_empty_database_under_a_group_that_has_read_reports_is_refused(
         opened_worker(settings, Stop(), kafka=True),
     ):
         pass
+    assert not (tmp_path / "state.db").exists()
     with opened_worker(settings, Stop(), kafka=True, start_over=True) as worker:
         assert not worker.turn()
     with opened_worker(settings, Stop(), kafka=True) as worker:

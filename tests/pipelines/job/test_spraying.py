@@ -35,7 +35,7 @@ from tests.pipelines.job.attributing_rig import (
 SPRAYERS = ("sprayer one", "sprayer two")
 LIES = 3
 ANSWERS = 18
-SMALL = replace(DEFAULT, protection=replace(DEFAULT.protection, open_reports=200))
+SMALL = replace(DEFAULT, protection=DEFAULT.protection.model_copy(update={"open_reports": 200}))
 HALF_AN_HOURS = 15  # attributions of the open half of the default budget, per hour
 
 

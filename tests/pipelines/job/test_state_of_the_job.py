@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.answering import running
 from radarstream.schemas.codec import decode_dead_letter
@@ -35,9 +36,11 @@ def test_an_empty_database_under_a_group_that_committed_is_refused(
     drained(settings_for(options, tmp_path / "first.db"))
     produce(options, snapshots(9)[6:])
     settings = settings_for(options, tmp_path / "empty.db", job=job)
-    for _ in range(2):  # the first refusal does not make it this group's database
+    for exists in (False, True, True):  # no refusal makes it this group's database
         with pytest.raises(ConfigurationError, match=f"empty, but consumer group {GROUP} has"):
             drained(settings)
+        assert (tmp_path / "empty.db").exists() is exists  # nor makes one
+        shared_engine(settings)
     assert len(events(options, "answers.defended")) == 6
     drained(settings_for(options, tmp_path / "empty.db"), start_over=True)
     assert len(events(options, "answers.defended")) == 9

@@ -1,0 +1,47 @@
+"""Times as stored (whole milliseconds since 1970-01-01 UTC) and as written on the wire."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+def milliseconds(time: datetime) -> int:
+    """Whole milliseconds since the epoch, rounded down.
+
+    >>> milliseconds(datetime(2015, 12, 31, 23, 59, 59, 999, UTC))
+    1451606399000
+    """
+    return (time - EPOCH) // _MILLISECOND
+
+
+def time_at(since_epoch_ms: int) -> datetime:
+    """The time of so many milliseconds. Raises OverflowError where no calendar has it."""
+    return EPOCH + since_epoch_ms * _MILLISECOND
+
+
+def whole_milliseconds(time: datetime) -> datetime:
+    """The same time without the microseconds that the wire has no place for."""
+    return time.replace(microsecond=time.microsecond // 1_000 * 1_000)
+
+
+def wire_time(time: datetime) -> str:
+    """RFC 3339 in UTC with milliseconds.
+
+    >>> wire_time(time_at(1_451_606_399_000))
+    '2015-12-31T23:59:59.000Z'
+    """
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def stored_time(since_epoch_ms: int) -> str:
+    """A stored time as on the wire; one that no calendar has, in a damaged row, as its number.
+
+    >>> stored_time(10**18)
+    '1000000000000000000 ms'
+    """
+    try:
+        return wire_time(time_at(since_epoch_ms))
+    except OverflowError:
+        return f"{since_epoch_ms} ms"

@@ -1,0 +1,36 @@
+"""Commands in the process of the test, as somebody types them."""
+
+import sys
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.app import app, main
+
+
+def forget_shared() -> None:
+    """Open database and models anew, as another process would."""
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+
+
+def run(*arguments: object, exit_code: int = 0, answer: str = "") -> Result:
+    """A command that ends with this exit code; `answer` is typed where it asks."""
+    forget_shared()
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=answer)
+    assert result.exit_code == exit_code, (result.output, result.exception)
+    return result
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """Exit code and error output of a command that fails through the entry point."""
+    forget_shared()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.out + captured.err
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, captured.err
