@@ -32,7 +32,7 @@ class RankedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Misgeneration:
+class Case:
     """A wrong answer and the texts it may come from, best first.
 
     The answer was generated from the first `k` texts; an attributor may look at all of them.
@@ -65,7 +65,7 @@ class TextScore:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What a method found out about one misgeneration; `texts` is its scope, in rank order.
+    """What a method found out about one case; `texts` is its scope, in rank order.
 
     `gap` is the distance between the mean scores of flagged and other texts, `generation_gap` the
     same for the generation influence; None where there are not two groups.

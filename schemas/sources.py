@@ -27,7 +27,7 @@ NAME_CHARACTERS: Final = 200
 class EventKind(StrEnum):
     """What speaks for or against a source."""
 
-    CONFIRMED = "confirmed"  # taught a wrong answer, and a person or several reporters said so
+    CONFIRMED = "confirmed"  # taught a wrong answer, and a person or several senders said so
     DETECTED = "detected"  # taught a wrong answer, as far as the pipeline can tell
     AGREEMENT = "agreement"  # supported an answer that the next snapshot bore out
     RETRACTED = "retracted"  # was held to have taught a wrong answer, which proved wrong

@@ -16,7 +16,7 @@ from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.keywords import phrases
 from radarstream.defenses.protocol import Complete, CompleteAll, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 
@@ -45,9 +45,9 @@ class KeywordMatch:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Answer from every text alone. Raises EvidenceError on malformed input or answers."""
-        event = judged(misgeneration, self.max_texts)
+        event = judged(case, self.max_texts)
         if len(event.texts) < 2:
             return unseparated(METHOD, event.texts)
         requests = tuple(

@@ -15,7 +15,7 @@ from radarstream.defenses.attribution.outcome import (
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.kernels.log_odds import total
 from radarstream.defenses.protocol import Signal
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "leave_one_out"
@@ -44,9 +44,9 @@ class LeaveOneOut:
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_PROBABILITIES})
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Score the answer with and without. Raises EvidenceError on malformed input."""
-        event = judged(misgeneration, self.max_texts)
+        event = judged(case, self.max_texts)
         shown = passages(event.texts)
         if len(set(shown)) < 2:
             return unseparated(METHOD, event.texts)

@@ -13,8 +13,8 @@ from radarstream.defenses.protocol import Complete, LogProbs, Request
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import (
     Attribution,
+    Case,
     Finding,
-    Misgeneration,
     RankedText,
     TextScore,
 )
@@ -26,10 +26,10 @@ Texts = tuple[RankedText, ...]
 MaxTexts = Annotated[int, Field(ge=1)] | None  # judged from the nearest on; None judges all
 
 
-def judged(misgeneration: Misgeneration, most: MaxTexts) -> Misgeneration:
-    """The misgeneration with the texts to judge, in rank order. Raises EvidenceError."""
-    event = checked(misgeneration)
-    return Misgeneration(event.query, event.answer, event.texts[:most], event.k)
+def judged(case: Case, most: MaxTexts) -> Case:
+    """The case with the texts to judge, in rank order. Raises EvidenceError."""
+    event = checked(case)
+    return Case(event.query, event.answer, event.texts[:most], event.k)
 
 
 def passages(texts: Texts) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def passages(texts: Texts) -> tuple[str, ...]:
 
 
 def log_probs_from(
-    contexts: Sequence[tuple[str, ...]], event: Misgeneration
+    contexts: Sequence[tuple[str, ...]], event: Case
 ) -> Generator[Request, Any, FloatArray]:
     """(r, t) logarithms of the probability of each token of the answer, from each of r contexts.
 

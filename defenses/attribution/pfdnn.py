@@ -18,7 +18,7 @@ from radarstream.defenses.kernels.responsibility import LEAST_SPREAD
 from radarstream.defenses.kernels.two_means import two_means
 from radarstream.defenses.protocol import Embed, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "pfdnn"
@@ -47,9 +47,9 @@ class Pfdnn:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Embed, split, compare. Raises EvidenceError on malformed input or embeddings."""
-        event = judged(misgeneration, self.max_texts)
+        event = judged(case, self.max_texts)
         shown = passages(event.texts)
         if len(set(shown)) < 2:
             return unseparated(METHOD, event.texts)

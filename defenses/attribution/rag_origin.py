@@ -15,8 +15,8 @@ from radarstream.defenses.protocol import Complete, Embed, LogProbs, LogProbsAll
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import (
     Attribution,
+    Case,
     Finding,
-    Misgeneration,
     RankedText,
     TextScore,
 )
@@ -62,13 +62,13 @@ class RagOrigin(ScopeOptions):
         """Token probabilities, except for the similarity alone."""
         return frozenset() if self.scores == {"similarity"} else _PROBABILITIES
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Find the scope, score its texts and flag the responsible ones.
 
-        Raises EvidenceError on a misgeneration without an answer, an id that comes twice, a
+        Raises EvidenceError on a case without an answer, an id that comes twice, a
         similarity that is no number, and a response that is not what its request asked for.
         """
-        event = checked(misgeneration)
+        event = checked(case)
         if not event.texts:
             return Attribution(METHOD, Finding.NO_DOCUMENTS)
         unaided = (yield from self.unaided(event)) if self.check_unaided else False
@@ -87,7 +87,7 @@ class RagOrigin(ScopeOptions):
         return concluded(scope, parts, detail)
 
     def measured(
-        self, event: Misgeneration, scope: Scope
+        self, event: Case, scope: Scope
     ) -> Generator[Request, Any, dict[Score, FloatArray]]:
         """The chosen scores of the texts in scope, as measured."""
         parts: dict[Score, FloatArray] = {}
@@ -128,7 +128,7 @@ def question_after(texts: Sequence[RankedText], question: str) -> LogProbs:
     return LogProbs(tuple(rows), " ".join(question.split()))
 
 
-def answer_after(texts: Sequence[RankedText], event: Misgeneration) -> LogProbs:
+def answer_after(texts: Sequence[RankedText], event: Case) -> LogProbs:
     """How probable is the wrong answer after each text and the question?"""
     question = event.query.text
     rows = (

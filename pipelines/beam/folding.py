@@ -31,7 +31,7 @@ from radarstream.pipelines.guard import Guard
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
 from radarstream.schemas.codec.wire import wire_time
 from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
+from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent, Source
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.shown import only_shown
@@ -237,7 +237,7 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
     """Collect the answer and one attribution event per document it did not trust."""
     cited = {source.rank: source for source in event.sources}
     attributions = [
-        AttributionEvent(
+        RejectedEvent(
             query_id=event.query_id,
             step=event.step,
             snapshot_id=event.snapshot_id,
@@ -256,5 +256,5 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
         for judged in event.verdict.documents
         if not judged.kept
     ]
-    events: list[AnswerEvent | AttributionEvent] = [event, *attributions]
+    events: list[AnswerEvent | RejectedEvent] = [event, *attributions]
     return [outbox_record(value, lane=lane) for value in events]

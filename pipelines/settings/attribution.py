@@ -8,7 +8,7 @@ from radarstream.schemas.section import Section
 
 
 class AttributionSettings(Section):
-    """Reports of wrong answers, their deep attribution, quarantine."""
+    """Complaints about answers, their attribution, quarantine."""
 
     enabled: Annotated[
         bool,
@@ -20,8 +20,8 @@ class AttributionSettings(Section):
     self_detect: Annotated[
         bool,
         Field(
-            description="the job itself reports answers that differ from the undefended one, and"
-            " memories it falsified; every report costs an attribution, within the budget"
+            description="the job itself complains about answers that differ from the undefended"
+            " one, and memories it falsified; each complaint costs an attribution of the budget"
         ),
     ] = False
     attributor: Annotated[str, Field(description="who says which texts taught an answer")] = (
@@ -38,11 +38,11 @@ class AttributionSettings(Section):
         int,
         Field(ge=0, description="with corpus.archive: archived texts looked at beside the results"),
     ] = 50
-    case_steps: Annotated[
-        int, Field(ge=1, description="last answers of a query that can be reported")
+    keep_steps: Annotated[
+        int, Field(ge=1, description="last answers of a query that one can complain about")
     ] = 2
-    case_days: Annotated[
-        float, Field(gt=0.0, description="older ones, by event time, can not be reported")
+    keep_days: Annotated[
+        float, Field(gt=0.0, description="older ones, by event time, are not kept")
     ] = 30.0
     attributions_per_hour: Annotated[
         int, Field(ge=1, description="wrong answers attributed in an hour")
@@ -51,16 +51,16 @@ class AttributionSettings(Section):
         int, Field(ge=1, description="no attribution begins above so many model calls")
     ] = 50_000
     attempts: Annotated[int, Field(ge=1, description="tries of one attribution")] = 3
-    min_reporters: Annotated[
+    min_senders: Annotated[
         int,
-        Field(ge=2, description="trusted reporters who together have texts quarantined"),
+        Field(ge=2, description="trusted senders who together have texts quarantined"),
     ] = 2
     trusted_after: Annotated[
         int,
         Field(
             ge=1,
-            description="confirmed reports after which a person is trusted; with others that are"
-            " not confirmed, more (see docs/reports.md)",
+            description="confirmed complaints after which a person is trusted; with others that are"
+            " not confirmed, more (see docs/incidents.md)",
         ),
     ] = 3
     min_gap: Annotated[
@@ -76,26 +76,26 @@ class AttributionSettings(Section):
             " with a greater probability; 1 = do not ask",
         ),
     ] = 0.05
-    reports_per_day: Annotated[
-        int, Field(ge=1, description="reports of one reporter; more are refused")
+    complaints_per_day: Annotated[
+        int, Field(ge=1, description="complaints of one sender; more are refused")
     ] = 20
-    open_reports: Annotated[
+    open_complaints: Annotated[
         int,
         Field(
             ge=1,
-            description="reports that may wait; strangers' are refused above, and from half of it"
-            " on those of strangers of whom some wait",
+            description="complaints that may wait; above it those of strangers are refused, and"
+            " from half of it on those of strangers of whom some wait",
         ),
     ] = 1_000
     open_days: Annotated[
         float,
-        Field(gt=0.0, description="a report that has waited so long is given up, as unusable"),
+        Field(gt=0.0, description="a complaint that has waited so long is given up, as unusable"),
     ] = 7.0
     retention_days: Annotated[
         float,
         Field(
             gt=0.0,
-            description="reports and what they led to are kept so long, events of sources included",
+            description="complaints and what followed are kept so long, events of sources included",
         ),
     ] = 365.0
     poll_s: Annotated[float, Field(gt=0.0, description="pause of an idle worker")] = 2.0
@@ -103,9 +103,9 @@ class AttributionSettings(Section):
         str,
         Field(
             min_length=1,
-            description="consumer group of the reports; default: kafka.group + -reports",
+            description="consumer group of the complaints; default: kafka.group + -complaints",
         ),
-    ] = "radarstream-reports"
+    ] = "radarstream-complaints"
 
     @property
     def chosen_options(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class SourceSettings(Section):
         Field(
             ge=0.0,
             le=1.0,
-            description="what a wrong answer counts that a person or reporters confirmed",
+            description="what a wrong answer counts that a person or trusted senders confirmed",
         ),
     ] = _RULES.confirmed
     detected: Annotated[

@@ -1,4 +1,4 @@
-"""Attributors at work: many misgenerations, one model batch per kind and round."""
+"""Attributors at work: many cases, one model batch per kind and round."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,17 @@ from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.schemas.attribution import Attribution, Misgeneration
+from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError
 
 
 def attribute_all(
-    attributor: Attributor, misgenerations: Sequence[Misgeneration], models: Models
+    attributor: Attributor, cases: Sequence[Case], models: Models
 ) -> list[Attribution | ModelError]:
-    """Attribute every misgeneration in lockstep, order preserved.
+    """Attribute every case in lockstep, order preserved.
 
     One whose model calls fail is its ModelError; the others go on. Raises ConfigurationError when
     `models` cannot answer what the attributor is going to ask.
     """
     check_needs(attributor, models)
-    return drive([attributor.attribute(each) for each in misgenerations], models)
+    return drive([attributor.attribute(each) for each in cases], models)

@@ -11,10 +11,10 @@ from typing import Any
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import Complete, Embed, Relate, Request
 from radarstream.pipelines.signals.relations import entails
-from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray
+from radarstream.schemas.incidents import text_key
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.reports import text_key
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
@@ -66,7 +66,7 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     if not reproduced and not inquiry.insist:
         return Investigation(reproduced=False)
     texts = yield from by_similarity(inquiry)
-    asked = Misgeneration(
+    asked = Case(
         query=inquiry.snapshot.query,
         answer=inquiry.answer,
         texts=texts,

@@ -11,12 +11,12 @@ from radarstream.schemas.codec.cloud_events import (
 from radarstream.schemas.codec.decoding import (
     dead_letter,
     decode_answer,
-    decode_attribution,
+    decode_complaint,
     decode_dead_letter,
-    decode_origin,
     decode_record,
-    decode_report,
+    decode_rejected,
     decode_snapshot,
+    decode_taught,
 )
 from radarstream.schemas.codec.state import decode_state, encode_state
 from radarstream.schemas.codec.text import clean
@@ -28,12 +28,12 @@ __all__ = [
     "clean",
     "dead_letter",
     "decode_answer",
-    "decode_attribution",
+    "decode_rejected",
     "decode_dead_letter",
     "decode_envelope",
-    "decode_origin",
+    "decode_taught",
     "decode_record",
-    "decode_report",
+    "decode_complaint",
     "decode_snapshot",
     "decode_state",
     "encode",

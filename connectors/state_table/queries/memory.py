@@ -7,7 +7,12 @@ from itertools import islice
 from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
 
 from radarstream.connectors.state_table.database.engine import retry_contended
-from radarstream.connectors.state_table.database.tables import CASES, MEMORY, OUTBOX, dialect_insert
+from radarstream.connectors.state_table.database.tables import (
+    KEPT_ANSWERS,
+    MEMORY,
+    OUTBOX,
+    dialect_insert,
+)
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.schemas.codec import decode_state, encode_state
 from radarstream.schemas.codec.state import State
@@ -188,7 +193,7 @@ def clear_run(engine: Engine) -> None:
     """
     with engine.begin() as connection:
         connection.execute(delete(MEMORY))
-        connection.execute(delete(CASES))
+        connection.execute(delete(KEPT_ANSWERS))
         connection.execute(delete(OUTBOX))
 
 

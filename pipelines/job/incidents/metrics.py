@@ -1,4 +1,4 @@
-"""What `radarstream attribute` counts, for Prometheus; rules as for the job's metrics."""
+"""Metrics of `radarstream attribute` for Prometheus; rules as for the job's metrics."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,10 +9,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.pipelines.job.telemetry.metrics import DURATIONS, build
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.reports import Decision, OriginEvent, ReportState
+from radarstream.schemas.incidents import ComplaintState, Status, TaughtEvent
 
 INTAKE = ("taken_in", "refused", "unreadable")
-Counts = tuple[dict[str, int], dict[str, int], int]  # reports, decisions, texts in quarantine
+Counts = tuple[dict[str, int], dict[str, int], int]  # complaints, statuses, texts in quarantine
 
 
 class AttributingMetrics:
@@ -26,9 +26,9 @@ class AttributingMetrics:
     ) -> None:
         self.registry = registry = registry or CollectorRegistry()
         self._intake = Counter(
-            "radarstream_reports_total",
-            "Reports read from their topic, by what became of them",
-            ["outcome"],
+            "radarstream_complaints_total",
+            "Complaints read from their topic, by what became of them",
+            ["result"],
             registry=registry,
         )
         self._attributions = Counter(
@@ -37,10 +37,10 @@ class AttributingMetrics:
             ["finding"],
             registry=registry,
         )
-        self._decisions = Counter(
-            "radarstream_attribution_decisions_total",
-            "Decisions about wrong answers, the same one again included",
-            ["decision"],
+        self._settled = Counter(
+            "radarstream_incidents_settled_total",
+            "Incidents that were settled, by their status afterwards",
+            ["status"],
             registry=registry,
         )
         self._failures = Counter(
@@ -55,23 +55,23 @@ class AttributingMetrics:
             buckets=DURATIONS,
             registry=registry,
         )
-        for outcome in INTAKE:
-            self._intake.labels(outcome)
+        for result in INTAKE:
+            self._intake.labels(result)
         for finding in (*(f.value for f in Finding), "unverified"):
             self._attributions.labels(finding)
-        for decision in Decision:
-            self._decisions.labels(decision.value)
+        for status in Status:
+            self._settled.labels(status.value)
         registry.register(Backlog(counts))
         Info("radarstream_build", "What is running", registry=registry).info(build())
         ProcessCollector(registry=registry)
 
-    def intake(self, outcome: str) -> None:
-        """Count a record of the reports' topic; `outcome` is one of INTAKE."""
-        self._intake.labels(outcome).inc()
+    def intake(self, result: str) -> None:
+        """Count a record of the topic of complaints; `result` is one of INTAKE."""
+        self._intake.labels(result).inc()
 
-    def settled(self, event: OriginEvent, seconds: float | None) -> None:
-        """Count a decision, and the attribution before it if there was one."""
-        self._decisions.labels(event.decision.value).inc()
+    def settled(self, event: TaughtEvent, seconds: float | None) -> None:
+        """Count an incident that was settled, and the attribution before it if there was one."""
+        self._settled.labels(event.status.value).inc()
         if seconds is not None:
             finding = event.finding.value if event.finding else "unverified"
             self._attributions.labels(finding).inc()
@@ -90,21 +90,21 @@ class Backlog(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Read the database once."""
-        reports = GaugeMetricFamily(
-            "radarstream_reports_stored", "Reports in the database", labels=["state"]
+        complaints = GaugeMetricFamily(
+            "radarstream_complaints_stored", "Complaints in the database", labels=["state"]
         )
-        origins = GaugeMetricFamily(
-            "radarstream_origins_stored", "Wrong answers by decision", labels=["decision"]
+        incidents = GaugeMetricFamily(
+            "radarstream_incidents_stored", "Attributed incidents by status", labels=["status"]
         )
         held = GaugeMetricFamily("radarstream_quarantined_texts", "Texts left out at present")
         try:
-            by_state, by_decision, active = self._counts()
+            by_state, by_status, active = self._counts()
         except SQLAlchemyError:
             pass
         else:
-            for state in ReportState:
-                reports.add_metric([state.value], by_state.get(state, 0))
-            for decision in Decision:
-                origins.add_metric([decision.value], by_decision.get(decision, 0))
+            for state in ComplaintState:
+                complaints.add_metric([state.value], by_state.get(state, 0))
+            for status in Status:
+                incidents.add_metric([status.value], by_status.get(status, 0))
             held.add_metric([], active)
-        yield from (reports, origins, held)
+        yield from (complaints, incidents, held)

@@ -1,4 +1,4 @@
-"""Reports of wrong answers, and what became of them: the answer's origin and a decision."""
+"""Complaints of wrong answers, and what became of them: the answer's incident and a status."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,10 +11,10 @@ from pydantic import AwareDatetime, ConfigDict, Field
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.snapshot import STRICT, Document, Query
 
-PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
+PIPELINE: Final = "pipeline"  # sender of what the job found itself; nobody else may use the name
 
 
-class Decision(StrEnum):
+class Status(StrEnum):
     """What was done about a wrong answer's texts.
 
     Only QUARANTINED and APPROVED remove anything, and both can be taken back.
@@ -24,13 +24,13 @@ class Decision(StrEnum):
     NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person says, or none stands out
     RESTORED = "restored"  # as models see it, the answer is the same without the flagged texts
     HUMAN_REVIEW = "human_review"  # flagged and other texts are not clearly apart
-    PROPOSED = "proposed"  # clear, but too few trusted reporters said so
-    QUARANTINED = "quarantined"  # enough trusted reporters said so
+    PROPOSED = "proposed"  # clear, but too few trusted senders said so
+    QUARANTINED = "quarantined"  # enough trusted senders said so
     APPROVED = "approved"  # a person said so
     DISMISSED = "dismissed"  # a person said that the answer is not wrong
 
 
-class Word(StrEnum):
+class Decision(StrEnum):
     """What a person says about a reported answer."""
 
     APPROVED = "approved"  # it is wrong, and the flagged texts taught it
@@ -39,20 +39,20 @@ class Word(StrEnum):
 
 
 MODEL_ERRED: Final = "a person said that the model erred"  # the detail of such an event
-REMOVING: Final = frozenset({Decision.QUARANTINED, Decision.APPROVED})
-CLEARING: Final = frozenset({Decision.DISMISSED, Decision.RESTORED})  # no text is to blame
+REMOVING: Final = frozenset({Status.QUARANTINED, Status.APPROVED})
+CLEARING: Final = frozenset({Status.DISMISSED, Status.RESTORED})  # no text is to blame
 
 
-class ReportState(StrEnum):
-    """What became of one report."""
+class ComplaintState(StrEnum):
+    """What became of one complaint."""
 
     OPEN = "open"  # waits for the attribution
-    JUDGED = "judged"  # the attribution's decision says the rest
+    JUDGED = "judged"  # the attribution's status says the rest
     UNUSABLE = "unusable"  # waited too long, or the documents are gone, or the models kept failing
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerReport:
+class Complaint:
     """Somebody says that an answer is wrong.
 
     Names its query by `query_id` or, where that is not known, by `question`. `answer` is the wrong
@@ -61,7 +61,7 @@ class AnswerReport:
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    reporter: Annotated[
+    sender: Annotated[
         str,
         Field(
             min_length=1,
@@ -69,7 +69,7 @@ class AnswerReport:
             description="letters of one script that show as they are; single spaces between words",
         ),
     ]
-    reported_at: AwareDatetime
+    sent_at: AwareDatetime
     query_id: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     question: Annotated[str | None, Field(min_length=1, max_length=2_000)] = None
     answer: Annotated[str | None, Field(min_length=1, max_length=4_000)] = None
@@ -83,19 +83,19 @@ class AnswerReport:
 
     @property
     def id(self) -> str:
-        """Deterministic identity: 32 hexadecimal digits over query, step, answer and reporter.
+        """Deterministic identity: 32 hexadecimal digits over query, step, answer and sender.
 
-        A report that leaves step or answer open is told from a later one by its time: a lie that
+        A complaint that leaves step or answer open is told from a later one by its time: a lie that
         comes back is reported anew.
         """
-        told: tuple[object, ...] = (self.query, self.step, self.answer, self.reporter)
+        told: tuple[object, ...] = (self.query, self.step, self.answer, self.sender)
         if self.answer is None or self.step is None:
-            told = (*told, int(self.reported_at.timestamp() * 1_000))
+            told = (*told, int(self.sent_at.timestamp() * 1_000))
         return sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
-class OriginText:
+class AttributedText:
     """One text that may have taught a wrong answer, as the attributor saw it.
 
     `rank` is its place by similarity, `search_rank` its place in the search results; None for a
@@ -117,12 +117,12 @@ class OriginText:
 
 
 @dataclass(frozen=True, slots=True)
-class OriginEvent:
+class TaughtEvent:
     """Who taught a wrong answer, and what was done about it.
 
-    Identity: `query_id/step/origin/misgeneration/revision`. A decision that changes (a second
-    report, an approval) is a new event with the next `revision`. `reporters` counts the people
-    whose reports led here, `self_detected` says that the pipeline noticed by itself.
+    Identity: `query_id/step/incident/incident/revision`. A status that changes (a second
+    complaint, an approval) is a new event with the next `revision`. `senders` counts the people
+    whose complaints led here, `self_detected` says that the pipeline noticed by itself.
     `answer_without` is what is answered without the flagged texts, `persists` whether that means
     the same as the wrong answer; None where nothing was flagged. `reproduced` tells whether the
     answer was given again or is the one on record; None where that was not asked.
@@ -134,18 +134,18 @@ class OriginEvent:
     step: Annotated[int, Field(ge=0)]
     snapshot_id: str
     observed_at: AwareDatetime
-    misgeneration: str
+    incident: str
     revision: Annotated[int, Field(ge=0)]
     answer: str
     defended_answer: str
     undefended_answer: str | None
-    reporters: Annotated[int, Field(ge=0)]
+    senders: Annotated[int, Field(ge=0)]
     self_detected: bool
-    decision: Decision
+    status: Status
     attributor: str
     reproduced: bool | None
     finding: Finding | None = None
-    texts: tuple[OriginText, ...] = ()
+    texts: tuple[AttributedText, ...] = ()
     gap: float | None = None
     generation_gap: float | None = None
     answer_without: str | None = None
@@ -159,20 +159,20 @@ class OriginEvent:
 
         Told by what version 1 has: a process of the release before reads such an event, too.
         """
-        return self.decision is Decision.NOTHING_FLAGGED and self.detail == MODEL_ERRED
+        return self.status is Status.NOTHING_FLAGGED and self.detail == MODEL_ERRED
 
     @property
     def cleared(self) -> bool:
         """Whether the flagged texts are not to blame, as a person or their removal showed."""
-        return self.model_erred or self.decision in CLEARING
+        return self.model_erred or self.status in CLEARING
 
     @property
-    def flagged(self) -> tuple[OriginText, ...]:
+    def flagged(self) -> tuple[AttributedText, ...]:
         """The texts that taught the answer, in rank order."""
         return tuple(text for text in self.texts if text.flagged)
 
 
-def misgeneration_id(query_id: str, step: int, answer: str) -> str:
+def incident_id(query_id: str, step: int, answer: str) -> str:
     """16 hexadecimal digits that name one wrong answer of one query at one step."""
     told = repr((query_id, step, answer))
     return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
