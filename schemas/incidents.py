@@ -1,4 +1,4 @@
-"""Complaints of wrong answers, and what became of them: the answer's incident and a status."""
+"""Complaints about answers, and what follows: an incident with its status, and its event."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,23 +15,23 @@ PIPELINE: Final = "pipeline"  # sender of what the job found itself; nobody else
 
 
 class Status(StrEnum):
-    """What was done about a wrong answer's texts.
+    """The status of an incident: what was done about the texts.
 
-    Only QUARANTINED and APPROVED remove anything, and both can be taken back.
+    Only QUARANTINED and APPROVED remove texts, and both can be taken back.
     """
 
-    UNVERIFIED = "unverified_report"  # nobody can tell that the answer was ever given
-    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person says, or none stands out
-    RESTORED = "restored"  # as models see it, the answer is the same without the flagged texts
+    UNVERIFIED = "unverified"  # nobody can tell that the answer was ever given
+    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person said, or none stands out
+    RESTORED = "restored"  # models find the answer to be the same without the flagged texts
     HUMAN_REVIEW = "human_review"  # flagged and other texts are not clearly apart
-    PROPOSED = "proposed"  # clear, but too few trusted senders said so
-    QUARANTINED = "quarantined"  # enough trusted senders said so
-    APPROVED = "approved"  # a person said so
+    PROPOSED = "proposed"  # clear, but too few trusted people complained
+    QUARANTINED = "quarantined"  # clear, and enough trusted people complained
+    APPROVED = "approved"  # a person approved the removal
     DISMISSED = "dismissed"  # a person said that the answer is not wrong
 
 
 class Decision(StrEnum):
-    """What a person says about a reported answer."""
+    """What a person says about an incident."""
 
     APPROVED = "approved"  # it is wrong, and the flagged texts taught it
     DISMISSED = "dismissed"  # it is not wrong
@@ -47,7 +47,7 @@ class ComplaintState(StrEnum):
     """What became of one complaint."""
 
     OPEN = "open"  # waits for the attribution
-    JUDGED = "judged"  # the attribution's status says the rest
+    JUDGED = "judged"  # the status of the incident says the rest
     UNUSABLE = "unusable"  # waited too long, or the documents are gone, or the models kept failing
 
 
@@ -55,9 +55,9 @@ class ComplaintState(StrEnum):
 class Complaint:
     """Somebody says that an answer is wrong.
 
-    Names its query by `query_id` or, where that is not known, by `question`. `answer` is the wrong
-    answer as it was seen, None for the latest one that is stored; `step` says which snapshot it
-    was given on, None for the latest.
+    It names its query by `query_id` or, where that is not known, by `question`. `answer` is the
+    wrong answer as it was seen, None for the latest one that is stored. `step` says which snapshot
+    it was given on, None for the latest.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -86,7 +86,7 @@ class Complaint:
         """Deterministic identity: 32 hexadecimal digits over query, step, answer and sender.
 
         A complaint that leaves step or answer open is told from a later one by its time: a lie that
-        comes back is reported anew.
+        comes back can be complained about anew.
         """
         told: tuple[object, ...] = (self.query, self.step, self.answer, self.sender)
         if self.answer is None or self.step is None:
@@ -118,14 +118,14 @@ class AttributedText:
 
 @dataclass(frozen=True, slots=True)
 class TaughtEvent:
-    """Who taught a wrong answer, and what was done about it.
+    """Which texts taught a wrong answer, and what was done about them.
 
-    Identity: `query_id/step/incident/incident/revision`. A status that changes (a second
-    complaint, an approval) is a new event with the next `revision`. `senders` counts the people
-    whose complaints led here, `self_detected` says that the pipeline noticed by itself.
-    `answer_without` is what is answered without the flagged texts, `persists` whether that means
-    the same as the wrong answer; None where nothing was flagged. `reproduced` tells whether the
-    answer was given again or is the one on record; None where that was not asked.
+    Identity: `query_id/step/taught/incident/revision`. Each change of the incident (a second
+    complaint, an approval) is a new event with the next `revision`. `senders` counts the people who
+    complained, `self_detected` says that the pipeline noticed by itself. `answer_without` is the
+    answer without the flagged texts, `persists` whether it means the same as the wrong answer; both
+    are None where nothing was flagged. `reproduced` says whether the answer is on record or was
+    given again; None where that was not asked.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -155,15 +155,12 @@ class TaughtEvent:
 
     @property
     def model_erred(self) -> bool:
-        """Whether a person said that the answer is wrong and that no text is to blame.
-
-        Told by what version 1 has: a process of the release before reads such an event, too.
-        """
+        """Whether a person said that the answer is wrong and that no text is to blame."""
         return self.status is Status.NOTHING_FLAGGED and self.detail == MODEL_ERRED
 
     @property
     def cleared(self) -> bool:
-        """Whether the flagged texts are not to blame, as a person or their removal showed."""
+        """Whether a decision, or the answer without them, shows that no text is to blame."""
         return self.model_erred or self.status in CLEARING
 
     @property
@@ -173,7 +170,7 @@ class TaughtEvent:
 
 
 def incident_id(query_id: str, step: int, answer: str) -> str:
-    """16 hexadecimal digits that name one wrong answer of one query at one step."""
+    """Return 16 hexadecimal digits that name one answer of one query at one step."""
     told = repr((query_id, step, answer))
     return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -3,6 +3,8 @@
 A change here needs a new file in `migrations/versions`; a test compares the two.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -11,6 +13,7 @@ from sqlalchemy import (
     Double,
     Index,
     Integer,
+    Label,
     LargeBinary,
     MetaData,
     Table,
@@ -264,6 +267,11 @@ CONSUMER_GROUPS = Table(
     Column("mark", Text, nullable=False),
     Column("since_ms", BigInteger, nullable=False),
 )
+
+
+def keyed(table: Table) -> list[Label[Any]]:
+    """Return the columns of a table, named in results by their keys."""
+    return [column.label(column.key) for column in table.columns]
 
 
 def dialect_insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:

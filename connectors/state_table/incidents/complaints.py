@@ -15,6 +15,7 @@ from radarstream.connectors.state_table.database.tables import (
     INCIDENTS,
     QUARANTINE,
     dialect_insert,
+    keyed,
 )
 from radarstream.connectors.state_table.incidents.quarantine import holding
 from radarstream.connectors.state_table.incidents.store import DECISION, STATUS
@@ -46,7 +47,9 @@ def repeated(connection: Connection, complaint: StoredComplaint) -> StoredCompla
     """The complaint that this one repeats, if any: its own, or its sender's on the same answer."""
     itself = _C.complaint_id == complaint.complaint_id
     alike = (_C.incident == complaint.incident) & (_C.sender == complaint.sender)
-    statement = select(COMPLAINTS).where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
+    statement = (
+        select(*keyed(COMPLAINTS)).where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
+    )
     row = connection.execute(statement.limit(1)).mappings().first()
     return complaint_of(row) if row else None
 
@@ -81,7 +84,7 @@ def find_complaints(
     With `state` or `query_id`, only those of it.
     """
     statement = (
-        select(COMPLAINTS, STATUS, _I.finding, DECISION)
+        select(*keyed(COMPLAINTS), STATUS, _I.finding, DECISION)
         .outerjoin(INCIDENTS, _I.incident == _C.incident)
         .where(_C.complaint_id.startswith(prefix, autoescape=True))
         .order_by(_C.received_ms.desc(), _C.complaint_id)
@@ -98,7 +101,7 @@ def find_complaints(
 def waiting(connection: Connection, incident: str) -> list[StoredComplaint]:
     """Return the open complaints of one wrong answer, oldest first."""
     mine = (_C.incident == incident, _C.state == ComplaintState.OPEN)
-    statement = select(COMPLAINTS).where(*mine).order_by(_C.received_ms)
+    statement = select(*keyed(COMPLAINTS)).where(*mine).order_by(_C.received_ms)
     return [complaint_of(row) for row in connection.execute(statement).mappings()]
 
 

@@ -5,7 +5,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
 
-from radarstream.connectors.state_table.database.tables import INCIDENTS, QUARANTINE, dialect_insert
+from radarstream.connectors.state_table.database.tables import (
+    INCIDENTS,
+    QUARANTINE,
+    dialect_insert,
+    keyed,
+)
 from radarstream.connectors.state_table.incidents.store import STATUS
 
 _Q = QUARANTINE.c
@@ -84,7 +89,7 @@ def release(
 
 def texts_of(connection: Connection, incident: str) -> list[dict[str, Any]]:
     """Return the texts of an incident, whether held, proposed or released."""
-    statement = select(QUARANTINE).where(_Q.incident == incident).order_by(_Q.text_key)
+    statement = select(*keyed(QUARANTINE)).where(_Q.incident == incident).order_by(_Q.text_key)
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 
@@ -100,7 +105,7 @@ def list_quarantine(
         where.append(_Q.active)
     newest = (_Q.updated_ms.desc(), _Q.incident, _Q.text_key)
     statement = (
-        select(QUARANTINE, STATUS)
+        select(*keyed(QUARANTINE), STATUS)
         .outerjoin(INCIDENTS, INCIDENTS.c.incident == _Q.incident)
         .where(*where)
         .order_by(*newest)

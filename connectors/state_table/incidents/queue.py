@@ -4,7 +4,12 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Engine, case, func, or_, select
 
-from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS, KEPT_ANSWERS
+from radarstream.connectors.state_table.database.tables import (
+    COMPLAINTS,
+    INCIDENTS,
+    KEPT_ANSWERS,
+    keyed,
+)
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, complaint_of
 from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision
 
@@ -37,7 +42,7 @@ def next_open(
     urgency = (case((_C.step == latest, 0), else_=1), _C.attempts, _C.received_ms, _C.complaint_id)
     place = func.row_number().over(partition_by=_C.sender, order_by=(approved, *urgency))
     statement = (
-        select(COMPLAINTS)
+        select(*keyed(COMPLAINTS))
         .outerjoin(INCIDENTS, _I.incident == _C.incident)
         .where(_C.state == ComplaintState.OPEN)
         .order_by(

@@ -14,6 +14,7 @@ from radarstream.connectors.state_table.database.tables import (
     COMPLAINTS,
     INCIDENTS,
     dialect_insert,
+    keyed,
 )
 from radarstream.schemas.codec import decode_taught, encode
 from radarstream.schemas.codec.former import FORMER_STATUS
@@ -111,7 +112,7 @@ def list_incidents(
     )
     order = (waiting_first, _C.received_ms, _C.complaint_id)
     ranked = select(
-        COMPLAINTS,
+        *keyed(COMPLAINTS),
         func.row_number().over(partition_by=_C.incident, order_by=order).label("place"),
         func.count().over(partition_by=_C.incident).label("complaints"),
         func.max(_C.received_ms).over(partition_by=_C.incident).label("newest_ms"),

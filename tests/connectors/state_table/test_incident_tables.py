@@ -137,7 +137,7 @@ def filled(engine: Engine) -> None:
 
 def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
     filled(engine)
-    assert forget(engine, "cup", None).complaints == 1 + 1 + 1 + 3
+    assert forget(engine, "cup", None).incidents == 1 + 1 + 1 + 3
     with engine.connect() as connection:
         for table in ABOUT_INCIDENTS:
             left = set(connection.execute(select(table.c.query_id)).scalars())
@@ -145,7 +145,7 @@ def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
         unsent = connection.execute(select(OUTBOX.c.key, func.count()).group_by(OUTBOX.c.key))
         assert [tuple(row) for row in unsent] == [("other", 2)]
     assert "cup" not in withheld_keys(engine, ["cup"])
-    assert forget(engine, "cup", None).complaints == 0
+    assert forget(engine, "cup", None).incidents == 0
 
 
 def test_an_answer_is_listed_once_however_many_report_it(engine: Engine) -> None:
@@ -245,9 +245,9 @@ def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
     file.write_text("".join(export_lines(engine)), encoding="utf-8")
     other = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
     written = import_file(other, file)
-    assert {name: written[name] for name in ("complaints", "incidents", "quarantine")} == {
-        "complaints": 2,
-        "incidents": 2,
+    assert {name: written[name] for name in ("reports", "origins", "quarantine")} == {
+        "reports": 2,
+        "origins": 2,
         "quarantine": 6,
     }
     assert list_quarantine(other) == list_quarantine(engine)
@@ -290,9 +290,7 @@ def test_that_the_model_erred_is_exported_and_told_from_a_dismissal(
     whole = "".join(lines)
     file.write_text(whole.replace(',"model_erred":false,"reserved":false', ""), encoding="utf-8")
     import_file(engine, file)  # of a release before there was such a decision
-    file.write_text(
-        whole.replace('"decision":"dismissed"', '"decision":"approved"'), encoding="utf-8"
-    )
+    file.write_text(whole.replace('"word":"dismissed"', '"word":"approved"'), encoding="utf-8")
     with pytest.raises(InputError, match="model_erred without"):
         import_file(engine, file)
 

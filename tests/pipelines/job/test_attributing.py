@@ -342,7 +342,7 @@ def test_a_process_of_the_release_before_reads_that_the_model_erred_as_dismissed
         row = connection.execute(
             select(INCIDENTS.c.decision, INCIDENTS.c.status, INCIDENTS.c.event)
         ).one()
-    assert (row.decision, row.status) == ("dismissed", "nothing_flagged")
+    assert tuple(row)[:2] == ("dismissed", "nothing_flagged")
     assert json.loads(row.event)["status"] == "nothing_flagged"
     (listed,) = complaints.find_complaints(engine)
     assert listed["decision"] == Decision.MODEL_ERRED
@@ -503,7 +503,7 @@ def test_events_are_published_in_their_own_lane_under_their_ids(engine: Engine) 
     run_out(worker_on(engine))
     decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     records = [record for _, record in pending(engine, lanes={LANE})]
-    ids = [f"cup/0/incident/{stored.incident}/{revision}" for revision in (0, 1)]
+    ids = [f"cup/0/taught/{stored.incident}/{revision}" for revision in (0, 1)]
     assert [record.event_id for record in records] == ids
     assert {(r.topic, r.envelope.type) for r in records} == {("events.attribution", "event.taught")}
     statuses = [decode_taught(record.data).status for record in records]
@@ -938,7 +938,7 @@ def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
     assert withheld_keys(engine, ["cup"]) == {}
     with engine.connect() as connection:
         known = standings(connection, ["example.org"])
-        tables = METADATA.tables["complaints"]
+        tables = METADATA.tables["reports"]
         stored = connection.execute(select(func.count()).select_from(tables)).scalar_one()
     dishonest = known["example.org"].counts.dishonest if known else 0.0
     # Only what the pipeline itself found counts a little against a source.

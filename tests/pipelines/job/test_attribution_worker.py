@@ -182,7 +182,7 @@ def test_outages_are_waited_for(engine: Engine) -> None:
     turns = iter(range(20))
     worker.stop = lambda: next(turns) >= 10  # type: ignore[assignment]
     worker.run(drain=False)
-    assert [row["status"] for row in find_complaints(engine)] == ["unverified_report"]
+    assert [row["status"] for row in find_complaints(engine)] == ["unverified"]
     assert [row["attempts"] for row in find_complaints(engine)] == [0]
 
 

@@ -51,7 +51,7 @@ def test_an_answer_whose_origin_is_damaged_is_attributed_anew(engine: Engine, va
         complaint(engine, "eve", query_id=query)
     worker = worker_on(engine)
     first = {event.query_id: event for event in run_out(worker)}
-    damage(engine, f"UPDATE incidents SET event = {value}, decision = 'x' WHERE query_id = 'tea'")
+    damage(engine, f"UPDATE origins SET event = {value}, decision = 'x' WHERE query_id = 'tea'")
     assert [event.query_id for event in events_of(engine)] == ["cup"]
     damage(engine, "DELETE FROM cases WHERE query_id = 'cup'")
     assert set(queries_named(engine, QUESTION, ANYWHERE)) == {"cup", "tea"}
@@ -66,7 +66,7 @@ def test_an_answer_whose_origin_is_damaged_is_attributed_anew(engine: Engine, va
 def test_a_report_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     told = complaint(engine, "eve")
-    damage(engine, "UPDATE complaints SET state = 'x'")
+    damage(engine, "UPDATE reports SET state = 'x'")
     assert next_open(engine, day_ago_ms=0) is None
     assert complaint(engine, "eve").complaint_id == told.complaint_id
 
