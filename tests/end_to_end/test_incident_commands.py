@@ -100,14 +100,14 @@ def test_without_a_broker(config: Path) -> None:
     assert (told["query_id"], told["step"], told["answer"]) == ("cup", 0, "Rome")
     listed = json.loads(command(config, "incidents", "list", "--json").output)
     assert [(r["state"], r["status"]) for r in listed] == [("open", None)]
-    short = listed[0]["complaint_id"][:6]
+    short = listed[0]["incident"][:6]
     assert "not attributed yet" in command(config, "incidents", "show", short).output
 
     done = program(config, "attribute", "--no-kafka", "--drain")
     assert done.returncode == 0, done.stderr
     shown = json.loads(command(config, "incidents", "show", short, "--json").output)
     assert shown["state"] == "judged"
-    incident = shown["incident"]
+    incident = shown["event"]
     assert incident["attributor"] == "rag_origin"
     assert "wrong answer: Rome" in command(config, "incidents", "show", short).output
     assert "proposed" in command(config, "quarantine", "list", "--proposed").output
@@ -117,7 +117,7 @@ def test_without_a_broker(config: Path) -> None:
     assert f"this leaves out {len(flagged)} texts:" in asked.output
     assert all(text["url"] in asked.output for text in flagged)
     said = command(config, "incidents", "approve", short, "--yes", "--json")
-    assert json.loads(said.output)["incident"]["status"] == Status.APPROVED
+    assert json.loads(said.output)["event"]["status"] == Status.APPROVED
     held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)
     assert {text["excerpt"] for text in incident["texts"] if text["flagged"]} == {
         row["excerpt"] for row in held
@@ -138,8 +138,8 @@ def test_without_a_broker(config: Path) -> None:
     assert json.loads(command(config, "quarantine", "list", "--json").output)
     erred = json.loads(command(config, "incidents", "model-erred", short, "--yes", "--json").output)
     assert erred["decision"] == "model_erred"
-    assert erred["incident"]["status"] == Status.NOTHING_FLAGGED
-    assert erred["incident"]["detail"] == "a person said that the model erred"
+    assert erred["event"]["status"] == Status.NOTHING_FLAGGED
+    assert erred["event"]["detail"] == "a person said that the model erred"
     assert json.loads(command(config, "quarantine", "list", "--json").output) == []
     (listed,) = json.loads(command(config, "incidents", "list", "--json").output)
     assert listed["decision"] == "model_erred"
@@ -168,12 +168,10 @@ def test_a_flood_of_names_is_one_row(config: Path) -> None:
     listed = command(config, "incidents", "list").output
     assert "1 trusted, 200 other" in listed
     assert "name 0" not in listed
-    shown = command(config, "incidents", "show", cup["complaint_id"]).output
+    shown = command(config, "incidents", "show", cup["incident"]).output
     assert "senders: 1 trusted, 200 other: zoe, name 000," in shown
     assert "name 018, and 181 more" in shown
-    detailed = json.loads(
-        command(config, "incidents", "show", cup["complaint_id"], "--json").output
-    )
+    detailed = json.loads(command(config, "incidents", "show", cup["incident"], "--json").output)
     names = detailed["senders"].pop("names")
     assert detailed["senders"] == counted
     assert names[0] == {
@@ -270,10 +268,8 @@ def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     command(config, "complain", "cup", "--sender", "ada")
     assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
-    complaint_id = json.loads(command(config, "incidents", "list", "--json").output)[0][
-        "complaint_id"
-    ]
-    command(config, "incidents", "approve", complaint_id, "--yes")
+    incident = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
+    command(config, "incidents", "approve", incident, "--yes")
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
     with engine.begin() as connection:
         connection.execute(delete(KEPT_ANSWERS))  # cases go first; what was decided stays
@@ -363,7 +359,7 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
         connection.execute(update(COMPLAINTS).values(sender=HOSTILE))
     engine.dispose()
     assert program(config, "attribute", "--no-kafka", "--drain").returncode == 0
-    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["complaint_id"]
+    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
     for arguments in (
         ("incidents", "list"),
         ("incidents", "show", short),
@@ -408,7 +404,7 @@ def worker(config: Path) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def origins_of(options: KafkaOptions) -> list[Any]:
+def taught_events(options: KafkaOptions) -> list[Any]:
     with TopicReader(options, ["events.attribution"]) as reader:
         return [
             decode_taught(record.value or b"")
@@ -446,14 +442,14 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
 
     done = program(config, "attribute", "--drain")
     assert done.returncode == 0, done.stderr
-    (incident,) = origins_of(options)
+    (incident,) = taught_events(options)
     assert (incident.query_id, incident.answer, incident.senders) == ("cup", "Rome", 1)
     tail = command(config, "tail", "--attributions", "--no-follow")
     assert "wrong Rome" in tail.output
-    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["complaint_id"]
+    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
     command(config, "incidents", "approve", short, "--yes")
     assert program(config, "attribute", "--drain").returncode == 0
-    assert [event.revision for event in origins_of(options)] == [0, 1]
+    assert [event.revision for event in taught_events(options)] == [0, 1]
 
     produce(options, [at(1, *LIES)])
     run = program(config, "run", "--drain")
@@ -481,7 +477,7 @@ def test_a_worker_that_runs_is_stopped_by_a_signal(
         with KafkaSink(options) as sink:
             sink.send([Message("answers.complaints", "cup", encode(told))])
         deadline = time.monotonic() + 60
-        while not origins_of(options):
+        while not taught_events(options):
             assert time.monotonic() < deadline
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)

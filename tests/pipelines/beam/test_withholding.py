@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents import reports
+from radarstream.connectors.state_table.incidents import complaints
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
@@ -234,7 +234,7 @@ def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(
         snapshot = snapshot_of(*winners, step=step)
         queries = gathered(engine, settings, guard, monkeypatch, snapshot)
         folded(engine, settings, guard, queries)
-    found = {(r["step"], r["answer"]): r["sender"] for r in reports.find_complaints(engine)}
+    found = {(r["step"], r["answer"]): r["sender"] for r in complaints.find_complaints(engine)}
     assert found == {(0, "Rome"): PIPELINE, (0, "Oslo"): PIPELINE}
 
 

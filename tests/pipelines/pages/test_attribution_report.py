@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
-from radarstream.connectors.state_table.incidents.store import IncidentLife
+from radarstream.connectors.state_table.incidents.store import Incident
 from radarstream.connectors.state_table.sources.listing import SourceRecord, SourceSummary
 from radarstream.defenses.attribution.registry import ATTRIBUTORS
 from radarstream.defenses.kernels.honesty import credible_interval
@@ -76,7 +76,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 def command(*arguments: object) -> str:
     build._engine.cache_clear()
-    result = CliRunner().invoke(app, ["report-attributions", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["incidents", "report", *map(str, arguments)])
     build._engine.cache_clear()
     assert result.exit_code == 0, (result.output, result.exception)
     return result.output
@@ -109,22 +109,22 @@ def test_a_wrong_answer_shows_its_texts_the_split_and_what_followed(pages) -> No
 
 
 def test_a_proposal_names_the_commands_that_decide(pages) -> None:
-    short = complaint_of(events()[2], "ann").complaint_id[:8]
-    assert f"<code>radarstream reports approve {short}</code>" in pages[0]
-    assert f"<code>radarstream reports dismiss {short}</code>" in pages[0]
-    assert f"<code>radarstream reports model-erred {short}</code>" in pages[0]
+    short = events()[2].incident[:8]
+    assert f"<code>radarstream incidents approve {short}</code>" in pages[0]
+    assert f"<code>radarstream incidents dismiss {short}</code>" in pages[0]
+    assert f"<code>radarstream incidents model-erred {short}</code>" in pages[0]
     # What is blamed on no text is either the model's error or no error.
-    unblamed = complaint_of(events()[3], "ann").complaint_id[:8]
-    assert f"<code>radarstream reports model-erred {unblamed}</code>" in pages[0]
+    unblamed = events()[3].incident[:8]
+    assert f"<code>radarstream incidents model-erred {unblamed}</code>" in pages[0]
     assert pages[0].count("<code>") == 5
 
 
 def test_that_the_model_erred_is_told_and_asks_for_no_word() -> None:
     event = replace(events()[0], status=Status.NOTHING_FLAGGED, detail=MODEL_ERRED)
-    life = IncidentLife(START_MS, 1, Decision.MODEL_ERRED, START_MS)
+    life = Incident("", 0, Decision.MODEL_ERRED, START_MS, attributed_ms=START_MS, model_calls=1)
     told = [complaint_of(event, "ann")]
     view = stream_view(incidents_of([event], {event.incident: life}, told, {}))
-    assert view.statuses == (("the model erred: no source is to blame", "none", 1),)
+    assert view.decisions == (("the model erred: no source is to blame", "none", 1),)
     assert view.events[0].advice == ()
     words = [moment.words for moment in view.events[0].life]
     assert "laid to the model by a person" in words
@@ -182,7 +182,7 @@ def test_one_query_can_be_asked_for(tmp_path: Path) -> None:
 
 def test_a_report_that_nothing_was_looked_for_is_told_as_that() -> None:
     event = replace(events()[0], status=Status.UNVERIFIED, finding=None, attributor="")
-    life = IncidentLife(START_MS, 1, None, None)
+    life = Incident("", 0, None, None, attributed_ms=START_MS, model_calls=1)
     told = str(stream_view(incidents_of([event], {event.incident: life}, [], {})))
     assert "'no texts were looked for'" in told
     assert "'looked into with 1 model call'" in told
@@ -201,7 +201,7 @@ def test_a_query_nobody_reported_makes_no_page(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'state.sqlite'}"
     fill(open_engine(url))
     given = ["--database", url, "--out", str(tmp_path / "new"), "--query", "nope"]
-    result = CliRunner().invoke(app, ["report-attributions", *given])
+    result = CliRunner().invoke(app, ["incidents", "report", *given])
     assert result.exit_code == 1
     assert "query 'nope'" in str(result.exception)
     assert not (tmp_path / "new").exists()
@@ -222,7 +222,12 @@ def test_the_limit_counts_reports_of_the_query_alone(tmp_path: Path) -> None:
 def hostile_views() -> tuple[StreamView, SourcesView]:
     found = hostile_events()
     reports = [complaint_of(event, HOSTILE[0], HOSTILE[1]) for event in found]
-    lives = {e.incident: IncidentLife(START_MS, 3, Decision.APPROVED, START_MS) for e in found}
+    lives = {
+        e.incident: Incident(
+            "", 0, Decision.APPROVED, START_MS, attributed_ms=START_MS, model_calls=3
+        )
+        for e in found
+    }
     held = {e.incident: [HeldText(IMAGE, IMAGE, True, True, False)] for e in found}
     waiting = replace(reports[0], incident=IMAGE, sender=HOSTILE[1], detail=HOSTILE[0])
     stream = stream_view(incidents_of(found, lives, [*reports, waiting], held))
