@@ -409,7 +409,7 @@ def taught_events(options: KafkaOptions) -> list[Any]:
         return [
             decode_taught(record.value or b"")
             for record in reader.to_the_end()
-            if record.headers["ce_type"] == b"event.incident"
+            if record.headers["ce_type"] == b"event.taught"
         ]
 
 
@@ -439,11 +439,14 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
         ]
         bad.append(encode(replace(COMPLAINT, sender="a\u202eda", answer="Rome", step=0)))
         sink.send([Message("answers.complaints", "cup", value) for value in bad])
+        former = {"schema": "answer.reported/1", "reporter": "bob", "query_id": "cup",
+                  "reported_at": "2025-06-01T12:00:00Z", "answer": "Rome"}  # fmt: skip
+        sink.send([Message("answers.complaints", "cup", json.dumps(former).encode())])
 
     done = program(config, "attribute", "--drain")
     assert done.returncode == 0, done.stderr
     (incident,) = taught_events(options)
-    assert (incident.query_id, incident.answer, incident.senders) == ("cup", "Rome", 1)
+    assert (incident.query_id, incident.answer, incident.senders) == ("cup", "Rome", 2)
     tail = command(config, "tail", "--attributions", "--no-follow")
     assert "wrong Rome" in tail.output
     short = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]

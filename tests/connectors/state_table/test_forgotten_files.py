@@ -37,7 +37,7 @@ from radarstream.pipelines.job.incidents.worker import corpus_search
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.incidents import Complaint, Status
+from radarstream.schemas.incidents import Complaint, Decision
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.sources import SourceVerdict
 from tests.builders import OBSERVED_AT, make_snapshot
@@ -53,11 +53,11 @@ from tests.pipelines.job.attributing_rig import (
 RANDOM = Random(7)
 
 
-def decision() -> str:
+def word() -> str:
     return "".join(RANDOM.choices("bcdfghjkqvwxz", k=7))
 
 
-ASKED, SHOWN, TOLD = [decision() for _ in range(3)], [decision() for _ in range(30)], decision()
+ASKED, SHOWN, TOLD = [word() for _ in range(3)], [word() for _ in range(30)], word()
 CANARIES = [*ASKED, *SHOWN, TOLD]
 QUESTION = f"Who guards {ASKED[0]} \u00fcber {ASKED[1]} and {ASKED[2]}?"
 PAGE = f"{' '.join(SHOWN)} was in Rome. " + "It rained. " * 300
@@ -65,7 +65,7 @@ SECRET = "q-secret"
 
 
 def spellings(canary: str) -> Iterator[bytes]:
-    """A decision as it stands in a file: as it is, and within base64 at any offset."""
+    """A word as it stands in a file: as it is, and within base64 at any offset."""
     yield canary.encode()
     for offset in range(3):
         coded = b64encode(b"\0" * offset + canary.encode())
@@ -87,7 +87,7 @@ def settings(state_url: str, tmp_path: Path) -> Settings:
     config = tmp_path / "job.toml"
     config.write_text(
         f'profile = "scripted"\ndatabase = "{state_url}"\n[corpus]\narchive = true\n'
-        "[attribution]\nenabled = true\nmax_chance = 1.0\ncase_steps = 9\ncorpus_texts = 50\n"
+        "[attribution]\nenabled = true\nmax_chance = 1.0\nkeep_steps = 9\ncorpus_texts = 50\n"
     )
     return load_settings(config)
 
@@ -158,7 +158,7 @@ def fill(settings: Settings, engine: Engine) -> None:
         told = Complaint("eve", NOW, query, answer=None, comment=comment)
         stored = take_in(engine, told, policy.protection, NOW)
         run_out(worker)
-        decide(engine, stored, Status.APPROVED, policy, now_ms=stored.received_ms + 1)
+        decide(engine, stored, Decision.APPROVED, policy, now_ms=stored.received_ms + 1)
     echoed = json.dumps({"text": QUESTION}).encode()
     ResponseCache(engine).put({b"k" * 32: echoed}, {b"k" * 32: question_subject("Where?")})
     with engine.begin() as connection:
@@ -183,10 +183,10 @@ def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
     files = Files(engine)
     before = files.found()
     for words in (ASKED, SHOWN, [TOLD]):
-        assert before & {decision.encode() for decision in words}
-    assert before - {decision.encode() for decision in CANARIES}, "in dead letters, too"
-    (origin,) = events_of(engine, "cup")
-    assert any(t.search_rank is None and SHOWN[0] in t.excerpt for t in origin.flagged)
+        assert before & {word.encode() for word in words}
+    assert before - {word.encode() for word in CANARIES}, "in dead letters, too"
+    (taught,) = events_of(engine, "cup")
+    assert any(t.search_rank is None and SHOWN[0] in t.excerpt for t in taught.flagged)
     kept = load(engine, ["cup", "tea"]), withheld_keys(engine, ["cup", "tea"])
     events = [r.event_id for _, r in pending(engine, 999) if r.key in ("cup", "tea")]
 
@@ -203,9 +203,9 @@ def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
     assert [r.event_id for r in left if r.key in ("cup", "tea")] == events
     assert sum(r.topic == "snapshots.deadletter" for r in left) == 1
     (after,) = events_of(engine, "cup")
-    assert (after.status, after.revision) == (origin.status, origin.revision)
-    assert [t.id for t in after.flagged] == [t.id for t in origin.flagged]
-    own = [t for t in origin.texts if t.search_rank is not None]
+    assert (after.status, after.revision) == (taught.status, taught.revision)
+    assert [t.id for t in after.flagged] == [t.id for t in taught.flagged]
+    own = [t for t in taught.texts if t.search_rank is not None]
     assert [t for t in after.texts if t.search_rank is not None] == own
     assert {row["url"] for row in list_quarantine(engine, "cup")} >= {"https://example.org/"}
     outcomes = MicroBatch(settings)(records(of_others(5), 20))

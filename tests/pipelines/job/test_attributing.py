@@ -419,7 +419,7 @@ def test_a_person_knows_better_than_the_model_that_an_answer_persists(
     worker = worker_on(engine, attributor=First())
     if not before:
         assert run_out(worker)[-1].status is Status.RESTORED
-    decide(engine, stored, Status.APPROVED, DEFAULT, now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
     if before:
         event = run_out(worker)[-1]
         assert (event.status, event.persists) == (Status.APPROVED, True)

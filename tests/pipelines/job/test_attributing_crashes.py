@@ -48,6 +48,6 @@ def test_killed_anywhere(tmp_path: Path, place: str) -> None:
     assert pending(engine) == []
     lines = topic.read_text().splitlines()
     assert set(lines) == {lines[0]}, "the same id with the same bytes"
-    assert lines[0].startswith(f"cup/0/incident/{stored.incident}/0 ")
+    assert lines[0].startswith(f"cup/0/taught/{stored.incident}/0 ")
     assert len(lines) == (2 if place == "published" else 1)
     engine.dispose()

@@ -121,7 +121,7 @@ def test_from_the_topic_to_the_topic(engine: Engine) -> None:
         'radarstream_complaints_total{result="unreadable"} 3.0',
         'radarstream_attributions_total{finding="texts_flagged"} 1.0',
         'radarstream_attributions_total{finding="unverified"} 0.0',
-        'radarstream_attribution_decisions_total{status="proposed"} 1.0',
+        'radarstream_incidents_settled_total{status="proposed"} 1.0',
         'radarstream_complaints_stored{state="judged"} 1.0',
         'radarstream_incidents_stored{status="proposed"} 1.0',
         "radarstream_quarantined_texts 0.0",

@@ -178,7 +178,8 @@ def fill(engine: Engine) -> None:
                     at_ms=at + 86_400_000,
                 )
             sources.record(connection, [blame(event, one, at) for one in event.flagged])
-        waiting = replace(complaint_of(events()[0], "zoe"), complaint_id="ff" * 16, incident="open")
+        other = complaint_of(events()[0], "zoe")
+        waiting = replace(other, complaint_id="ff" * 16, incident="ff" * 8)
         complaints.insert(connection, replace(waiting, state=ComplaintState.OPEN))
         for number in range(0, 60, 2):
             at = milliseconds(START + timedelta(days=number))
