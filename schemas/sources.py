@@ -45,7 +45,7 @@ class LedgerRules:
     """How much an event counts.
 
     A day is a UTC day of event time. No day adds more than `dishonest_per_day` or `honest_per_day`
-    to a source's counts, so neither a flood of reports nor a popular query decides about it.
+    to a source's counts, so neither a flood of complaints nor a popular query decides about it.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT

@@ -46,10 +46,10 @@ class LeaveOneOut:
 
     def attribute(self, case: Case) -> Attributing:
         """Score the answer with and without. Raises EvidenceError on malformed input."""
-        event = judged(case, self.max_texts)
-        shown = passages(event.texts)
+        case = judged(case, self.max_texts)
+        shown = passages(case.texts)
         if len(set(shown)) < 2:
-            return unseparated(METHOD, event.texts)
+            return unseparated(METHOD, case.texts)
         contexts = [shown, *(shown[:i] + shown[i + 1 :] for i in range(len(shown)))]
-        likelihoods = total((yield from log_probs_from(contexts, event)))
-        return split_by(METHOD, event.texts, likelihoods[0] - likelihoods[1:])
+        likelihoods = total((yield from log_probs_from(contexts, case)))
+        return split_by(METHOD, case.texts, likelihoods[0] - likelihoods[1:])

@@ -59,8 +59,8 @@ class Norm:
 
     def attribute(self, case: Case) -> Attributing:
         """Measure every text. Raises EvidenceError on malformed input or lengths."""
-        event = judged(case, self.max_texts)
-        if len(event.texts) < 2:
-            return unseparated(METHOD, event.texts)
-        lengths = yield from ask(Norms(passages(event.texts)))
-        return flagged_beyond(self.threshold, METHOD, event.texts, lengths)
+        case = judged(case, self.max_texts)
+        if len(case.texts) < 2:
+            return unseparated(METHOD, case.texts)
+        lengths = yield from ask(Norms(passages(case.texts)))
+        return flagged_beyond(self.threshold, METHOD, case.texts, lengths)

@@ -69,11 +69,11 @@ class Perplexity:
 
     def attribute(self, case: Case) -> Attributing:
         """Measure every text. Raises EvidenceError on malformed input or probabilities."""
-        event = judged(case, self.max_texts)
-        if len(event.texts) < 2:
-            return unseparated(METHOD, event.texts)
-        scores = yield from self.measured(passages(event.texts))
-        return flagged_beyond(self.threshold, METHOD, event.texts, scores)
+        case = judged(case, self.max_texts)
+        if len(case.texts) < 2:
+            return unseparated(METHOD, case.texts)
+        scores = yield from self.measured(passages(case.texts))
+        return flagged_beyond(self.threshold, METHOD, case.texts, scores)
 
     def measured(self, texts: tuple[str, ...]) -> Generator[Request, Any, FloatArray]:
         """(n,) perplexities, 1 at least; 1 as well for a text without a character to read."""

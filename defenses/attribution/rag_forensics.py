@@ -46,18 +46,18 @@ class RagForensics:
 
     def attribute(self, case: Case) -> Attributing:
         """Judge texts one by one. Raises EvidenceError on malformed input or verdicts."""
-        event = judged(case, self.max_texts)
-        if len(event.texts) < 2:
-            return unseparated(METHOD, event.texts)
-        enough = event.k if self.benign is None else self.benign
+        case = judged(case, self.max_texts)
+        if len(case.texts) < 2:
+            return unseparated(METHOD, case.texts)
+        enough = case.k if self.benign is None else self.benign
         flags: list[bool] = []
-        for text in event.texts:
-            parts = (text.document.passage, event.answer)
+        for text in case.texts:
+            parts = (text.document.passage, case.answer)
             verdict = yield from ask(
-                Complete(Task.JUDGE_INDUCEMENT, event.query.text, parts, final=False)
+                Complete(Task.JUDGE_INDUCEMENT, case.query.text, parts, final=False)
             )
             flags.append(verdict.text == YES)
             if flags.count(False) == enough:
                 break
         mask = np.array(flags)
-        return flagged_where(mask, METHOD, event.texts[: len(flags)], mask.astype(np.float64))
+        return flagged_where(mask, METHOD, case.texts[: len(flags)], mask.astype(np.float64))

@@ -69,7 +69,7 @@ REVIEW = Status.HUMAN_REVIEW
         (Trust(10_000, 5_000, 4_999), False, False),
     ],
 )
-def test_trust_counts_all_reports_that_were_not_confirmed(
+def test_trust_counts_all_complaints_that_were_not_confirmed(
     trust: Trust, after_three: bool, after_one: bool
 ) -> None:
     assert trust.trusted(RULES) is after_three
@@ -234,7 +234,7 @@ EVENTS = st.builds(
 
 
 @given(EVENTS, st.dictionaries(st.text(min_size=1), TRUSTS, max_size=30))
-def test_no_removal_without_two_trusted_people_or_a_word(
+def test_no_removal_without_two_trusted_people_or_a_decision(
     event: TaughtEvent, senders: dict[str, Trust]
 ) -> None:
     status, _ = status_of(event, senders, None, RULES)

@@ -189,7 +189,7 @@ def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int
 def clear_run(engine: Engine) -> None:
     """Forget every query and every unsent event, so that a replay starts over.
 
-    The cache stays, and so do reports and quarantine: they hold for whoever asks again.
+    The cache stays, and so do incidents and quarantine: they hold for whoever asks again.
     """
     with engine.begin() as connection:
         connection.execute(delete(MEMORY))

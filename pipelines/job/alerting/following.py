@@ -23,7 +23,7 @@ ATTRIBUTIONS = WIRE_SCHEMAS[RejectedEvent].topic
 
 
 def decode_either(data: bytes) -> RejectedEvent | TaughtEvent:
-    """Decode one of the two kinds of events that share a topic."""
+    """Decode an attribution event of either kind."""
     try:
         return decode_rejected(data)
     except InputError as error:
@@ -78,7 +78,7 @@ class Following:
         event = DECODERS[topic](data)
         # Event time first: a query that was forgotten and watched again starts at step 0.
         place = (event.observed_at, event.step, number_of(event))
-        # An origin is found out long after its answer: only its own revisions come in order.
+        # It comes long after its answer: only the revisions of one incident are in order.
         series = event.incident if isinstance(event, TaughtEvent) else topic
         newest = self._newest.get((series, event.query_id))
         if newest is not None and place <= newest:

@@ -54,7 +54,7 @@ NOW_MS = int(NOW.timestamp() * 1000)
 ROW = MemoryRow("cup", "radar", 1, 1_000, "log", 0, 0, b'{"v":1}')
 
 
-def test_from_two_reports_to_a_quarantine(engine: Engine) -> None:
+def test_from_two_complaints_to_a_quarantine(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     keep(engine, LIED, answer="Rome")
     for sender in ("ada", "bob", "eve"):
@@ -96,7 +96,7 @@ def test_what_is_written_beside_a_fold_is_written_with_it(engine: Engine) -> Non
     assert kept_answers(engine, "cup") == []
 
 
-def test_cases_are_pruned_by_event_time(engine: Engine) -> None:
+def test_kept_answers_are_pruned_by_event_time(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome", query_id="old", step=-60 * 24 * 40)
     keep(engine, LIED, answer="Rome", query_id="reported", step=-60 * 24 * 40)
     keep(engine, LIED, answer="Rome", query_id="new")
@@ -150,7 +150,7 @@ def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
     assert forget(engine, "cup", None).incidents == 0
 
 
-def test_an_answer_is_listed_once_however_many_report_it(engine: Engine) -> None:
+def test_an_answer_is_listed_once_however_many_complain(engine: Engine) -> None:
     for query in ("cup", "other"):
         keep(engine, LIED, answer="Rome", query_id=query)
     first = complaint(engine, "eve", now=NOW - timedelta(minutes=9))
@@ -193,7 +193,7 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
     assert found["name 7"] == senders.Record()
 
 
-def test_joining_after_a_word_counts_nothing(engine: Engine) -> None:
+def test_joining_after_a_decision_counts_nothing(engine: Engine) -> None:
     """Not for trust, also when the decision is given again."""
     keep(engine, LIED, answer="Rome")
     keep(engine, LIED, answer="Rome", query_id="other")
@@ -225,7 +225,7 @@ def test_a_confirmed_suspicion_gives_the_pipeline_no_place_before_strangers(engi
     assert worker_on(engine).budget.trusted() == frozenset()
 
 
-def test_an_older_export_takes_no_word_back(engine: Engine, tmp_path: Path) -> None:
+def test_an_older_export_takes_no_decision_back(engine: Engine, tmp_path: Path) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
     file = tmp_path / "state.jsonl"
@@ -335,7 +335,7 @@ def test_that_the_model_erred_is_exported_and_told_from_a_dismissal(
         import_file(engine, file)
 
 
-def test_a_report_that_comes_in_while_another_is_settled_stays_open(
+def test_a_complaint_that_comes_in_while_another_is_settled_stays_open(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On PostgreSQL another connection may commit between two statements of ours."""

@@ -94,7 +94,7 @@ def test_a_stranger_only_proposes(engine: Engine) -> None:
         assert standings(connection, ["example.org"]) == {}
 
 
-def test_two_trusted_reporters_have_the_texts_quarantined(engine: Engine) -> None:
+def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     snapshot = keep(engine, LIED, answer="Rome")
     worker = worker_on(engine)
@@ -192,7 +192,7 @@ def test_one_lie_spelt_three_ways_is_one_lie(engine: Engine) -> None:
     assert complaint(engine, "ada", "Rome 2").answer == "Rome 2"
 
 
-def test_what_is_kept_for_long_enough_goes_and_a_word_about_a_source_stays(engine: Engine) -> None:
+def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engine: Engine) -> None:
     snapshots = {name: keep(engine, LIED, answer="Rome", query_id=name) for name in ("a", "b")}
     for name in snapshots:
         stored = complaint(engine, "eve", query_id=name)
@@ -240,7 +240,7 @@ def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_
         assert against == pytest.approx(3 * LedgerRules().detected)
 
 
-def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
+def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
     worker = worker_on(engine)
@@ -348,7 +348,7 @@ def test_a_process_of_the_release_before_reads_that_the_model_erred_as_dismissed
     assert listed["decision"] == Decision.MODEL_ERRED
 
 
-def test_only_a_word_reaches_other_queries(engine: Engine) -> None:
+def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
     run_out(worker_on(engine))
@@ -357,7 +357,7 @@ def test_only_a_word_reaches_other_queries(engine: Engine) -> None:
     assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
 
 
-def test_who_joins_after_the_word_gains_nothing(engine: Engine) -> None:
+def test_who_joins_after_the_decision_gains_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "ada")
     run_out(worker_on(engine))
@@ -397,7 +397,7 @@ class First(Naming):
         return replace(found, texts=tuple(kept))
 
 
-def test_an_answer_that_persists_is_restored_whoever_reports(engine: Engine) -> None:
+def test_an_answer_that_persists_is_restored_whoever_complains(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
     complaint(engine, "ada")
@@ -612,7 +612,7 @@ def test_the_budget_of_model_calls(engine: Engine) -> None:
     assert states(engine) == {stored.sender: "judged"}
 
 
-def test_a_failing_model_ends_a_report_after_some_tries(engine: Engine) -> None:
+def test_a_failing_model_ends_a_complaint_after_some_tries(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     complaint(engine, "eve", "Bern")
     worker = worker_on(engine, models=scripted_models(fail_on_text="Rome"), attempts=2)
@@ -643,7 +643,7 @@ def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> N
     assert store.spent(engine, 0, 0, reserved=False)[0] == 2, "what fails counts in the budget"
 
 
-def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
+def test_an_outage_leaves_the_complaint_as_it_is(engine: Engine) -> None:
     class Away:
         model_id = "away"
 
@@ -660,7 +660,7 @@ def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
     assert contents(engine) == before
 
 
-def test_a_report_without_its_case_is_unusable(engine: Engine) -> None:
+def test_a_complaint_without_its_answer_is_unusable(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     insert_own(engine, "gone", "Rome")
     worker = worker_on(engine)
@@ -744,7 +744,7 @@ def test_strangers_borrow_no_weight_from_a_harmless_suspicion(
         assert connection.execute(select(func.count()).select_from(SOURCE_EVENTS)).scalar() == 0
 
 
-def test_a_lie_that_comes_back_is_reported_anew(engine: Engine) -> None:
+def test_a_lie_that_comes_back_can_be_complained_about_anew(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome", step=0)
     first = complaint(engine, "eve", "Rome")
     again = complaint(engine, "eve", "rome", now=NOW + timedelta(hours=1))
@@ -785,7 +785,7 @@ def take(engine: Engine, told: Complaint):
     return take_in(engine, told, Policy().protection, NOW)
 
 
-def test_a_report_again_is_the_same_report(engine: Engine) -> None:
+def test_a_complaint_again_is_the_same_complaint(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     for _ in range(30):
         complaint(engine, "eve", "Rome")
@@ -798,7 +798,7 @@ def test_a_report_again_is_the_same_report(engine: Engine) -> None:
     assert len(complaints.find_complaints(engine)) == 1
 
 
-def test_a_reporter_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
+def test_a_sender_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     policy = Policy()
     limit = policy.protection.complaints_per_day
@@ -816,7 +816,7 @@ def test_a_reporter_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> Non
     flood(1, NOW + timedelta(hours=25))
 
 
-def test_cases_with_an_open_report_are_kept(engine: Engine) -> None:
+def test_kept_answers_with_an_open_complaint_are_kept(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome", step=0)
     complaint(engine, "eve", step=0)
     for step in range(1, 6):
@@ -918,7 +918,7 @@ FLOODS = st.lists(st.tuples(st.integers(0, 40), ANSWERS), min_size=1, max_size=6
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(FLOODS, st.booleans())
-def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
+def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(
     tmp_path: Path, flood, pipeline_too
 ) -> None:
     """However many strangers say that the truth is a lie, and the pipeline with them."""
@@ -947,7 +947,7 @@ def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
     engine.dispose()
 
 
-def test_open_reports_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:
+def test_open_complaints_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:
     trusted(engine, "ada")
     run_out(worker_on(engine))
     keep(engine, LIED, answer="Rome")

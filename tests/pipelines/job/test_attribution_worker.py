@@ -148,7 +148,7 @@ def test_a_question_on_the_topic_names_its_query_as_for_commands(engine: Engine)
     assert (line["event"], line["reason"]) == ("a complaint was refused", "ambiguous")
 
 
-def test_a_report_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
+def test_a_complaint_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     log = Log([told("eve")])
     worker = built(worker_on(engine), log)
@@ -249,7 +249,7 @@ def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
         pass
 
 
-def test_an_empty_database_under_a_group_that_has_read_reports_is_refused(
+def test_an_empty_database_under_a_group_that_has_read_complaints_is_refused(
     own_broker: Broker, tmp_path: Path
 ) -> None:
     options = own_broker.options(partitions=1)

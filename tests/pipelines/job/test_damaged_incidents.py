@@ -32,7 +32,7 @@ def damage(engine: Engine, statement: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["X'FF'", "'text'", "CAST('{\"schema\":1}' AS BLOB)"])
-def test_a_report_of_a_damaged_case_is_unusable_and_the_next_one_is_attributed(
+def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attributed(
     engine: Engine, value: str
 ) -> None:
     for query in ("tea", "cup"):
@@ -45,7 +45,7 @@ def test_a_report_of_a_damaged_case_is_unusable_and_the_next_one_is_attributed(
 
 
 @pytest.mark.parametrize("value", ["X'FF'", "'text'"])
-def test_an_answer_whose_origin_is_damaged_is_attributed_anew(engine: Engine, value: str) -> None:
+def test_an_answer_whose_incident_is_damaged_is_attributed_anew(engine: Engine, value: str) -> None:
     for query in ("tea", "cup"):
         keep(engine, LIED, answer="Rome", query_id=query)
         complaint(engine, "eve", query_id=query)
@@ -63,7 +63,7 @@ def test_an_answer_whose_origin_is_damaged_is_attributed_anew(engine: Engine, va
     assert len(events_of(engine)) == 2
 
 
-def test_a_report_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
+def test_a_complaint_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     told = complaint(engine, "eve")
     damage(engine, "UPDATE reports SET state = 'x'")

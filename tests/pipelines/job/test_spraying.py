@@ -218,7 +218,7 @@ def test_who_was_served_today_waits_behind_who_was_not(engine: Engine) -> None:
     assert {event.answer for event in run_out(worker)[2:]} == {"new first", "new second"}
 
 
-def test_trusted_reporters_do_not_use_up_what_is_everybodys(engine: Engine) -> None:
+def test_trusted_senders_do_not_use_up_what_is_everybodys(engine: Engine) -> None:
     trusted(engine, "ada")
     run_out(worker_on(engine, attributions_per_hour=1_000))
     worker = worker_on(engine, attributions_per_hour=4)
@@ -233,7 +233,7 @@ def test_trusted_reporters_do_not_use_up_what_is_everybodys(engine: Engine) -> N
     assert "cup" in done
 
 
-def test_reports_that_nobody_got_round_to_are_given_up(engine: Engine) -> None:
+def test_complaints_that_nobody_got_round_to_are_given_up(engine: Engine) -> None:
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome", query_id="approved")
     old, new = NOW - timedelta(days=8), NOW - timedelta(days=6)
