@@ -1,4 +1,4 @@
-"""Who taught a wrong answer: the question to an attributor, and what it found."""
+"""Which texts taught a wrong answer: the case that an attributor reads, and what it found."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +21,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RankedText:
-    """A text that could have taught an answer; `similarity` to the question, None if unknown.
+    """A text that may have taught an answer; `similarity` to the question, None if unknown.
 
     `id` names the text for ever, `document.rank` is its place by similarity, 1 = nearest.
     """
@@ -32,8 +32,8 @@ class RankedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Misgeneration:
-    """A wrong answer and the texts it may come from, best first.
+class Case:
+    """A question, a wrong answer and the texts that may have taught it, best first.
 
     The answer was generated from the first `k` texts; an attributor may look at all of them.
     """
@@ -65,7 +65,7 @@ class TextScore:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What a method found out about one misgeneration; `texts` is its scope, in rank order.
+    """What an attributor found in one case; `texts` is its scope, in rank order.
 
     `gap` is the distance between the mean scores of flagged and other texts, `generation_gap` the
     same for the generation influence; None where there are not two groups.

@@ -116,6 +116,10 @@ class EvidenceError(RadarstreamError, ValueError):
     """Evidence of the wrong shape or range, or with NaN; the message names array and index."""
 
 
+class NotFoundError(RadarstreamError):
+    """Nothing has the id or the name that a command was given."""
+
+
 class StateConflictError(RadarstreamError):
     """The compare-and-set on a state row lost: another worker holds the query now."""
 

@@ -1,4 +1,4 @@
-"""What the pipeline emits: defended answers, attribution events and dead letters."""
+"""What the pipeline emits: defended answers, rejected documents and dead letters."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -49,7 +49,7 @@ class AnswerEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class AttributionEvent:
+class RejectedEvent:
     """One document that an answer did not trust, and why. Identity: `query_id/step/rank`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT

@@ -1,4 +1,4 @@
-"""Names of reporters: what nobody can use to pose as somebody else.
+"""Names of senders: what nobody can use to pose as somebody else.
 
 Scripts and joining types are those of Unicode, as the library `regex` has them; the rules are those
 of Unicode's reports 31 and 39 on identifiers, for names with blanks.

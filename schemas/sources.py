@@ -27,7 +27,7 @@ NAME_CHARACTERS: Final = 200
 class EventKind(StrEnum):
     """What speaks for or against a source."""
 
-    CONFIRMED = "confirmed"  # taught a wrong answer, and a person or several reporters said so
+    CONFIRMED = "confirmed"  # taught a wrong answer, and a person or several senders said so
     DETECTED = "detected"  # taught a wrong answer, as far as the pipeline can tell
     AGREEMENT = "agreement"  # supported an answer that the next snapshot bore out
     RETRACTED = "retracted"  # was held to have taught a wrong answer, which proved wrong
@@ -44,7 +44,7 @@ class LedgerRules(Section):
     """How much an event counts.
 
     A day is a UTC day of event time. No day adds more than `dishonest_per_day` or `honest_per_day`
-    to a source's counts, so neither a flood of reports nor a popular query decides about it.
+    to a source's counts, so neither a flood of complaints nor a popular query decides about it.
     """
 
     half_life_days: Annotated[
@@ -55,7 +55,7 @@ class LedgerRules(Section):
         Field(
             ge=0.0,
             le=1.0,
-            description="what a wrong answer counts that a person or reporters confirmed",
+            description="what a wrong answer counts that a person or trusted senders confirmed",
         ),
     ] = 1.0
     detected: Annotated[

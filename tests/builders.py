@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from radarstream.schemas.attribution import Misgeneration, RankedText
+from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
@@ -34,11 +34,11 @@ def make_snapshot(
     )
 
 
-def make_misgeneration(
+def make_case(
     texts: Sequence[str], *, answer: str = "Rome", k: int = 5, question: str = QUESTION
-) -> Misgeneration:
+) -> Case:
     """An answer and untitled texts d1, d2, ... at ranks 1, 2, ..., of falling similarity."""
-    return Misgeneration(
+    return Case(
         Query("cup", question),
         answer,
         tuple(

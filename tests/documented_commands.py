@@ -58,7 +58,7 @@ def candidate_lines(file: Path) -> Iterator[str]:
 
 
 def alternatives(line: str) -> Iterator[tuple[str, ...]]:
-    """The commands of a line such as `radarstream reports list | show ID  # what came of it`."""
+    """The commands of a line such as `radarstream incidents list | show ID  # what came of it`."""
     try:
         words = shlex.split(line, comments=True)
     except ValueError:

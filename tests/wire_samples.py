@@ -5,22 +5,22 @@ from datetime import UTC, datetime
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.codec import (
     decode_answer,
-    decode_attribution,
+    decode_complaint,
     decode_dead_letter,
-    decode_origin,
-    decode_report,
+    decode_rejected,
     decode_snapshot,
+    decode_taught,
 )
 from radarstream.schemas.errors import ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
-from radarstream.schemas.records import Limits
-from radarstream.schemas.reports import (
-    AnswerReport,
-    Decision,
-    OriginEvent,
-    OriginText,
-    misgeneration_id,
+from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent, Source
+from radarstream.schemas.incidents import (
+    AttributedText,
+    Complaint,
+    Status,
+    TaughtEvent,
+    incident_id,
 )
+from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import (
     Document,
     Labels,
@@ -101,7 +101,7 @@ ANSWER = AnswerEvent(
     relation_scorer="agreement",
     tags=("sport",),
 )
-ATTRIBUTION = AttributionEvent(
+REJECTED = RejectedEvent(
     query_id="cup",
     step=4,
     snapshot_id=SNAPSHOT.id,
@@ -127,34 +127,34 @@ DEAD_LETTER = DeadLetter(
     payload_base64="e30=",
 )
 
-REPORT = AnswerReport(
-    reporter="ada@example.org",
-    reported_at=OBSERVED_AT,
+COMPLAINT = Complaint(
+    sender="ada@example.org",
+    sent_at=OBSERVED_AT,
     query_id="cup",
     question="Who won the cup?",
     answer="Basel",
     step=4,
     comment="Basel lost.",
 )
-ORIGIN = OriginEvent(
+TAUGHT = TaughtEvent(
     query_id="cup",
     question="Who won the cup?",
     step=4,
     snapshot_id=SNAPSHOT.id,
     observed_at=OBSERVED_AT,
-    misgeneration=misgeneration_id("cup", 4, "Basel"),
+    incident=incident_id("cup", 4, "Basel"),
     revision=1,
     answer="Basel",
     defended_answer="Basel",
     undefended_answer="Basel",
-    reporters=2,
+    senders=2,
     self_detected=True,
-    decision=Decision.QUARANTINED,
+    status=Status.QUARANTINED,
     attributor="rag_origin",
     reproduced=True,
     finding=Finding.TEXTS_FLAGGED,
     texts=(
-        OriginText(
+        AttributedText(
             "d-1",
             1,
             True,
@@ -167,22 +167,22 @@ ORIGIN = OriginEvent(
             semantic=-1.1,
             generation=-0.2,
         ),
-        OriginText("d-2", 2, False, "https://example.org/1", "Final", "Zürich won."),
+        AttributedText("d-2", 2, False, "https://example.org/1", "Final", "Zürich won."),
     ),
     gap=2.0,
     generation_gap=2.5,
     answer_without="Zürich",
     persists=False,
-    detail="two reporters",
+    detail="two senders",
     tags=("sport",),
 )
 
-SAMPLES = (SNAPSHOT, ANSWER, ATTRIBUTION, DEAD_LETTER, REPORT, ORIGIN)
+SAMPLES = (SNAPSHOT, ANSWER, REJECTED, DEAD_LETTER, COMPLAINT, TAUGHT)
 DECODERS = {
     SearchSnapshot: lambda data: decode_snapshot(data, limits=Limits(), now=None),
     AnswerEvent: decode_answer,
-    AttributionEvent: decode_attribution,
+    RejectedEvent: decode_rejected,
     DeadLetter: decode_dead_letter,
-    AnswerReport: lambda data: decode_report(data, now=None),
-    OriginEvent: decode_origin,
+    Complaint: lambda data: decode_complaint(data, now=None),
+    TaughtEvent: decode_taught,
 }

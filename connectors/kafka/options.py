@@ -11,6 +11,7 @@ from radarstream.schemas.section import Section
 ENVELOPE_BYTES = 2**16  # key, headers and the fields around a dead letter's payload
 SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\d{1,5})")
 LAST_PORT = 65_535
+COMPLAINTS = "answers.complaints"
 
 
 def checked_servers(bootstrap: str) -> str:
@@ -39,6 +40,14 @@ class KafkaOptions(Section):
     topic_prefix: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9._-]*$", description="put before every topic name")
     ] = ""
+    complaints_topic: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9._-]+$",
+            description="topic of complaints, after the prefix; answers.reported is that of"
+            " earlier releases",
+        ),
+    ] = COMPLAINTS
     security: Annotated[
         Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
         Field(description="how connections are protected"),
@@ -131,4 +140,4 @@ class KafkaOptions(Section):
         >>> KafkaOptions(topic_prefix="staging.").topic("answers.defended")
         'staging.answers.defended'
         """
-        return self.topic_prefix + name
+        return self.topic_prefix + (self.complaints_topic if name == COMPLAINTS else name)

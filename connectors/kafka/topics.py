@@ -16,7 +16,7 @@ TOPICS = (
     "answers.defended",
     "events.attribution",
     "snapshots.deadletter",
-    "answers.reported",
+    "answers.complaints",
 )
 COMPACTED = "answers.defended"
 BATCH_HEADER_BYTES = 2**10  # a limit of the broker's counts the batch around a record

@@ -20,7 +20,7 @@ from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.kernels.lasso import lasso
 from radarstream.defenses.kernels.log_odds import log_odds, total
 from radarstream.defenses.protocol import Signal
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "context_cite"
@@ -35,7 +35,7 @@ class ContextCite:
     per token of the answer, are explained by a Lasso over which texts were shown. The paper stops
     at weights; two-means in one dimension flags the higher group.
 
-    The masks are drawn from a hash of question, answer and texts: the same misgeneration is always
+    The masks are drawn from a hash of question, answer and texts: the same case is always
     masked alike.
 
     Needs a model that tells token probabilities.
@@ -59,23 +59,23 @@ class ContextCite:
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_PROBABILITIES})
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Ablate, fit, split. Raises EvidenceError on malformed input or probabilities."""
-        event = judged(misgeneration, self.max_texts)
-        shown = passages(event.texts)
+        case = judged(case, self.max_texts)
+        shown = passages(case.texts)
         if len(set(shown)) < 2:
-            return unseparated(METHOD, event.texts)
-        masks = self.masks(event)
+            return unseparated(METHOD, case.texts)
+        masks = self.masks(case)
         contexts = [tuple(p for p, kept in zip(shown, mask, strict=True) if kept) for mask in masks]
-        logs = yield from log_probs_from(contexts, event)
+        logs = yield from log_probs_from(contexts, case)
         tokens = logs.shape[1]
         outcomes = log_odds(total(logs)) / tokens
         weights = lasso(masks.astype(np.float64), outcomes, self.lasso_alpha) * tokens
-        return split_by(METHOD, event.texts, weights)
+        return split_by(METHOD, case.texts, weights)
 
-    def masks(self, event: Misgeneration) -> NDArray[np.bool_]:
+    def masks(self, case: Case) -> NDArray[np.bool_]:
         """(ablations, n) which texts each context shows."""
-        named = (event.query.text, event.answer, *(text.id for text in event.texts))
+        named = (case.query.text, case.answer, *(text.id for text in case.texts))
         seed = sha256(repr(named).encode("utf-8", "surrogatepass")).digest()
         rng = np.random.default_rng(int.from_bytes(seed))
-        return np.asarray(rng.random((self.ablations, len(event.texts))) < self.keep_probability)
+        return np.asarray(rng.random((self.ablations, len(case.texts))) < self.keep_probability)

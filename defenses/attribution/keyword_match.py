@@ -16,7 +16,7 @@ from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.keywords import phrases
 from radarstream.defenses.protocol import Complete, CompleteAll, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 
@@ -45,17 +45,17 @@ class KeywordMatch:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Answer from every text alone. Raises EvidenceError on malformed input or answers."""
-        event = judged(misgeneration, self.max_texts)
-        if len(event.texts) < 2:
-            return unseparated(METHOD, event.texts)
+        case = judged(case, self.max_texts)
+        if len(case.texts) < 2:
+            return unseparated(METHOD, case.texts)
         requests = tuple(
-            Complete(Task.ATOMIC_ANSWER, event.query.text, (passage,), final=False)
-            for passage in passages(event.texts)
+            Complete(Task.ATOMIC_ANSWER, case.query.text, (passage,), final=False)
+            for passage in passages(case.texts)
         )
         answers = yield from ask(CompleteAll(requests))
-        wrong = phrases(event.answer)
+        wrong = phrases(case.answer)
         shared = [0 if a.abstained else len(wrong & phrases(a.text)) for a in answers]
         scores = np.array(shared, dtype=np.float64)
-        return flagged_where(scores > 0.0, METHOD, event.texts, scores)
+        return flagged_where(scores > 0.0, METHOD, case.texts, scores)

@@ -15,7 +15,7 @@ from radarstream.defenses.attribution.outcome import (
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.kernels.log_odds import total
 from radarstream.defenses.protocol import Signal
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "leave_one_out"
@@ -44,12 +44,12 @@ class LeaveOneOut:
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_PROBABILITIES})
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Score the answer with and without. Raises EvidenceError on malformed input."""
-        event = judged(misgeneration, self.max_texts)
-        shown = passages(event.texts)
+        case = judged(case, self.max_texts)
+        shown = passages(case.texts)
         if len(set(shown)) < 2:
-            return unseparated(METHOD, event.texts)
+            return unseparated(METHOD, case.texts)
         contexts = [shown, *(shown[:i] + shown[i + 1 :] for i in range(len(shown)))]
-        likelihoods = total((yield from log_probs_from(contexts, event)))
-        return split_by(METHOD, event.texts, likelihoods[0] - likelihoods[1:])
+        likelihoods = total((yield from log_probs_from(contexts, case)))
+        return split_by(METHOD, case.texts, likelihoods[0] - likelihoods[1:])

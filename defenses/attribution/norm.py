@@ -17,7 +17,7 @@ from radarstream.defenses.attribution.outcome import (
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.protocol import Norms, Request, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "norm"
@@ -57,10 +57,10 @@ class Norm:
         lengths = yield from ask(Norms(tuple(benign)))
         return replace(self, threshold=float(lengths.max()))
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Measure every text. Raises EvidenceError on malformed input or lengths."""
-        event = judged(misgeneration, self.max_texts)
-        if len(event.texts) < 2:
-            return unseparated(METHOD, event.texts)
-        lengths = yield from ask(Norms(passages(event.texts)))
-        return flagged_beyond(self.threshold, METHOD, event.texts, lengths)
+        case = judged(case, self.max_texts)
+        if len(case.texts) < 2:
+            return unseparated(METHOD, case.texts)
+        lengths = yield from ask(Norms(passages(case.texts)))
+        return flagged_beyond(self.threshold, METHOD, case.texts, lengths)

@@ -13,8 +13,8 @@ from radarstream.defenses.protocol import Complete, LogProbs, Request
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import (
     Attribution,
+    Case,
     Finding,
-    Misgeneration,
     RankedText,
     TextScore,
 )
@@ -26,10 +26,10 @@ Texts = tuple[RankedText, ...]
 MaxTexts = Annotated[int, Field(ge=1)] | None  # judged from the nearest on; None judges all
 
 
-def judged(misgeneration: Misgeneration, most: MaxTexts) -> Misgeneration:
-    """The misgeneration with the texts to judge, in rank order. Raises EvidenceError."""
-    event = checked(misgeneration)
-    return Misgeneration(event.query, event.answer, event.texts[:most], event.k)
+def judged(case: Case, most: MaxTexts) -> Case:
+    """The case with the texts to judge, in rank order. Raises EvidenceError."""
+    case = checked(case)
+    return Case(case.query, case.answer, case.texts[:most], case.k)
 
 
 def passages(texts: Texts) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def passages(texts: Texts) -> tuple[str, ...]:
 
 
 def log_probs_from(
-    contexts: Sequence[tuple[str, ...]], event: Misgeneration
+    contexts: Sequence[tuple[str, ...]], case: Case
 ) -> Generator[Request, Any, FloatArray]:
     """(r, t) logarithms of the probability of each token of the answer, from each of r contexts.
 
@@ -47,10 +47,10 @@ def log_probs_from(
     """
     places = {context: place for place, context in enumerate(dict.fromkeys(contexts))}
     rows = tuple(
-        Complete(Task.ANSWER_FROM_DOCUMENTS, event.query.text, context, final=False)
+        Complete(Task.ANSWER_FROM_DOCUMENTS, case.query.text, context, final=False)
         for context in places
     )
-    logs = yield from ask(LogProbs(rows, event.answer))
+    logs = yield from ask(LogProbs(rows, case.answer))
     return np.asarray(logs[[places[context] for context in contexts]])
 
 

@@ -19,7 +19,7 @@ from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.kernels.log_odds import LEAST
 from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll, Request, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
@@ -67,13 +67,13 @@ class Perplexity:
         scores = yield from self.measured(tuple(benign))
         return replace(self, threshold=float(scores.max()))
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Measure every text. Raises EvidenceError on malformed input or probabilities."""
-        event = judged(misgeneration, self.max_texts)
-        if len(event.texts) < 2:
-            return unseparated(METHOD, event.texts)
-        scores = yield from self.measured(passages(event.texts))
-        return flagged_beyond(self.threshold, METHOD, event.texts, scores)
+        case = judged(case, self.max_texts)
+        if len(case.texts) < 2:
+            return unseparated(METHOD, case.texts)
+        scores = yield from self.measured(passages(case.texts))
+        return flagged_beyond(self.threshold, METHOD, case.texts, scores)
 
     def measured(self, texts: tuple[str, ...]) -> Generator[Request, Any, FloatArray]:
         """(n,) perplexities, 1 at least; 1 as well for a text without a character to read."""

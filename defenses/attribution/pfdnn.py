@@ -18,7 +18,7 @@ from radarstream.defenses.kernels.responsibility import LEAST_SPREAD
 from radarstream.defenses.kernels.two_means import two_means
 from radarstream.defenses.protocol import Embed, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT
 
 METHOD: Final = "pfdnn"
@@ -47,13 +47,13 @@ class Pfdnn:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Embed, split, compare. Raises EvidenceError on malformed input or embeddings."""
-        event = judged(misgeneration, self.max_texts)
-        shown = passages(event.texts)
+        case = judged(case, self.max_texts)
+        shown = passages(case.texts)
         if len(set(shown)) < 2:
-            return unseparated(METHOD, event.texts)
-        rows = yield from ask(Embed((event.answer, *shown)))
+            return unseparated(METHOD, case.texts)
+        rows = yield from ask(Embed((case.answer, *shown)))
         answer, points = rows[0], rows[1:]
         second = two_means(points, np.random.default_rng(self.seed))
         distances = [
@@ -61,7 +61,7 @@ class Pfdnn:
             for members in (~second, second)
         ]
         if abs(distances[0] - distances[1]) < LEAST_SPREAD:
-            return unseparated(METHOD, event.texts)
+            return unseparated(METHOD, case.texts)
         nearer = second if distances[1] < distances[0] else ~second
         scores = -np.where(second, distances[1], distances[0])
-        return flagged_where(nearer, METHOD, event.texts, scores)
+        return flagged_where(nearer, METHOD, case.texts, scores)

@@ -1,7 +1,7 @@
-"""What keeps a false report from doing harm: may it be taken in, and what may follow from it?
+"""Protection against false complaints: may one be taken in, and what may follow from it?
 
-Ours, beyond the paper of RAGOrigin, which leaves this to a person in the loop. Pure rules over
-what is known; nothing here reads a clock, a table or a model.
+Our own rules: the paper of RAGOrigin leaves this to a person. They are pure functions; nothing here
+reads a clock, a table or a model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,36 +14,36 @@ from pydantic import Field
 
 from radarstream.defenses.kernels.separation import chance_of_separation
 from radarstream.schemas.attribution import Finding, TextScore
-from radarstream.schemas.reports import (
+from radarstream.schemas.incidents import (
     MODEL_ERRED,
     PIPELINE,
+    AttributedText,
     Decision,
-    OriginEvent,
-    OriginText,
-    Word,
+    Status,
+    TaughtEvent,
 )
 from radarstream.schemas.section import Section
 from radarstream.schemas.sites import site_of
 
 
 class Rules(Section):
-    """How much it takes before a report has consequences.
+    """Limits of what complaints can do.
 
-    `trusted_after` confirmed reports make a person trusted, if there are no others (see `Trust`).
-    `max_chance` is the most probable that scores which know nothing of each other part the texts as
-    clearly. Half of the room for `open_reports` is for reporters of whom nothing waits.
+    A person is trusted from `trusted_after` confirmed complaints on, if there are no others (see
+    `Trust`). `max_chance` is the greatest probability that unrelated scores separate the texts as
+    clearly. Half of the room for `open_complaints` is for senders without an open complaint.
     """
 
-    min_reporters: Annotated[
+    min_senders: Annotated[
         int,
-        Field(ge=2, description="trusted reporters who together have texts quarantined"),
+        Field(ge=2, description="trusted senders who together have texts quarantined"),
     ] = 2
     trusted_after: Annotated[
         int,
         Field(
             ge=1,
-            description="confirmed reports after which a person is trusted; with others that are"
-            " not confirmed, more (see docs/reports.md)",
+            description="confirmed complaints after which a person is trusted; with others that are"
+            " not confirmed, more (see docs/incidents.md)",
         ),
     ] = 3
     min_gap: Annotated[
@@ -59,24 +59,24 @@ class Rules(Section):
             " with a greater probability; 1 = do not ask",
         ),
     ] = 0.05
-    reports_per_day: Annotated[
-        int, Field(ge=1, description="reports of one reporter; more are refused")
+    complaints_per_day: Annotated[
+        int, Field(ge=1, description="complaints of one sender; more are refused")
     ] = 20
-    open_reports: Annotated[
+    open_complaints: Annotated[
         int,
         Field(
             ge=1,
-            description="reports that may wait; strangers' are refused above, and from half of it"
-            " on those of strangers of whom some wait",
+            description="complaints that may wait; above it those of strangers are refused, and"
+            " from half of it on those of strangers of whom some wait",
         ),
     ] = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """A reporter's record: how many of their reports a person confirmed, dismissed, or neither.
+    """A sender's record: how many of their complaints a person confirmed, dismissed, or neither.
 
-    `unconfirmed` counts what nobody judged, whatever became of it.
+    `unconfirmed` counts those that nobody decided about.
     """
 
     confirmed: int = 0
@@ -86,7 +86,7 @@ class Trust:
     def trusted(self, rules: Rules) -> bool:
         """Whether the record leaves at most 1 in 2^(trusted_after + 1) that it is bad.
 
-        Bad: that whoever made it is wrong more often than right. With c confirmed reports and u
+        Bad: that whoever made it is wrong more often than right. With c confirmed complaints and u
         others, a flat prior leaves P(X > c) of that, X the heads of c + u + 1 throws of a coin:
         the Beta(c + 1, u + 1) distribution up to 1/2. `trusted_after` confirmed ones alone do.
         """
@@ -104,63 +104,64 @@ class Trust:
 def refusal(
     rules: Rules, trust: Trust, *, in_a_day: int, waiting: int, own_waiting: int = 0
 ) -> str:
-    """Why a report is not taken in, in words; "" if it is.
+    """Say why a complaint is not taken in; "" if it is.
 
-    `in_a_day` counts what the reporter sent in the last 24 hours, `waiting` all open reports of
-    people, `own_waiting` those of the reporter. Who was dismissed more often than confirmed gets a
+    `in_a_day` counts what the sender sent in the last 24 hours, `waiting` all open complaints of
+    people, `own_waiting` those of the sender. Who was dismissed more often than confirmed gets a
     quarter of the rate.
     """
     distrusted = trust.dismissed > trust.confirmed
-    rate = max(1, rules.reports_per_day // 4) if distrusted else rules.reports_per_day
+    rate = max(1, rules.complaints_per_day // 4) if distrusted else rules.complaints_per_day
     if in_a_day >= rate:
-        return f"{rate} reports of this reporter in a day are enough"
-    room = rules.open_reports // 2 if own_waiting else rules.open_reports
+        return f"{rate} complaints of this sender in a day are enough"
+    room = rules.open_complaints // 2 if own_waiting else rules.open_complaints
     if waiting >= room and not trust.trusted(rules):
-        some = ", some of this reporter" if own_waiting else ""
-        return f"{waiting} reports wait already{some}"
+        some = ", some of this sender" if own_waiting else ""
+        return f"{waiting} complaints wait already{some}"
     return ""
 
 
-def decide(
-    event: OriginEvent,
-    reporters: Mapping[str, Trust],
-    word: Word | None,
+def status_of(
+    event: TaughtEvent,
+    senders: Mapping[str, Trust],
+    decision: Decision | None,
     rules: Rules,
-) -> tuple[Decision, str]:
-    """What is done about the flagged texts, and why in words.
+) -> tuple[Status, str]:
+    """Return the status of an incident, and the reason in words.
 
-    `event` holds what was found out; its decision is not looked at. `reporters` are all who
-    reported this answer of the query, `word` is a person's, if any.
+    `event` holds what was found out; its status is not read. `senders` are all who complained
+    about this answer of the query, `decision` is a person's, if any.
 
-    In order: a person's no, and that the model erred, end it. What cannot be shown to have been
-    answered, or has no flagged text, removes nothing, whoever asks. A person's yes comes next:
-    whether an answer stays the same without the flagged texts is a model's opinion, and a person
-    may know better. Without that word the answer must change, the two groups must be apart, most
-    pages and sites must stay, something must be left to answer from, and enough trusted people must
-    agree. The pipeline is no person, however sure.
+    The first rule that applies counts. A person said that the answer is right or that the model
+    erred: nothing is removed. Nobody can show that the answer was given, or no text is flagged:
+    nothing is removed, whoever asks. A person approved: the texts are removed, for whether the
+    answer stays the same without them is a model's opinion, and a person may know better. Without
+    a decision, the answer must change, the two groups must be apart, most pages and sites must
+    stay, something must be left to answer from, and enough trusted people must agree. The pipeline
+    does not count as a person.
     """
-    if word == Word.DISMISSED:
-        return Decision.DISMISSED, "a person dismissed it"
-    if word == Word.MODEL_ERRED:
-        return Decision.NOTHING_FLAGGED, MODEL_ERRED
+    if decision == Decision.DISMISSED:
+        return Status.DISMISSED, "a person dismissed it"
+    if decision == Decision.MODEL_ERRED:
+        return Status.NOTHING_FLAGGED, MODEL_ERRED
     if event.finding is None:
-        return Decision.UNVERIFIED, "the answer is on no record and was not given again"
+        return Status.UNVERIFIED, "the answer is on no record and was not given again"
     if event.finding is not Finding.TEXTS_FLAGGED or not event.flagged:
-        return Decision.NOTHING_FLAGGED, event.finding.value.replace("_", " ")
-    if word == Word.APPROVED:
-        return Decision.APPROVED, "a person approved it"
+        return Status.NOTHING_FLAGGED, event.finding.value.replace("_", " ")
+    if decision == Decision.APPROVED:
+        return Status.APPROVED, "a person approved it"
     if event.persists:
-        return Decision.RESTORED, "the answer stays the same without the flagged texts"
+        return Status.RESTORED, "the answer stays the same without the flagged texts"
     if reason := doubt(event, rules):
-        return Decision.HUMAN_REVIEW, reason
-    trusted = sum(t.trusted(rules) for name, t in reporters.items() if name != PIPELINE)
-    told = f"{trusted} of {rules.min_reporters} trusted reporters"
-    enough = trusted >= rules.min_reporters
-    return (Decision.QUARANTINED if enough else Decision.PROPOSED), told
+        return Status.HUMAN_REVIEW, reason
+    trusted = sum(t.trusted(rules) for name, t in senders.items() if name != PIPELINE)
+    told = f"{trusted} of {rules.min_senders} trusted senders"
+    enough = trusted >= rules.min_senders
+    return (Status.QUARANTINED if enough else Status.PROPOSED), told
 
 
-def doubt(event: OriginEvent, rules: Rules) -> str:
-    """Why a person must look at flagged texts; "" when they stand out clearly."""
+def doubt(event: TaughtEvent, rules: Rules) -> str:
+    """Say why a person must look at flagged texts; "" when they stand out clearly."""
     if not event.reproduced:
         return "the answer is on no record and was not given again"
     if reason := indistinct(event.gap, event.generation_gap, event.texts, rules):
@@ -172,8 +173,8 @@ def doubt(event: OriginEvent, rules: Rules) -> str:
     return ""
 
 
-def too_many(texts: Sequence[OriginText]) -> str:
-    """Why flagged texts are too many to go without a person; "" when they are not.
+def too_many(texts: Sequence[AttributedText]) -> str:
+    """Say why flagged texts are too many to be removed without a person; "" when they are not.
 
     They are half of the snapshot's pages or more, or on half of its sites or more, where it has
     several: most of what was found may be wrong, but then a person should say so.
@@ -192,10 +193,10 @@ def too_many(texts: Sequence[OriginText]) -> str:
 def indistinct(
     gap: float | None,
     generation_gap: float | None,
-    texts: Sequence[TextScore | OriginText],
+    texts: Sequence[TextScore | AttributedText],
     rules: Rules,
 ) -> str:
-    """Why flagged texts do not stand out of the `texts` in scope; "" when they do."""
+    """Say why flagged texts do not stand out among the `texts` in scope; "" when they do."""
     if gap is None or generation_gap is None:
         return "the attributor does not tell how far flagged and other texts are apart"
     if gap < rules.min_gap:
@@ -212,8 +213,8 @@ def indistinct(
     return ""
 
 
-def chance_of(texts: Sequence[TextScore | OriginText]) -> float:
-    """How often unrelated scores part so many texts as clearly as these; 1 for fewer than two."""
+def chance_of(texts: Sequence[TextScore | AttributedText]) -> float:
+    """Return how often unrelated scores separate the texts as clearly; 1 for fewer than two."""
     rows = [
         [text.similarity for text in texts],
         [text.semantic for text in texts],
@@ -222,6 +223,6 @@ def chance_of(texts: Sequence[TextScore | OriginText]) -> float:
     return _chance(tuple(tuple(row) for row in rows if None not in row))
 
 
-@lru_cache(maxsize=64)  # a finding is settled anew with every report of the same answer
+@lru_cache(maxsize=64)  # a finding is settled anew with every complaint of the same answer
 def _chance(rows: tuple[tuple[float | None, ...], ...]) -> float:
     return chance_of_separation(np.array(rows, dtype=np.float64)) if rows else 1.0

@@ -1,10 +1,10 @@
-"""The protocol of attributors: defences' sibling, a pure generator over one misgeneration."""
+"""The protocol of attributors: defences' sibling, a pure generator over one case."""
 
 from collections.abc import Generator
 from typing import Any, Protocol
 
 from radarstream.defenses.protocol import Request, Signal
-from radarstream.schemas.attribution import Attribution, Misgeneration
+from radarstream.schemas.attribution import Attribution, Case
 
 # The response's type follows from the request's, as for defences.
 Attributing = Generator[Request, Any, Attribution]
@@ -21,7 +21,7 @@ class Attributor(Protocol):
         """What models must offer beyond completions, relations and embeddings."""
         ...
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Score the texts and flag those that taught the answer.
 
         Deterministic; leaves its argument unchanged. Invariant to the order in which requests of

@@ -10,7 +10,7 @@ from radarstream.defenses.attribution.outcome import MaxTexts, flagged_where, ju
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.protocol import Complete, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration
+from radarstream.schemas.attribution import Case
 from radarstream.schemas.prompt import YES, Task
 from radarstream.schemas.snapshot import STRICT
 
@@ -28,7 +28,7 @@ class RagForensics:
     more.
 
     The judge is shown the answer that was given. The authors' program shows it the attacker's
-    target, which nobody knows outside an evaluation; to compare with it, attribute a misgeneration
+    target, which nobody knows outside an evaluation; to compare with it, attribute a case
     whose answer is the target.
 
     Parameters
@@ -44,20 +44,20 @@ class RagForensics:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Judge texts one by one. Raises EvidenceError on malformed input or verdicts."""
-        event = judged(misgeneration, self.max_texts)
-        if len(event.texts) < 2:
-            return unseparated(METHOD, event.texts)
-        enough = event.k if self.benign is None else self.benign
+        case = judged(case, self.max_texts)
+        if len(case.texts) < 2:
+            return unseparated(METHOD, case.texts)
+        enough = case.k if self.benign is None else self.benign
         flags: list[bool] = []
-        for text in event.texts:
-            parts = (text.document.passage, event.answer)
+        for text in case.texts:
+            parts = (text.document.passage, case.answer)
             verdict = yield from ask(
-                Complete(Task.JUDGE_INDUCEMENT, event.query.text, parts, final=False)
+                Complete(Task.JUDGE_INDUCEMENT, case.query.text, parts, final=False)
             )
             flags.append(verdict.text == YES)
             if flags.count(False) == enough:
                 break
         mask = np.array(flags)
-        return flagged_where(mask, METHOD, event.texts[: len(flags)], mask.astype(np.float64))
+        return flagged_where(mask, METHOD, case.texts[: len(flags)], mask.astype(np.float64))

@@ -15,8 +15,8 @@ from radarstream.defenses.protocol import Complete, Embed, LogProbs, LogProbsAll
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import (
     Attribution,
+    Case,
     Finding,
-    Misgeneration,
     RankedText,
     TextScore,
 )
@@ -62,19 +62,19 @@ class RagOrigin(ScopeOptions):
         """Token probabilities, except for the similarity alone."""
         return frozenset() if self.scores == {"similarity"} else _PROBABILITIES
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         """Find the scope, score its texts and flag the responsible ones.
 
-        Raises EvidenceError on a misgeneration without an answer, an id that comes twice, a
+        Raises EvidenceError on a case without an answer, an id that comes twice, a
         similarity that is no number, and a response that is not what its request asked for.
         """
-        event = checked(misgeneration)
-        if not event.texts:
+        case = checked(case)
+        if not case.texts:
             return Attribution(METHOD, Finding.NO_DOCUMENTS)
-        unaided = (yield from self.unaided(event)) if self.check_unaided else False
+        unaided = (yield from self.unaided(case)) if self.check_unaided else False
         if unaided is True and self.check_unaided is True:
             return Attribution(METHOD, Finding.INTRINSIC_ERROR, detail=_UNAIDED)
-        scope = yield from self.narrowed(event)
+        scope = yield from self.narrowed(case)
         detail = scope.detail
         if unaided is True and not scope.contradicted:
             detail = f"{_UNAIDED}, and nothing contradicts it in {detail}"
@@ -83,23 +83,23 @@ class RagOrigin(ScopeOptions):
             detail += f"; {_UNAIDED}, but not with every segment"
         elif isinstance(unaided, ModelError):
             detail += "; whether the model gives this answer without any text is unknown"
-        parts = yield from self.measured(event, scope)
+        parts = yield from self.measured(case, scope)
         return concluded(scope, parts, detail)
 
     def measured(
-        self, event: Misgeneration, scope: Scope
+        self, case: Case, scope: Scope
     ) -> Generator[Request, Any, dict[Score, FloatArray]]:
         """The chosen scores of the texts in scope, as measured."""
         parts: dict[Score, FloatArray] = {}
         if not scope.texts:
             return parts
         if "similarity" in self.scores:
-            parts["similarity"] = yield from similarities(event.query.text, scope.texts)
+            parts["similarity"] = yield from similarities(case.query.text, scope.texts)
         asked: dict[Score, LogProbs] = {}
         if "semantic" in self.scores:
-            asked["semantic"] = question_after(scope.texts, event.query.text)
+            asked["semantic"] = question_after(scope.texts, case.query.text)
         if "generation" in self.scores:
-            asked["generation"] = answer_after(scope.texts, event)
+            asked["generation"] = answer_after(scope.texts, case)
         if asked:
             responses = yield from ask(LogProbsAll(tuple(asked.values())))
             for name, response in zip(asked, responses, strict=True):
@@ -128,14 +128,14 @@ def question_after(texts: Sequence[RankedText], question: str) -> LogProbs:
     return LogProbs(tuple(rows), " ".join(question.split()))
 
 
-def answer_after(texts: Sequence[RankedText], event: Misgeneration) -> LogProbs:
+def answer_after(texts: Sequence[RankedText], case: Case) -> LogProbs:
     """How probable is the wrong answer after each text and the question?"""
-    question = event.query.text
+    question = case.query.text
     rows = (
         Complete(Task.ATOMIC_ANSWER, question, (text.document.passage,), final=False)
         for text in texts
     )
-    return LogProbs(tuple(rows), event.answer)
+    return LogProbs(tuple(rows), case.answer)
 
 
 def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attribution:

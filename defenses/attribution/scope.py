@@ -12,7 +12,7 @@ from radarstream.defenses.attribution.judge import Asked, Judge
 from radarstream.defenses.attribution.refusals import Refusal, refusal_in
 from radarstream.defenses.protocol import AttemptAll, Complete, Request
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import Misgeneration, RankedText
+from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import Task
@@ -93,12 +93,12 @@ class ScopeOptions:
     min_entailment: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
     check_unaided: bool | Literal["uncontradicted"] = True
 
-    def unaided(self, misgeneration: Misgeneration) -> Generator[Request, Any, bool | ModelError]:
+    def unaided(self, case: Case) -> Generator[Request, Any, bool | ModelError]:
         """Whether the model gives the wrong answer without any text; a ModelError if unknown.
 
         Not knowing is no answer of its own: a system with texts was made not to know.
         """
-        question, answer = misgeneration.query.text, misgeneration.answer
+        question, answer = case.query.text, case.answer
         if refusal_in(answer) in (Refusal.LACKS, Refusal.BARE):
             return False
         asked = Complete(Task.ANSWER_UNAIDED, question, (), final=False)
@@ -106,9 +106,9 @@ class ScopeOptions:
         (matched,) = yield from self._judge.matches(question, answer, replies)
         return matched
 
-    def narrowed(self, misgeneration: Misgeneration) -> Generator[Request, Any, Scope]:
-        """The texts that can have taught the answer. `misgeneration` is `checked`."""
-        segments = segments_of(misgeneration, self.max_segments)
+    def narrowed(self, case: Case) -> Generator[Request, Any, Scope]:
+        """The texts that can have taught the answer. `case` is `checked`."""
+        segments = segments_of(case, self.max_segments)
         matched: list[bool] = []
         unjudged: list[int] = []
         if self.scope == "public_code":
@@ -116,7 +116,7 @@ class ScopeOptions:
         while (count := settled(self.scope, matched)) is None and len(matched) < len(segments):
             start = len(matched)
             block = segments[start : start + max(self.block, least_needed(matched))]
-            verdicts = yield from self._asked(misgeneration, block)
+            verdicts = yield from self._asked(case, block)
             for number, verdict in enumerate(verdicts, start=start + 1):
                 if isinstance(verdict, ModelError):
                     unjudged.append(number)
@@ -127,10 +127,10 @@ class ScopeOptions:
         return Scope(texts, tuple(matched), tuple(unjudged))
 
     def _asked(
-        self, misgeneration: Misgeneration, segments: Sequence[Sequence[RankedText]]
+        self, case: Case, segments: Sequence[Sequence[RankedText]]
     ) -> Generator[Request, Any, list[bool | ModelError]]:
         """Whether the model gives the wrong answer from each segment."""
-        question = misgeneration.query.text
+        question = case.query.text
         requests = tuple(
             Complete(
                 Task.ANSWER_FROM_DOCUMENTS,
@@ -141,36 +141,36 @@ class ScopeOptions:
             for segment in segments
         )
         replies: Replies = yield from ask(AttemptAll(requests))
-        return (yield from self._judge.matches(question, misgeneration.answer, replies))
+        return (yield from self._judge.matches(question, case.answer, replies))
 
     @property
     def _judge(self) -> Judge:
         return Judge(self.judge, self.min_entailment)
 
 
-def checked(misgeneration: Misgeneration) -> Misgeneration:
+def checked(case: Case) -> Case:
     """Texts in rank order, the answer on one line.
 
     Raises EvidenceError on an empty answer, `k` below 1, an id that comes twice and a similarity
     that is not a finite number.
     """
-    answer = " ".join(misgeneration.answer.split())
+    answer = " ".join(case.answer.split())
     if not answer:
-        raise EvidenceError("a misgeneration without an answer cannot be attributed")
-    if misgeneration.k < 1:
-        raise EvidenceError(f"k must be at least 1, got {misgeneration.k}")
-    texts = tuple(sorted(misgeneration.texts, key=lambda text: (text.document.rank, text.id)))
+        raise EvidenceError("a case without an answer cannot be attributed")
+    if case.k < 1:
+        raise EvidenceError(f"k must be at least 1, got {case.k}")
+    texts = tuple(sorted(case.texts, key=lambda text: (text.document.rank, text.id)))
     if len({text.id for text in texts}) < len(texts):
-        raise EvidenceError("the ids of a misgeneration's texts must differ")
+        raise EvidenceError("the ids of a case's texts must differ")
     for text in texts:
         if text.similarity is not None and not isfinite(text.similarity):
             raise EvidenceError(f"the similarity of {text.id} is {text.similarity}")
-    return Misgeneration(misgeneration.query, answer, texts, misgeneration.k)
+    return Case(case.query, answer, texts, case.k)
 
 
-def segments_of(misgeneration: Misgeneration, most: int) -> list[tuple[RankedText, ...]]:
+def segments_of(case: Case, most: int) -> list[tuple[RankedText, ...]]:
     """The first texts, k at a time; the last segment may be shorter."""
-    texts, k = misgeneration.texts, misgeneration.k
+    texts, k = case.texts, case.k
     return [texts[start : start + k] for start in range(0, min(len(texts), most * k), k)]
 
 

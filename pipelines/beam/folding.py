@@ -30,7 +30,7 @@ from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter, Source
+from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent, Source
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.shown import only_shown
@@ -232,7 +232,7 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
     """Collect the answer and one attribution event per document it did not trust."""
     cited = {source.rank: source for source in event.sources}
     attributions = [
-        AttributionEvent(
+        RejectedEvent(
             query_id=event.query_id,
             step=event.step,
             snapshot_id=event.snapshot_id,
@@ -251,5 +251,5 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
         for judged in event.verdict.documents
         if not judged.kept
     ]
-    events: list[AnswerEvent | AttributionEvent] = [event, *attributions]
+    events: list[AnswerEvent | RejectedEvent] = [event, *attributions]
     return [outbox_record(value, lane=lane) for value in events]

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.pipelines.beam.elements import Observed
-from radarstream.schemas.reports import text_key
+from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document
 
 

@@ -5,14 +5,14 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from radarstream.connectors.state_table.incidents.cases import Case, keep_case
-from radarstream.connectors.state_table.incidents.reports import StoredReport, insert
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.pipelines.build import shared_corpus
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.source_credit import credit_sources
 from radarstream.schemas.codec import clean
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.reports import PIPELINE, AnswerReport, misgeneration_id
+from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 from radarstream.schemas.verdict import MemoryDecision
@@ -34,8 +34,8 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
         return learning
 
     def keep(event: AnswerEvent, snapshot: SearchSnapshot) -> Write:
-        case = Case.of(event, snapshot)
-        return partial(keep_case, case=case, steps=attribution.case_steps)
+        kept = KeptAnswer.of(event, snapshot)
+        return partial(keep_answer, kept=kept, steps=attribution.keep_steps)
 
     looking = (keep, report_suspicions) if attribution.self_detect else (keep,)
     return (*looking, *learning)
@@ -77,18 +77,18 @@ def report_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
     return write
 
 
-def suspicion(event: AnswerEvent, step: int, answer: str) -> StoredReport:
+def suspicion(event: AnswerEvent, step: int, answer: str) -> StoredComplaint:
     """A report of the pipeline's own; its times are the event's, since a fold has no clock."""
     answer = clean(answer)
-    told = AnswerReport(PIPELINE, event.observed_at, event.query_id, answer=answer, step=step)
+    told = Complaint(PIPELINE, event.observed_at, event.query_id, answer=answer, step=step)
     at_ms = milliseconds(event.observed_at)
-    return StoredReport(
-        report_id=told.id,
-        misgeneration=misgeneration_id(event.query_id, step, answer),
+    return StoredComplaint(
+        complaint_id=told.id,
+        incident=incident_id(event.query_id, step, answer),
         query_id=event.query_id,
         step=step,
         answer=answer,
-        reporter=PIPELINE,
-        reported_ms=at_ms,
+        sender=PIPELINE,
+        sent_ms=at_ms,
         received_ms=at_ms,
     )

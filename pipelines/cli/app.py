@@ -1,12 +1,13 @@
 """Entry point: registers the commands and turns the project's errors into exit codes.
 
-Exit codes: 0 done; 1 a model, database, broker or input failed; 2 wrong usage or settings; 3 too
-many inputs of a job are dead.
+Exit codes: 0 done; 1 a model, database, broker or input failed, or nothing has the given id; 2
+wrong usage or settings; 3 too many inputs of a job are dead.
 """
 
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from radarstream.pipelines.cli.alert import alert
 from radarstream.pipelines.cli.attribute import attribute
 from radarstream.pipelines.cli.backfill import backfill
+from radarstream.pipelines.cli.complain import complain
 from radarstream.pipelines.cli.corpus import app as corpus
 from radarstream.pipelines.cli.deadletter import app as deadletter
 from radarstream.pipelines.cli.doctor import doctor
@@ -24,13 +26,11 @@ from radarstream.pipelines.cli.evaluate_attribution import evaluate_attribution
 from radarstream.pipelines.cli.evaluate_sources import evaluate_sources
 from radarstream.pipelines.cli.help import SETTINGS as HELP
 from radarstream.pipelines.cli.help import Commands
+from radarstream.pipelines.cli.incidents import app as incidents
 from radarstream.pipelines.cli.ingest import ingest
 from radarstream.pipelines.cli.quarantine import app as quarantine
 from radarstream.pipelines.cli.replay import replay
 from radarstream.pipelines.cli.report import report
-from radarstream.pipelines.cli.report_attributions import report_attributions
-from radarstream.pipelines.cli.report_wrong import report_wrong
-from radarstream.pipelines.cli.reports import app as reports
 from radarstream.pipelines.cli.run import run
 from radarstream.pipelines.cli.simulate import simulate
 from radarstream.pipelines.cli.sources import app as sources
@@ -75,30 +75,31 @@ def options(
     """Take what stands before a command."""
 
 
-app.command()(simulate)
-app.command()(replay)
-app.command()(report)
-app.command()(evaluate)
-app.command()(evaluate_attribution)
-app.command("evaluate-sources")(evaluate_sources)
-app.command()(doctor)
-app.command()(ingest)
-app.command()(run)
-app.command()(submit)
-app.command()(tail)
-app.command()(alert)
-app.command()(watch)
-app.command()(backfill)
-app.command("report-wrong")(report_wrong)
-app.command("report-attributions")(report_attributions)
-app.command()(attribute)
-app.add_typer(sources, name="sources", cls=Commands)
-app.add_typer(state, name="state", cls=Commands)
-app.add_typer(corpus, name="corpus", cls=Commands)
-app.add_typer(topics, name="topics", cls=Commands)
-app.add_typer(deadletter, name="deadletter", cls=Commands)
-app.add_typer(reports, name="reports", cls=Commands)
-app.add_typer(quarantine, name="quarantine", cls=Commands)
+PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Answer": {"replay": replay, "run": run, "submit": submit},
+    "Collect": {"watch": watch, "ingest": ingest, "backfill": backfill, "corpus": corpus},
+    "Follow the answers": {"tail": tail, "alert": alert, "report": report},
+    "When an answer is wrong": {
+        "complain": complain,
+        "attribute": attribute,
+        "incidents": incidents,
+        "quarantine": quarantine,
+        "sources": sources,
+    },
+    "Evaluate": {
+        "simulate": simulate,
+        "evaluate": evaluate,
+        "evaluate-attribution": evaluate_attribution,
+        "evaluate-sources": evaluate_sources,
+    },
+    "Operate": {"doctor": doctor, "topics": topics, "state": state, "deadletter": deadletter},
+}
+for panel, commands in PANELS.items():
+    for name, command in commands.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, cls=Commands, rich_help_panel=panel)
+        else:
+            app.command(name, rich_help_panel=panel)(command)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`radarstream attribute`: find out who taught the answers that were reported."""
+"""`radarstream attribute`: find out which texts taught the answers that are complained about."""
 
 from typing import Annotated
 
@@ -15,14 +15,15 @@ def attribute(
     config: Config = None,
     profile: ChosenProfile = None,
     kafka: Annotated[
-        bool, typer.Option(help="Read answers.reported and publish events; else only the database.")
+        bool,
+        typer.Option(help="Read complaints from their topic, publish events; else no topic."),
     ] = True,
     once: Once = False,
     start_over: StartOver = False,
 ) -> None:
-    """Attribute reported answers to the texts that taught them, for as long as it runs.
+    """Find out which texts taught the answers that somebody complained about, until it is stopped.
 
-    Takes the most urgent report of the state database, asks the models, writes event, quarantine
+    Takes the most urgent complaint of the state database, asks the models, writes event, quarantine
     and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the
     attribution in hand and exits 0. Budgets and rules are in section `attribution`.
     """

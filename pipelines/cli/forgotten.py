@@ -16,7 +16,7 @@ NOT_REWRITTEN = (
 
 def anything(forgotten: Forgotten) -> bool:
     """Whether something about the query was there: embeddings go with any question."""
-    certain = (forgotten.memory, forgotten.unsent_events, forgotten.watchlist, forgotten.reports)
+    certain = (forgotten.memory, forgotten.unsent_events, forgotten.watchlist, forgotten.incidents)
     beside = (forgotten.source_events, forgotten.corpus_texts, forgotten.cached_answers)
     return any((*certain, *beside, forgotten.dead_letters, forgotten.elsewhere))
 
@@ -34,8 +34,7 @@ def remainder(forgotten: Forgotten, in_files: Iterable[str], *, retracted: bool)
         else "published answers and attributions in their topics: --retract sends tombstones"
     )
     kept.append(
-        "search snapshots, reports of wrong answers and dead letters in their topics, until their "
-        "retention ends"
+        "search snapshots, complaints and dead letters in their topics, until their retention ends"
     )
     kept.append("exports, replay directories, logs of consumers and backups of the database")
     kept.append("your own documents, pages that other queries found too, and the names of sites")

@@ -17,11 +17,16 @@ class Commands(TyperGroup):
     """Commands with the whole first paragraph of their help, which the library would cut."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a row for every command, in the order of their registration."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, summary(command.help or "")) for name, command in found if command]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """Write a section for every panel, its commands in the order of their registration."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None:
+                panel = getattr(command, "rich_help_panel", None) or "Commands"
+                panels.setdefault(str(panel), []).append((name, summary(command.help or "")))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
 
 
 def summary(help_text: str) -> str:

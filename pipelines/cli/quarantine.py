@@ -11,24 +11,20 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.queries.lookup import HELD
 from radarstream.pipelines.build import existing_engine
+from radarstream.pipelines.cli.incident_view import SHORT_ID, moment
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.queries import QueryName, named_query
-from radarstream.pipelines.cli.reports import SHORT_ID, moment
 from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stdout
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.incidents import settling
 from radarstream.pipelines.job.incidents.settling import policy_of
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.times import milliseconds
 
 app = typer.Typer(
     help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True
 )
-
-
-class UnknownTextError(RadarstreamError):
-    """No text in quarantine, or several, of this key."""
 
 
 @app.command("list")
@@ -56,7 +52,7 @@ def list_texts(
         table.add_row(
             row["text_key"][: SHORT_ID + 2],
             "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
-            "out" if row["active"] else "released" if row["released"] else row["decision"] or "",
+            "out" if row["active"] else "released" if row["released"] else row["status"] or "",
             cell(row["url"] or row["title"], "dim", limit=120),
             cell(row["excerpt"], limit=100),
         )
@@ -85,10 +81,11 @@ def release(
     query = held_query(engine, query)
     held = quarantine.list_quarantine(engine, query)
     chosen = {row["text_key"] for row in held if row["text_key"].startswith(text or "")}
-    if not chosen or (text is not None and len(chosen) > 1):
-        number = "several texts" if chosen else "no text"
-        key = f" with a key that begins with {text!r}" if text else ""
-        raise UnknownTextError(f"query {query!r} has {number} in quarantine{key}")
+    key = f" with a key that begins with {text!r}" if text else ""
+    if not chosen:
+        raise NotFoundError(f"query {query!r} has no text in quarantine{key}")
+    if text is not None and len(chosen) > 1:
+        raise ConfigurationError(f"query {query!r} has several texts in quarantine{key}")
     texts_told = counted_noun(len(chosen), "text")
     agree(f"Let {texts_told} of {query!r} back in?", f"let {texts_told} back in", yes=yes)
     now_ms = milliseconds(datetime.now(UTC))

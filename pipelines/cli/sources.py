@@ -28,7 +28,7 @@ from radarstream.pipelines.cli.options import AsJson, Config
 from radarstream.pipelines.cli.terminal import cell, print_json, printable, stdout
 from radarstream.pipelines.settings import Settings, SourceSettings, load_settings
 from radarstream.schemas.codec import clean
-from radarstream.schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.sites import (
     KEY_CHARACTERS,
     host_of,
@@ -48,10 +48,6 @@ Note = Annotated[str | None, typer.Option(help="Why; shown beside the verdict.")
 app = typer.Typer(
     help="Look into the ledger of sources; pardon or block one.", no_args_is_help=True
 )
-
-
-class UnknownSourceError(RadarstreamError):
-    """The ledger knows nothing about this domain."""
 
 
 @app.command("list")
@@ -103,7 +99,7 @@ def show(
         name = known_name(connection, domain, settings.sources)
         summary = summary_of(connection, name)
         if summary is None:
-            raise UnknownSourceError(f"the ledger knows nothing about {name!r}")
+            raise NotFoundError(f"the ledger knows nothing about {name!r}")
         row = described(summary, latest_ms(connection), settings)
         events = [told(record) for record in history(connection, name, limit)]
     if as_json:

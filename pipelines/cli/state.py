@@ -46,16 +46,12 @@ from radarstream.pipelines.cli.terminal import (
 )
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec.state import decode_state
-from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError, RadarstreamError
+from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError, NotFoundError
 from radarstream.schemas.times import stored_time
 
 app = typer.Typer(
     help="Look into the state database, move it, forget a query.", no_args_is_help=True
 )
-
-
-class UnknownQueryError(RadarstreamError):
-    """The database knows nothing about this query."""
 
 
 @app.command()
@@ -79,7 +75,7 @@ def show(
     query_id = (named_query(engine, query, ANYWHERE) or Named(query, None)).query_id
     row = load(engine, [query_id]).get(query_id)
     if row is None:
-        raise UnknownQueryError(f"nothing is remembered about query {query!r}")
+        raise NotFoundError(f"nothing is remembered about query {query!r}")
     if as_json:
         print_json(described(row))
     else:
@@ -143,7 +139,7 @@ def import_(
     engine = shared_engine(load_settings(config))
     written = import_file(engine, file, replace=replace, query_id=query)
     if query is not None and not written:
-        raise UnknownQueryError(f"{file.name} has no memory of query {query!r}")
+        raise NotFoundError(f"{file.name} has no memory of query {query!r}")
     if as_json:
         print_json(written)
         return
@@ -204,7 +200,7 @@ def forget_(
     if failure is not None:
         raise failure
     if not (found or retract or if_exists):  # tombstones are also for what was deleted before
-        raise UnknownQueryError(f"nothing was found about query {name}")
+        raise NotFoundError(f"nothing was found about query {name}")
 
 
 @app.command()

@@ -26,8 +26,8 @@ from radarstream.pipelines.job.alerting.following import (
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode, envelope, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError
-from radarstream.schemas.events import AnswerEvent, AttributionEvent
-from radarstream.schemas.reports import OriginEvent
+from radarstream.schemas.events import AnswerEvent, RejectedEvent
+from radarstream.schemas.incidents import TaughtEvent
 from radarstream.schemas.shown import escaped_json
 from radarstream.schemas.verdict import MemoryDecision
 
@@ -202,10 +202,10 @@ def line_of(event: Event) -> Text:
     match event:
         case AnswerEvent():
             return answer_line(event)
-        case AttributionEvent():
-            return attribution_line(event)
-        case OriginEvent():
-            return origin_line(event)
+        case RejectedEvent():
+            return rejected_line(event)
+        case TaughtEvent():
+            return taught_line(event)
 
 
 def show_forgotten(told_by: str, queries: frozenset[str], topic: str, query: str) -> None:
@@ -245,8 +245,8 @@ def answer_line(event: AnswerEvent) -> Text:
     return Text("  ").join(parts)
 
 
-def attribution_line(event: AttributionEvent) -> Text:
-    """Which document was not trusted, why, what it said and where it is."""
+def rejected_line(event: RejectedEvent) -> Text:
+    """One line: the rejected document, why, what it said and where it is."""
     said = f"said {event.atomic_answer}" if event.atomic_answer else "said nothing"
     parts = [
         cell(f"{event.query_id}/{event.step}", "cyan", limit=40),
@@ -257,14 +257,14 @@ def attribution_line(event: AttributionEvent) -> Text:
     return Text("    ") + Text("  ").join(parts)
 
 
-def origin_line(event: OriginEvent) -> Text:
-    """Which answer was wrong, what was decided, and which texts are blamed."""
+def taught_line(event: TaughtEvent) -> Text:
+    """One line: the wrong answer, the status of its incident, the texts that taught it."""
     texts = () if event.cleared else event.flagged
     blamed = ", ".join(text.url or text.title for text in texts) or "no text"
     parts = [
         cell(f"{event.query_id}/{event.step}", "cyan", limit=40),
         cell(f"wrong {event.answer}", "bold red", limit=100),
-        cell(f"{event.decision} ({event.detail})", "yellow", limit=120),
+        cell(f"{event.status} ({event.detail})", "yellow", limit=120),
         cell(f"blamed: {blamed}", "dim", limit=300),
     ]
     return Text("    ") + Text("  ").join(parts)

@@ -11,7 +11,7 @@ Occasion = Literal["changed", "falsified", "abstained"]
 
 
 class AlertSettings(Section):
-    """Which answers are reported, and to whom."""
+    """Which answers cause an alert, and who receives it."""
 
     webhook: WebhookOptions | None = None
     occasions: Annotated[

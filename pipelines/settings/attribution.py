@@ -20,8 +20,8 @@ class AttributionSettings(Rules):
     self_detect: Annotated[
         bool,
         Field(
-            description="the job itself reports answers that differ from the undefended one, and"
-            " memories it falsified; every report costs an attribution, within the budget"
+            description="the job itself complains about answers that differ from the undefended"
+            " one, and memories it falsified; each complaint costs an attribution of the budget"
         ),
     ] = False
     attributor: Annotated[str, Field(description="who says which texts taught an answer")] = (
@@ -38,11 +38,11 @@ class AttributionSettings(Rules):
         int,
         Field(ge=0, description="with corpus.archive: archived texts looked at beside the results"),
     ] = 50
-    case_steps: Annotated[
-        int, Field(ge=1, description="last answers of a query that can be reported")
+    keep_steps: Annotated[
+        int, Field(ge=1, description="last answers of a query that one can complain about")
     ] = 2
-    case_days: Annotated[
-        float, Field(gt=0.0, description="older ones, by event time, can not be reported")
+    keep_days: Annotated[
+        float, Field(gt=0.0, description="older ones, by event time, are not kept")
     ] = 30.0
     attributions_per_hour: Annotated[
         int, Field(ge=1, description="wrong answers attributed in an hour")
@@ -53,13 +53,13 @@ class AttributionSettings(Rules):
     attempts: Annotated[int, Field(ge=1, description="tries of one attribution")] = 3
     open_days: Annotated[
         float,
-        Field(gt=0.0, description="a report that has waited so long is given up, as unusable"),
+        Field(gt=0.0, description="a complaint that has waited so long is given up, as unusable"),
     ] = 7.0
     retention_days: Annotated[
         float,
         Field(
             gt=0.0,
-            description="reports and what they led to are kept so long, events of sources included",
+            description="complaints and what followed are kept so long, events of sources included",
         ),
     ] = 365.0
     poll_s: Annotated[float, Field(gt=0.0, description="pause of an idle worker")] = 2.0
@@ -67,9 +67,9 @@ class AttributionSettings(Rules):
         str,
         Field(
             min_length=1,
-            description="consumer group of the reports; default: kafka.group + -reports",
+            description="consumer group of the complaints; default: kafka.group + -complaints",
         ),
-    ] = "radarstream-reports"
+    ] = "radarstream-complaints"
 
     @property
     def chosen_options(self) -> dict[str, Any]:

@@ -10,6 +10,13 @@ from pydantic_core import ErrorDetails
 
 PREFIX = "RADARSTREAM_"
 MOST_TOLD = 30
+RENAMED = {
+    "attribution.case_steps": "attribution.keep_steps",
+    "attribution.case_days": "attribution.keep_days",
+    "attribution.min_reporters": "attribution.min_senders",
+    "attribution.reports_per_day": "attribution.complaints_per_day",
+    "attribution.open_reports": "attribution.open_complaints",
+}  # settings of earlier releases, and what they are called now
 ENVIRONMENT = "environment"  # name of the layer whose places are variables
 
 
@@ -59,6 +66,8 @@ def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -
     """Name the setting that was probably meant by one that does not exist."""
     if details["type"] != "extra_forbidden":
         return ""
+    if renamed := RENAMED.get(".".join(path)):
+        return f"; it is called {renamed} now"
     *section, name = path
     kinds = {str(part) for part in details["loc"]}
     alike = closest(name, fields_of(model, section, kinds))

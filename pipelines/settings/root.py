@@ -58,14 +58,14 @@ def in_own_group(alerts: AlertSettings, others: ValidationInfo) -> AlertSettings
     return alerts.model_copy(update={"group": f"{kafka.group}-alerts"})
 
 
-def in_own_reports_group(
+def in_own_complaints_group(
     attribution: AttributionSettings, others: ValidationInfo
 ) -> AttributionSettings:
-    """Derive the group of the reports likewise."""
+    """Derive the group of the complaints likewise."""
     kafka = others.data.get("kafka")
     if "group" in attribution.model_fields_set or kafka is None:
         return attribution
-    return attribution.model_copy(update={"group": f"{kafka.group}-reports"})
+    return attribution.model_copy(update={"group": f"{kafka.group}-complaints"})
 
 
 class Settings(Section):
@@ -94,7 +94,7 @@ class Settings(Section):
         AlertSettings()
     )
     attribution: Annotated[
-        AttributionSettings, AfterValidator(in_own_reports_group), Field(validate_default=True)
+        AttributionSettings, AfterValidator(in_own_complaints_group), Field(validate_default=True)
     ] = AttributionSettings()
     sources: SourceSettings = SourceSettings()
     corpus: CorpusOptions = CorpusOptions()

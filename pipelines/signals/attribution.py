@@ -1,4 +1,4 @@
-"""Attributors at work: many misgenerations, one model batch per kind and round."""
+"""Attributors at work: many cases, one model batch per kind and round."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,17 @@ from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.schemas.attribution import Attribution, Misgeneration
+from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError
 
 
 def attribute_all(
     attributor: Attributor,
-    misgenerations: Sequence[Misgeneration],
+    cases: Sequence[Case],
     models: Models,
     costs: Costs | None = None,
 ) -> list[Attribution | ModelError]:
-    """Attribute every misgeneration in lockstep, order preserved.
+    """Attribute every case in lockstep, order preserved.
 
     One whose model calls fail is its ModelError; the others go on. `costs` hears what each one
     asks. Raises ConfigurationError when `models` cannot answer what the attributor is going to
@@ -26,7 +26,6 @@ def attribute_all(
     check_needs(attributor, models)
     costs = costs or Meter()
     attributing = [
-        costs.charged(place, attributor.attribute(each))
-        for place, each in enumerate(misgenerations)
+        costs.charged(place, attributor.attribute(each)) for place, each in enumerate(cases)
     ]
     return drive(attributing, costs.around(models))

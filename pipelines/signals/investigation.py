@@ -12,9 +12,9 @@ from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import Embed, Relate, Request
 from radarstream.defenses.vanilla import undefended_answer
 from radarstream.pipelines.signals.relations import entails
-from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.reports import text_key
+from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import SearchSnapshot
 
 PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
@@ -66,7 +66,7 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     if not reproduced and not inquiry.insist:
         return Investigation(reproduced=False)
     texts = yield from by_similarity(inquiry)
-    asked = Misgeneration(
+    asked = Case(
         query=inquiry.snapshot.query,
         answer=inquiry.answer,
         texts=texts,

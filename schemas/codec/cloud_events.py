@@ -12,9 +12,9 @@ from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json, encode
 from radarstream.schemas.errors import InputError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent
+from radarstream.schemas.events import AnswerEvent, RejectedEvent
+from radarstream.schemas.incidents import Complaint, TaughtEvent
 from radarstream.schemas.records import Envelope, OutboxRecord
-from radarstream.schemas.reports import AnswerReport, OriginEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import wire_time
 
@@ -25,9 +25,9 @@ EVENT_SOURCE = "urn:radarstream"
 def envelope(value: Payload, *, source: str = EVENT_SOURCE) -> Envelope:
     """Context attributes of a payload. A dead letter has no event time: its record may hold none.
 
-    Ids: snapshot `query_id@milliseconds`, answer `query_id/step`, attribution
-    `query_id/step/rank`, origin `query_id/step/origin/misgeneration/revision`, report its own, dead
-    letter 32 hexadecimal digits of the hash of all but its bytes: a record that is tried again
+    Ids: snapshot `query_id@milliseconds`, answer `query_id/step`, rejected document
+    `query_id/step/rank`, taught answer `query_id/step/taught/incident/revision`, complaint its own,
+    dead letter 32 hexadecimal digits of the hash of all but its bytes: a record that is tried again
     after a crash may fail in another way, which is another letter.
     """
     schema = WIRE_SCHEMAS[type(value)]
@@ -101,13 +101,13 @@ def _identity(value: Payload) -> tuple[str, str, datetime | None]:
         return value.id, value.query.id, value.observed_at
     if isinstance(value, AnswerEvent):
         return f"{value.query_id}/{value.step}", value.query_id, value.observed_at
-    if isinstance(value, AttributionEvent):
+    if isinstance(value, RejectedEvent):
         identity = f"{value.query_id}/{value.step}/{value.rank}"
         return identity, value.query_id, value.observed_at
-    if isinstance(value, AnswerReport):
-        return value.id, value.query, value.reported_at
-    if isinstance(value, OriginEvent):
-        identity = f"{value.query_id}/{value.step}/origin/{value.misgeneration}/{value.revision}"
+    if isinstance(value, Complaint):
+        return value.id, value.query, value.sent_at
+    if isinstance(value, TaughtEvent):
+        identity = f"{value.query_id}/{value.step}/taught/{value.incident}/{value.revision}"
         return identity, value.query_id, value.observed_at
     told = (value.source, value.position, value.reason.value, value.detail, value.attempts)
     digest = sha256(repr(told).encode("utf-8", "surrogatepass"))

@@ -8,29 +8,30 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from radarstream.schemas.codec.former import FORMER_SCHEMAS
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
 from radarstream.schemas.errors import OUTAGES, InputError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
+from radarstream.schemas.incidents import Complaint, TaughtEvent
 from radarstream.schemas.names import flaw_of
 from radarstream.schemas.records import Limits, RawRecord
-from radarstream.schemas.reports import AnswerReport, OriginEvent
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.times import EPOCH, whole_milliseconds
 
 CLOCK_SKEW = timedelta(minutes=5)  # clocks of collectors and workers may differ this much
 OWN_EVENT_BYTES = 64 * 2**20  # a dead letter carries a whole record, base64 adds a third
-REPORT_BYTES = 64 * 2**10
+COMPLAINT_BYTES = 64 * 2**10
 DETAIL_CHARACTERS = 300
 
 PayloadT = TypeVar(
     "PayloadT",
     SearchSnapshot,
     AnswerEvent,
-    AttributionEvent,
+    RejectedEvent,
     DeadLetter,
-    AnswerReport,
-    OriginEvent,
+    Complaint,
+    TaughtEvent,
 )
 ADAPTERS: dict[type[Payload], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
 _REASONS = {
@@ -112,31 +113,31 @@ def decode_answer(data: bytes) -> AnswerEvent:
     return replace(event, observed_at=_event_time(event.observed_at, None))
 
 
-def decode_attribution(data: bytes) -> AttributionEvent:
-    """Decode one attribution event, bare or inside a structured CloudEvent."""
-    event = _validate(AttributionEvent, _payload(AttributionEvent, data, OWN_EVENT_BYTES))
+def decode_rejected(data: bytes) -> RejectedEvent:
+    """Decode one rejected document, bare or inside a structured CloudEvent."""
+    event = _validate(RejectedEvent, _payload(RejectedEvent, data, OWN_EVENT_BYTES))
     return replace(event, observed_at=_event_time(event.observed_at, None))
 
 
-def decode_report(
+def decode_complaint(
     data: bytes, *, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
-) -> AnswerReport:
-    """Decode one report of a wrong answer, bare or inside a structured CloudEvent.
+) -> Complaint:
+    """Decode one complaint, bare or inside a structured CloudEvent.
 
     `now` and `tolerance` as for a snapshot.
     """
-    report = _validate(AnswerReport, _payload(AnswerReport, data, REPORT_BYTES))
-    if report.query_id is None and report.question is None:
+    complaint = _validate(Complaint, _payload(Complaint, data, COMPLAINT_BYTES))
+    if complaint.query_id is None and complaint.question is None:
         raise InputError(ReasonClass.MISSING_FIELD, "neither query_id nor question")
-    if flaw := flaw_of(report.reporter):
-        raise InputError(ReasonClass.OUT_OF_RANGE, f"reporter: {flaw}")
-    reported_at = _event_time(report.reported_at, _latest(now, tolerance), "reported_at")
-    return replace(report, reported_at=reported_at)
+    if flaw := flaw_of(complaint.sender):
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"sender: {flaw}")
+    sent_at = _event_time(complaint.sent_at, _latest(now, tolerance), "sent_at")
+    return replace(complaint, sent_at=sent_at)
 
 
-def decode_origin(data: bytes) -> OriginEvent:
-    """Decode the origin of one wrong answer, bare or inside a structured CloudEvent."""
-    event = _validate(OriginEvent, _payload(OriginEvent, data, OWN_EVENT_BYTES))
+def decode_taught(data: bytes) -> TaughtEvent:
+    """Decode who taught one wrong answer, bare or inside a structured CloudEvent."""
+    event = _validate(TaughtEvent, _payload(TaughtEvent, data, OWN_EVENT_BYTES))
     return replace(event, observed_at=_event_time(event.observed_at, None))
 
 
@@ -161,25 +162,28 @@ def dead_letter(record: RawRecord, error: InputError) -> DeadLetter:
 def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     payload = parse_object(data, max_bytes=max_bytes)
     schema = WIRE_SCHEMAS[kind]
+    former = {each.tag: each for each in FORMER_SCHEMAS if each.kind is kind}
     if "specversion" in payload:
-        payload = _cloud_event_data(payload, schema.uri)
+        payload = _cloud_event_data(payload, schema.uri, *(each.uri for each in former.values()))
     tag = payload.pop("schema", None)
     if tag is None:
         raise InputError(ReasonClass.MISSING_FIELD, f"no schema; expected {schema.tag}")
     if not isinstance(tag, str):
         raise InputError(ReasonClass.WRONG_TYPE, "schema is not a string")
-    if tag != schema.tag:
+    if tag in former:
+        payload = former[tag].renamed(payload)
+    elif tag != schema.tag:
         found = repr(tag) if _TAG_SHAPE.fullmatch(tag) else "something else"
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"{found} where {schema.tag!r} is read")
-    for name in ("observed_at", "reported_at"):
+    for name in ("observed_at", "sent_at"):
         _check_time(name, payload)
     return payload
 
 
-def _cloud_event_data(event: JsonObject, uri: str) -> JsonObject:
+def _cloud_event_data(event: JsonObject, uri: str, *former_uris: str) -> JsonObject:
     if event["specversion"] != "1.0":
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, "CloudEvents specversion is not 1.0")
-    if event.get("dataschema", uri) != uri:
+    if event.get("dataschema", uri) not in (uri, *former_uris):
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {uri}")
     if "data" not in event:
         raise InputError(ReasonClass.MISSING_FIELD, "the CloudEvent has no JSON data")
@@ -236,7 +240,7 @@ def input_error(error: ValidationError) -> InputError:
     # The name of an unknown field is the input's own word: tell only where it stands.
     named = first["loc"][:-1] if reason is ReasonClass.UNKNOWN_FIELD else first["loc"]
     place = ".".join(str(part) for part in named) or "the object"
-    if place in ("observed_at", "reported_at") and reason is ReasonClass.MISSING_FIELD:
+    if place in ("observed_at", "sent_at") and reason is ReasonClass.MISSING_FIELD:
         reason = ReasonClass.MISSING_TIME
     return InputError(reason, _brief(f"{place}: {first['msg']}"))
 

@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from radarstream.schemas.codec.text import clean
-from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
-from radarstream.schemas.reports import AnswerReport, OriginEvent
+from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
+from radarstream.schemas.incidents import Complaint, TaughtEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import wire_time
 
 _FIELDS: dict[type[Any], tuple[str, ...]] = {}
 _AS_IS = frozenset({float, int, bool, type(None)})
-Payload = SearchSnapshot | AnswerEvent | AttributionEvent | DeadLetter | AnswerReport | OriginEvent
+Payload = SearchSnapshot | AnswerEvent | RejectedEvent | DeadLetter | Complaint | TaughtEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class WireSchema:
 WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
     SearchSnapshot: WireSchema("search.snapshot", 1, "search.snapshots"),
     AnswerEvent: WireSchema("answer.defended", 1, "answers.defended"),
-    AttributionEvent: WireSchema("event.attribution", 1, "events.attribution"),
+    RejectedEvent: WireSchema("event.rejected", 1, "events.attribution"),
     DeadLetter: WireSchema("dead.letter", 1, "snapshots.deadletter"),
-    AnswerReport: WireSchema("answer.reported", 1, "answers.reported"),
-    OriginEvent: WireSchema("event.origin", 1, "events.attribution"),
+    Complaint: WireSchema("answer.complaint", 1, "answers.complaints"),
+    TaughtEvent: WireSchema("event.taught", 1, "events.attribution"),
 }
 
 

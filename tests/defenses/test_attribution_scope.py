@@ -15,7 +15,7 @@ from radarstream.defenses.attribution.scope import (
     settled,
 )
 from radarstream.defenses.protocol import AttemptAll, Complete, Relate
-from radarstream.schemas.attribution import Misgeneration, RankedText
+from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import NO, YES, Task
@@ -26,12 +26,12 @@ QUESTION = "Who won the cup?"
 RULES = ("public_code", "algorithm_1", "prose")
 
 
-def misgeneration(count: int, k: int = 5, answer: str = "lie") -> Misgeneration:
+def case(count: int, k: int = 5, answer: str = "lie") -> Case:
     texts = tuple(
         RankedText(f"t{rank}", Document(rank, f"text {rank}"), 1.0 / rank)
         for rank in range(1, count + 1)
     )
-    return Misgeneration(Query("cup", QUESTION), answer, texts, k)
+    return Case(Query("cup", QUESTION), answer, texts, k)
 
 
 def replying(flags: str, k: int = 5):
@@ -48,7 +48,7 @@ def replying(flags: str, k: int = 5):
 
 def narrowed(flags: str, count: int = 50, k: int = 5, **options: object) -> tuple[Scope, Script]:
     script = Script(answer=replying(flags, k))
-    return run(ScopeOptions(**options).narrowed(misgeneration(count, k)), script), script
+    return run(ScopeOptions(**options).narrowed(case(count, k)), script), script
 
 
 def segments_asked(script: Script) -> list[int]:
@@ -155,7 +155,7 @@ def test_matches_are_asked_about_together_when_they_lead() -> None:
 class TestJudge:
     def verdicts(self, answer: str, *replies: str, **options: object) -> tuple[bool, ...]:
         """Whether each reply, of a segment of its own, is the answer."""
-        texts = misgeneration(len(replies), 1, answer)
+        texts = case(len(replies), 1, answer)
         said = [AtomicAnswer(reply, abstained=not reply) for reply in replies]
         script = Script(
             answer=lambda r: said[int(r.passages[0].split()[-1]) - 1],
@@ -186,7 +186,7 @@ class TestJudge:
                 answer=lambda _: AtomicAnswer("Rome, Italy"),
                 relation=lambda a, b, e=entailing: (0.9, 0.0) if (a, b) == e else (0.0, 0.0),
             )
-            event = misgeneration(1, 1, "Rome")
+            event = case(1, 1, "Rome")
             assert run(ScopeOptions(scope="prose").narrowed(event), script).matched == (True,)
 
     @pytest.mark.parametrize("answer", ["Rome", "I don't know", "I cannot provide that"])
@@ -214,7 +214,7 @@ class TestJudge:
 
         script = Script(answer=answer)
         options = ScopeOptions(scope="prose", judge="model")
-        assert run(options.narrowed(misgeneration(1, 1, "Rome")), script).matched == (same,)
+        assert run(options.narrowed(case(1, 1, "Rome")), script).matched == (same,)
 
 
 class TestFailures:
@@ -232,7 +232,7 @@ class TestFailures:
             return AtomicAnswer(reply)
 
         options = ScopeOptions(max_segments=5, block=block, judge="model")
-        scope = run(options.narrowed(misgeneration(50)), Script(answer=answer))
+        scope = run(options.narrowed(case(50)), Script(answer=answer))
         assert scope.matched == (True, True, False, True, True)
         assert scope.unjudged == (3,)
         assert "segment 3, taken as no match" in scope.detail
@@ -243,14 +243,14 @@ class TestFailures:
                 raise ModelError("failed")
             return AtomicAnswer("truth")
 
-        scope = run(ScopeOptions(block=5).narrowed(misgeneration(50)), Script(answer=answer))
+        scope = run(ScopeOptions(block=5).narrowed(case(50)), Script(answer=answer))
         assert (scope.matched, scope.unjudged) == ((True, False), ())
 
 
 class TestUnaided:
     def asked(self, answer: str, reply: str) -> tuple[object, Script]:
         script = Script(answer=lambda _: AtomicAnswer(reply))
-        return run(ScopeOptions().unaided(misgeneration(3, answer=answer)), script), script
+        return run(ScopeOptions().unaided(case(3, answer=answer)), script), script
 
     def test_the_model_is_asked_without_any_text(self) -> None:
         found, script = self.asked("lie", "lie")
@@ -269,7 +269,7 @@ class TestUnaided:
 
 class TestInput:
     def test_texts_are_put_in_rank_order_and_the_answer_on_one_line(self) -> None:
-        event = misgeneration(4, answer=" a\n lie ")
+        event = case(4, answer=" a\n lie ")
         shuffled = replace(event, texts=event.texts[::-1])
         assert checked(shuffled) == replace(event, answer="a lie")
 
@@ -283,10 +283,10 @@ class TestInput:
     )
     def test_what_cannot_be_attributed_is_refused(self, change: dict, message: str) -> None:
         with pytest.raises(EvidenceError, match=message):
-            checked(replace(misgeneration(3), **change))
+            checked(replace(case(3), **change))
 
     def test_segments_partition_the_first_texts(self) -> None:
-        event = misgeneration(13)
+        event = case(13)
         segments = segments_of(event, 2)
         assert [len(segment) for segment in segments] == [5, 5]
         assert [len(segment) for segment in segments_of(event, 9)] == [5, 5, 3]

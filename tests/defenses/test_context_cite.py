@@ -13,11 +13,11 @@ from radarstream.defenses.protocol import LogProbs
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.prompt import Task
-from tests.builders import make_misgeneration
+from tests.builders import make_case
 from tests.driving import Likelihoods, run
 
 TEXTS = ["lie one", "truth a", "lie two", "truth b", "truth c"]
-EVENT = make_misgeneration(TEXTS)
+EVENT = make_case(TEXTS)
 
 
 def told(passages: tuple[str, ...], _: str) -> tuple[float, ...]:
@@ -71,7 +71,7 @@ def test_masks_are_halves_and_belong_to_the_misgeneration():
     assert (ContextCite().masks(EVENT) == masks).all()
     for other in (
         dataclasses.replace(EVENT, answer="Oslo"),
-        make_misgeneration(TEXTS, question="Who lost?"),
+        make_case(TEXTS, question="Who lost?"),
         dataclasses.replace(EVENT, texts=EVENT.texts[::-1]),
     ):
         assert (ContextCite().masks(other) != masks).any()
@@ -80,7 +80,7 @@ def test_masks_are_halves_and_belong_to_the_misgeneration():
 
 @pytest.mark.parametrize("texts", [[], ["one"], ["same", "same"], ["same"] * 7])
 def test_nothing_to_tell_apart_asks_nothing(texts: list[str]):
-    found, script = attribute(make_misgeneration(texts))
+    found, script = attribute(make_case(texts))
     assert not found.flagged
     assert found.finding is (Finding.NO_SEPARATION if texts else Finding.NO_DOCUMENTS)
     assert [text.rank for text in found.texts] == list(range(1, len(texts) + 1))
@@ -94,7 +94,7 @@ def test_texts_that_change_nothing_are_not_told_apart():
 
 
 def test_two_texts():
-    found, _ = attribute(make_misgeneration(["truth", "lie"]))
+    found, _ = attribute(make_case(["truth", "lie"]))
     assert found.flagged == ("d2",)
 
 

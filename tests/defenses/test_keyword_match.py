@@ -6,14 +6,14 @@ from radarstream.defenses.attribution.keyword_match import KeywordMatch
 from radarstream.defenses.protocol import CompleteAll
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.prompt import Task
-from tests.builders import make_misgeneration
+from tests.builders import make_case
 from tests.driving import Script, run, saying
 
 
 def attribute(answers, wrong="Bishkek in Kyrgyzstan", texts=None, **options):
     texts = texts or [f"text {i}" for i in range(len(answers))]
     script = Script(answer=saying(*answers, None))
-    event = make_misgeneration(texts, answer=wrong)
+    event = make_case(texts, answer=wrong)
     return run(KeywordMatch(**options).attribute(event), script), script
 
 
@@ -69,7 +69,7 @@ def test_all_texts_may_be_flagged():
 @pytest.mark.parametrize("texts", [[], ["one"]])
 def test_without_two_texts_nothing_is_asked(texts: list[str]):
     script = Script()
-    found = run(KeywordMatch().attribute(make_misgeneration(texts)), script)
+    found = run(KeywordMatch().attribute(make_case(texts)), script)
     assert found.flagged == ()
     assert script.requests == []
 

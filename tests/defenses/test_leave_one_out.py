@@ -7,13 +7,13 @@ from radarstream.defenses.attribution.leave_one_out import LeaveOneOut
 from radarstream.defenses.protocol import LogProbs
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import EvidenceError
-from tests.builders import make_misgeneration
+from tests.builders import make_case
 from tests.driving import Likelihoods, run
 
 
 def attribute(texts, log_probs, **options):
     script = Likelihoods(log_probs=log_probs)
-    return run(LeaveOneOut(**options).attribute(make_misgeneration(texts)), script), script
+    return run(LeaveOneOut(**options).attribute(make_case(texts)), script), script
 
 
 def if_shown(lie: str):

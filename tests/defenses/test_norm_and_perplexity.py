@@ -15,7 +15,7 @@ from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
 from radarstream.schemas.prompt import Task
-from tests.builders import make_misgeneration
+from tests.builders import make_case
 from tests.driving import Likelihoods, Script, run
 from tests.scripted_models import scripted_models
 
@@ -40,7 +40,7 @@ class TestNorm:
         norm = run(Norm().calibrated(["short", "long", "mid"]), measuring())
         assert norm == Norm(threshold=4.5)
         script = measuring()
-        event = make_misgeneration(["mid", "longest", "long"])
+        event = make_case(["mid", "longest", "long"])
         found = run(norm.attribute(event), script)
         assert found.flagged == ("d2",)
         assert [text.score for text in found.texts] == [3.0, 6.0, 4.5]
@@ -50,21 +50,21 @@ class TestNorm:
     def test_unit_rows_flag_nothing(self):
         script = Script(norm=lambda _: 1.0)
         norm = run(Norm().calibrated(["a", "b"]), script)
-        found = run(norm.attribute(make_misgeneration(["c", "d"])), script)
+        found = run(norm.attribute(make_case(["c", "d"])), script)
         assert found.finding is Finding.NOTHING_FLAGGED
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_malformed_lengths_raise(self, bad: float):
         script = Script(norm=lambda _: bad)
         with pytest.raises(EvidenceError):
-            run(Norm(threshold=1.0).attribute(make_misgeneration(["a", "b"])), script)
+            run(Norm(threshold=1.0).attribute(make_case(["a", "b"])), script)
         with pytest.raises(EvidenceError):
             run(Norm().calibrated(["a"]), script)
 
     def test_through_the_driver(self):
         models = replace(scripted_models(), norms=ScriptedEmbedder())
         (norm,) = drive([Norm().calibrated(["three words here", "one"])], models)
-        events = [make_misgeneration(["a b c d", "a b c"]), make_misgeneration(["a", "b"])]
+        events = [make_case(["a b c d", "a b c"]), make_case(["a", "b"])]
         assert [a.flagged for a in attribute_all(norm, events, models)] == [("d1",), ()]
         with pytest.raises(ConfigurationError, match="Norm needs"):
             attribute_all(norm, events, scripted_models())
@@ -75,7 +75,7 @@ class TestPerplexity:
         method = run(Perplexity().calibrated(["a b", "a b c 4"]), reading())
         assert method.threshold == pytest.approx((8.0 * 1_000.0) ** 0.25)
         script = reading()
-        event = make_misgeneration(["plain words", "zx9 q1", "a b c 4"])
+        event = make_case(["plain words", "zx9 q1", "a b c 4"])
         found = run(method.attribute(event), script)
         assert found.flagged == ("d2",)
         expected = [2.0, 1_000.0, (8.0 * 1_000.0) ** 0.25]
@@ -86,7 +86,7 @@ class TestPerplexity:
 
     def test_equal_texts_are_read_once_and_empty_ones_not_at_all(self):
         script = reading()
-        event = make_misgeneration(["a", " ", "a", "b"])
+        event = make_case(["a", " ", "a", "b"])
         found = run(Perplexity(threshold=1.5).attribute(event), script)
         assert [request.continuation for request in script.requests] == ["a", "b"]
         assert found.flagged == ("d1", "d3", "d4")
@@ -95,13 +95,13 @@ class TestPerplexity:
     def test_only_the_beginning_is_read(self):
         script = reading()
         method = Perplexity(threshold=5.0, characters=4)
-        found = run(method.attribute(make_misgeneration(["ab cd 123 456", "a"])), script)
+        found = run(method.attribute(make_case(["ab cd 123 456", "a"])), script)
         assert script.requests[0].continuation == "ab c"
         assert found.flagged == ()
 
     def test_impossible_tokens_stay_finite(self):
         script = Likelihoods(log_probs=lambda *_: (-np.inf,))
-        found = run(Perplexity(threshold=9.0).attribute(make_misgeneration(["a", "b"])), script)
+        found = run(Perplexity(threshold=9.0).attribute(make_case(["a", "b"])), script)
         assert np.isfinite([text.score for text in found.texts]).all()
         assert found.flagged == ("d1", "d2")
 
@@ -116,7 +116,7 @@ class TestPerplexity:
         models = replace(scripted_models(), tokens=tokens)
         (method,) = drive([Perplexity().calibrated(["I don't know"])], models)
         assert method.threshold == pytest.approx(1.0001, rel=1e-4)
-        (found,) = attribute_all(method, [make_misgeneration(["I don't", "gibberish"])], models)
+        (found,) = attribute_all(method, [make_case(["I don't", "gibberish"])], models)
         assert found.flagged == ("d2",)
         assert [len(batch) for batch in tokens.log] == [1, 2]
         with pytest.raises(ConfigurationError, match="Perplexity needs"):
@@ -128,20 +128,20 @@ class TestBoth:
     def test_without_benign_texts_there_is_no_threshold(self, method, script):
         with pytest.raises(ValueError, match="benign"):
             next(method().calibrated([]))
-        found = run(method().attribute(make_misgeneration(["a", "b"])), script())
+        found = run(method().attribute(make_case(["a", "b"])), script())
         assert found.finding is Finding.NOTHING_FLAGGED
         assert "no threshold" in found.detail
 
     @pytest.mark.parametrize("texts", [[], ["one"]])
     def test_without_two_texts_nothing_is_asked(self, method, script, texts):
         scripted = script()
-        found = run(method(threshold=1.0).attribute(make_misgeneration(texts)), scripted)
+        found = run(method(threshold=1.0).attribute(make_case(texts)), scripted)
         assert found.flagged == ()
         assert scripted.requests == []
 
     def test_equal_to_the_largest_benign_score_is_benign(self, method, script):
         calibrated = run(method().calibrated(["word"]), script())
-        found = run(calibrated.attribute(make_misgeneration(["word", "word"])), script())
+        found = run(calibrated.attribute(make_case(["word", "word"])), script())
         assert found.finding is Finding.NOTHING_FLAGGED
         assert found.detail == ""
 
@@ -149,6 +149,6 @@ class TestBoth:
         assert run(method(max_texts=3).calibrated(["a"]), script()).max_texts == 3
 
     def test_only_the_first_texts_are_judged(self, method, script):
-        event = make_misgeneration(["a", "b", "c"])
+        event = make_case(["a", "b", "c"])
         found = run(method(threshold=1.0, max_texts=2).attribute(event), script())
         assert len(found.texts) == 2

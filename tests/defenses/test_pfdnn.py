@@ -7,7 +7,7 @@ from radarstream.defenses.attribution.pfdnn import Pfdnn
 from radarstream.defenses.protocol import Embed
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import EvidenceError
-from tests.builders import make_misgeneration
+from tests.builders import make_case
 from tests.driving import Script, run
 
 
@@ -15,7 +15,7 @@ def attribute(points, answer, **options):
     """Texts t0, t1, ... at the given points."""
     where = {f"t{i}": point for i, point in enumerate(points)} | {"Rome": answer}
     script = Script(embedding=where.__getitem__)
-    event = make_misgeneration([f"t{i}" for i in range(len(points))])
+    event = make_case([f"t{i}" for i in range(len(points))])
     return run(Pfdnn(**options).attribute(event), script), script
 
 
@@ -53,7 +53,7 @@ def test_equal_embeddings_flag_nothing():
 @pytest.mark.parametrize("texts", [[], ["one"], ["same"] * 5])
 def test_nothing_to_tell_apart_asks_nothing(texts: list[str]):
     script = Script()
-    found = run(Pfdnn().attribute(make_misgeneration(texts)), script)
+    found = run(Pfdnn().attribute(make_case(texts)), script)
     assert found.flagged == ()
     assert script.requests == []
 

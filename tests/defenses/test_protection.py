@@ -1,4 +1,4 @@
-"""What may follow from a report of a wrong answer: a table of cases, and what no report can do."""
+"""What may follow from a complaint: a table of cases, and what no complaint can do."""
 
 from dataclasses import replace
 from random import Random
@@ -11,33 +11,40 @@ from hypothesis import strategies as st
 from radarstream.defenses.attribution.protection import (
     Rules,
     Trust,
-    decide,
     indistinct,
     refusal,
+    status_of,
     too_many,
 )
 from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.reports import PIPELINE, REMOVING, Decision, OriginEvent, OriginText, Word
-from tests.wire_samples import ORIGIN
+from radarstream.schemas.incidents import (
+    PIPELINE,
+    REMOVING,
+    AttributedText,
+    Decision,
+    Status,
+    TaughtEvent,
+)
+from tests.wire_samples import TAUGHT
 
 RULES = Rules()
 FRIEND, STRANGER, LIAR = Trust(confirmed=3), Trust(), Trust(dismissed=1)
 ONCE = Trust(confirmed=1)
 
 
-def scored(*scores: tuple[float | None, ...]) -> tuple[OriginText, ...]:
+def scored(*scores: tuple[float | None, ...]) -> tuple[AttributedText, ...]:
     """Texts with similarity, semantics and generation influence; the first is flagged."""
     return tuple(
-        OriginText(f"d-{rank}", rank, rank == 1, "", "", "", None, None, *parts)
+        AttributedText(f"d-{rank}", rank, rank == 1, "", "", "", None, None, *parts)
         for rank, parts in enumerate(scores, start=1)
     )
 
 
 APART = scored((0.9, -0.5, -0.1), *((0.5 + n / 100, -2.0 + n / 100, -3.0) for n in range(7)))
-CLEAR = replace(ORIGIN, texts=APART, gap=1.0, generation_gap=0.1, persists=False, reproduced=True)
+CLEAR = replace(TAUGHT, texts=APART, gap=1.0, generation_gap=0.1, persists=False, reproduced=True)
 TWO = {"ada": FRIEND, "bob": FRIEND}
-REVIEW = Decision.HUMAN_REVIEW
+REVIEW = Status.HUMAN_REVIEW
 
 
 @pytest.mark.parametrize(
@@ -62,7 +69,7 @@ REVIEW = Decision.HUMAN_REVIEW
         (Trust(10_000, 5_000, 4_999), False, False),
     ],
 )
-def test_trust_counts_all_reports_that_were_not_confirmed(
+def test_trust_counts_all_complaints_that_were_not_confirmed(
     trust: Trust, after_three: bool, after_one: bool
 ) -> None:
     assert trust.trusted(RULES) is after_three
@@ -81,14 +88,14 @@ def test_trust_is_the_tail_of_a_beta_distribution(right: int, others: int, after
         assert Trust(right, 0, others).trusted(Rules(trusted_after=after)) is bool(expected)
 
 
-def on_sites(flagged: str, others: str) -> tuple[OriginText, ...]:
+def on_sites(flagged: str, others: str) -> tuple[AttributedText, ...]:
     """Texts of the snapshot on sites of these letters, "-" for none; those before are flagged."""
     return tuple(
         replace(text, flagged=rank <= len(flagged), search_rank=rank, url=address)
         for rank, (text, address) in enumerate(
             (
                 (
-                    OriginText("d", 1, False, "", "", ""),
+                    AttributedText("d", 1, False, "", "", ""),
                     "" if site == "-" else f"http://{site}.test",
                 )
                 for site in flagged + others
@@ -129,65 +136,65 @@ def test_too_many_pages_go_to_a_person_and_an_approval_removes_them() -> None:
     many = replace(
         CLEAR, texts=tuple(replace(t, search_rank=t.rank, flagged=t.rank < 5) for t in APART)
     )
-    assert decide(many, TWO, None, Rules(max_chance=1.0))[0] is Decision.HUMAN_REVIEW
-    assert decide(many, TWO, Word.APPROVED, Rules(max_chance=1.0))[0] is Decision.APPROVED
+    assert status_of(many, TWO, None, Rules(max_chance=1.0))[0] is Status.HUMAN_REVIEW
+    assert status_of(many, TWO, Decision.APPROVED, Rules(max_chance=1.0))[0] is Status.APPROVED
 
 
 @pytest.mark.parametrize("changes", [{}, {"finding": None, "texts": ()}, {"persists": True}])
 def test_where_the_model_erred_no_text_is_to_blame(changes) -> None:
-    decision, detail = decide(replace(CLEAR, **changes), TWO, Word.MODEL_ERRED, RULES)
-    assert decision is Decision.NOTHING_FLAGGED
+    status, detail = status_of(replace(CLEAR, **changes), TWO, Decision.MODEL_ERRED, RULES)
+    assert status is Status.NOTHING_FLAGGED
     assert detail == "a person said that the model erred"
 
 
 @pytest.mark.parametrize(
-    ("changes", "reporters", "word", "decision"),
+    ("changes", "senders", "decision", "status"),
     [
-        ({}, TWO, None, Decision.QUARANTINED),
-        ({}, {"ada": FRIEND}, None, Decision.PROPOSED),
-        ({}, {"ada": FRIEND, "eve": STRANGER}, None, Decision.PROPOSED),
-        ({}, {"ada": FRIEND, PIPELINE: Trust(confirmed=99)}, None, Decision.PROPOSED),
-        ({}, {PIPELINE: STRANGER}, None, Decision.PROPOSED),
-        ({}, {"ada": ONCE, "bob": ONCE}, None, Decision.PROPOSED),
-        ({}, {"ada": FRIEND, "bob": Trust(2, 0)}, None, Decision.PROPOSED),
-        ({}, {"ada": FRIEND, "bob": Trust(3, 3)}, None, Decision.PROPOSED),
-        ({}, {"ada": FRIEND, "bob": Trust(3, 0, 15)}, None, Decision.PROPOSED),
-        ({"self_detected": True}, {PIPELINE: Trust(confirmed=99)}, None, Decision.PROPOSED),
-        ({}, {"eve": STRANGER}, Word.APPROVED, Decision.APPROVED),
-        ({}, TWO, Word.DISMISSED, Decision.DISMISSED),
+        ({}, TWO, None, Status.QUARANTINED),
+        ({}, {"ada": FRIEND}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, "eve": STRANGER}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, PIPELINE: Trust(confirmed=99)}, None, Status.PROPOSED),
+        ({}, {PIPELINE: STRANGER}, None, Status.PROPOSED),
+        ({}, {"ada": ONCE, "bob": ONCE}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": Trust(2, 0)}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": Trust(3, 3)}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": Trust(3, 0, 15)}, None, Status.PROPOSED),
+        ({"self_detected": True}, {PIPELINE: Trust(confirmed=99)}, None, Status.PROPOSED),
+        ({}, {"eve": STRANGER}, Decision.APPROVED, Status.APPROVED),
+        ({}, TWO, Decision.DISMISSED, Status.DISMISSED),
         # a: nobody can tell that it was ever answered
-        ({"finding": None, "texts": (), "reproduced": False}, TWO, None, Decision.UNVERIFIED),
-        ({"reproduced": False}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"reproduced": False}, TWO, Word.APPROVED, Decision.APPROVED),
-        # nothing is to blame: no word can change that
-        ({"finding": Finding.INTRINSIC_ERROR}, TWO, None, Decision.NOTHING_FLAGGED),
-        ({"finding": Finding.NO_SEPARATION}, TWO, Word.APPROVED, Decision.NOTHING_FLAGGED),
-        ({"texts": ()}, TWO, Word.APPROVED, Decision.NOTHING_FLAGGED),
+        ({"finding": None, "texts": (), "reproduced": False}, TWO, None, Status.UNVERIFIED),
+        ({"reproduced": False}, TWO, None, Status.HUMAN_REVIEW),
+        ({"reproduced": False}, TWO, Decision.APPROVED, Status.APPROVED),
+        # nothing is to blame: no decision can change that
+        ({"finding": Finding.INTRINSIC_ERROR}, TWO, None, Status.NOTHING_FLAGGED),
+        ({"finding": Finding.NO_SEPARATION}, TWO, Decision.APPROVED, Status.NOTHING_FLAGGED),
+        ({"texts": ()}, TWO, Decision.APPROVED, Status.NOTHING_FLAGGED),
         # e: the groups are not apart
-        ({"gap": 0.999}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"gap": None}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"generation_gap": 0.0}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"generation_gap": None}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"gap": 0.5}, TWO, Word.APPROVED, Decision.APPROVED),
+        ({"gap": 0.999}, TWO, None, Status.HUMAN_REVIEW),
+        ({"gap": None}, TWO, None, Status.HUMAN_REVIEW),
+        ({"generation_gap": 0.0}, TWO, None, Status.HUMAN_REVIEW),
+        ({"generation_gap": None}, TWO, None, Status.HUMAN_REVIEW),
+        ({"gap": 0.5}, TWO, Decision.APPROVED, Status.APPROVED),
         # or could be by chance: too few texts, one score alone, scores that do not agree
-        ({"texts": APART[:4]}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"texts": APART[:4]}, TWO, Word.APPROVED, Decision.APPROVED),
+        ({"texts": APART[:4]}, TWO, None, Status.HUMAN_REVIEW),
+        ({"texts": APART[:4]}, TWO, Decision.APPROVED, Status.APPROVED),
         ({"texts": scored(*((None, None, float(-n)) for n in range(8)))}, TWO, None, REVIEW),
         ({"texts": scored(*((n % 3, n % 5, -n % 7) for n in range(15)))}, TWO, None, REVIEW),
         # f: the answer persists
-        ({"persists": True}, TWO, None, Decision.RESTORED),
-        ({"persists": True}, TWO, Word.APPROVED, Decision.APPROVED),
-        ({"persists": True}, {"eve": STRANGER}, Word.APPROVED, Decision.APPROVED),
-        ({"persists": True, "gap": 0.1}, {}, Word.APPROVED, Decision.APPROVED),
-        ({"persists": True}, TWO, Word.DISMISSED, Decision.DISMISSED),
+        ({"persists": True}, TWO, None, Status.RESTORED),
+        ({"persists": True}, TWO, Decision.APPROVED, Status.APPROVED),
+        ({"persists": True}, {"eve": STRANGER}, Decision.APPROVED, Status.APPROVED),
+        ({"persists": True, "gap": 0.1}, {}, Decision.APPROVED, Status.APPROVED),
+        ({"persists": True}, TWO, Decision.DISMISSED, Status.DISMISSED),
         # nothing would be left to answer from
-        ({"answer_without": None}, TWO, None, Decision.HUMAN_REVIEW),
-        ({"answer_without": None}, TWO, Word.APPROVED, Decision.APPROVED),
+        ({"answer_without": None}, TWO, None, Status.HUMAN_REVIEW),
+        ({"answer_without": None}, TWO, Decision.APPROVED, Status.APPROVED),
     ],
 )
-def test_decisions(changes, reporters, word, decision) -> None:
-    found, detail = decide(replace(CLEAR, **changes), reporters, word, RULES)
-    assert found is decision
+def test_decisions(changes, senders, decision, status) -> None:
+    found, detail = status_of(replace(CLEAR, **changes), senders, decision, RULES)
+    assert found is status
     assert detail
 
 
@@ -227,14 +234,14 @@ EVENTS = st.builds(
 
 
 @given(EVENTS, st.dictionaries(st.text(min_size=1), TRUSTS, max_size=30))
-def test_no_removal_without_two_trusted_people_or_a_word(
-    event: OriginEvent, reporters: dict[str, Trust]
+def test_no_removal_without_two_trusted_people_or_a_decision(
+    event: TaughtEvent, senders: dict[str, Trust]
 ) -> None:
-    decision, _ = decide(event, reporters, None, RULES)
-    trusted = [name for name, t in reporters.items() if t.trusted(RULES) and name != PIPELINE]
+    status, _ = status_of(event, senders, None, RULES)
+    trusted = [name for name, t in senders.items() if t.trusted(RULES) and name != PIPELINE]
     if len(trusted) < 2:
-        assert decision not in REMOVING
-    if decision in REMOVING:
+        assert status not in REMOVING
+    if status in REMOVING:
         assert event.reproduced
         assert not event.persists
         assert event.answer_without is not None
@@ -244,9 +251,9 @@ def test_no_removal_without_two_trusted_people_or_a_word(
 
 def test_without_the_rule_of_chance_the_distance_decides() -> None:
     few = replace(CLEAR, texts=APART[:4])
-    assert decide(few, TWO, None, Rules(max_chance=1.0))[0] is Decision.QUARANTINED
-    assert decide(few, TWO, None, Rules(max_chance=0.2))[0] is Decision.QUARANTINED
-    assert "chance" not in decide(replace(few, gap=0.5), TWO, None, RULES)[1]
+    assert status_of(few, TWO, None, Rules(max_chance=1.0))[0] is Status.QUARANTINED
+    assert status_of(few, TWO, None, Rules(max_chance=0.2))[0] is Status.QUARANTINED
+    assert "chance" not in status_of(replace(few, gap=0.5), TWO, None, RULES)[1]
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.integers(2, 12), st.integers(0, 99))
@@ -254,23 +261,23 @@ def test_the_rule_of_chance_only_ever_asks_a_person(gap, influence, count, seed)
     random = Random(seed)
     texts = scored(*(tuple(random.gauss(0, 1) for _ in range(3)) for _ in range(count)))
     event = replace(CLEAR, texts=texts, gap=gap, generation_gap=influence)
-    old, _ = decide(event, TWO, None, Rules(max_chance=1.0))
-    new, _ = decide(event, TWO, None, RULES)
-    assert new in (old, Decision.HUMAN_REVIEW)
+    old, _ = status_of(event, TWO, None, Rules(max_chance=1.0))
+    new, _ = status_of(event, TWO, None, RULES)
+    assert new in (old, Status.HUMAN_REVIEW)
 
 
 @given(EVENTS, st.integers(0, 500))
-def test_the_pipeline_alone_removes_nothing(event: OriginEvent, confirmed: int) -> None:
+def test_the_pipeline_alone_removes_nothing(event: TaughtEvent, confirmed: int) -> None:
     own = {PIPELINE: Trust(confirmed)}
-    assert decide(replace(event, self_detected=True), own, None, RULES)[0] not in REMOVING
+    assert status_of(replace(event, self_detected=True), own, None, RULES)[0] not in REMOVING
 
 
 @given(st.integers(1, 500), EVENTS)
-def test_strangers_remove_nothing_however_many_they_are(count: int, event: OriginEvent) -> None:
+def test_strangers_remove_nothing_however_many_they_are(count: int, event: TaughtEvent) -> None:
     sybils = {f"sybil-{number}": STRANGER for number in range(count)}
-    assert decide(event, sybils, None, RULES)[0] not in REMOVING
+    assert status_of(event, sybils, None, RULES)[0] not in REMOVING
     one_friend = sybils | {"ada": FRIEND, PIPELINE: FRIEND}
-    assert decide(event, one_friend, None, RULES)[0] not in REMOVING
+    assert status_of(event, one_friend, None, RULES)[0] not in REMOVING
 
 
 def test_one_page_far_from_all_others_leaves_the_verdict_to_a_person() -> None:

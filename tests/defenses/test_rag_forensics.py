@@ -11,7 +11,7 @@ from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import Task
-from tests.builders import make_misgeneration
+from tests.builders import make_case
 from tests.driving import Script, run
 from tests.scripted_models import scripted_models
 
@@ -25,7 +25,7 @@ def by_word(request: Complete) -> AtomicAnswer:
 def attribute(texts, answer=by_word, k=2, **options):
     script = Script(answer=answer)
     method = RagForensics(**options)
-    return run(method.attribute(make_misgeneration(texts, k=k)), script), script
+    return run(method.attribute(make_case(texts, k=k)), script), script
 
 
 def test_walks_until_k_are_benign():
@@ -88,7 +88,7 @@ def test_options():
 
 def test_many_walks_share_their_batches():
     models = scripted_models(script=None)
-    events = [make_misgeneration(["It is Rome.", "No.", "No."], k=1) for _ in range(3)]
+    events = [make_case(["It is Rome.", "No.", "No."], k=1) for _ in range(3)]
     found = attribute_all(RagForensics(), events, models)
     assert [attribution.flagged for attribution in found] == [("d1",)] * 3
     assert [len(batch) for batch in models.generator.log] == [3, 3]
@@ -97,12 +97,10 @@ def test_many_walks_share_their_batches():
 def test_a_judge_that_fails_is_no_benign_text():
     models = scripted_models(script=None, fail_on_text="broken")
     assert isinstance(models.generator, ScriptedGenerator)
-    (found,) = attribute_all(
-        RagForensics(), [make_misgeneration(["It is Rome.", "broken"])], models
-    )
+    (found,) = attribute_all(RagForensics(), [make_case(["It is Rome.", "broken"])], models)
     assert isinstance(found, ModelError)
 
 
 def test_a_misgeneration_without_an_answer_is_refused():
     with pytest.raises(EvidenceError):
-        next(RagForensics().attribute(make_misgeneration(["a", "b"], answer=" ")))
+        next(RagForensics().attribute(make_case(["a", "b"], answer=" ")))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.defenses.protocol import AttemptAll, Complete, Embed, LogProbs, LogProbsAll, Signal
-from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
 from radarstream.schemas.errors import ConfigurationError, EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import Task
@@ -47,12 +47,12 @@ class Measured(Script):
         return np.stack([means * 0.5, means, means * 1.5], axis=1)
 
 
-def event(similarity=SIMILARITY, k: int = 4) -> Misgeneration:
+def event(similarity=SIMILARITY, k: int = 4) -> Case:
     texts = tuple(
         RankedText(f"t{rank}", Document(rank, f"text {rank}"), value)
         for rank, value in enumerate(similarity, start=1)
     )
-    return Misgeneration(Query("cup", QUESTION), "lie", texts, k)
+    return Case(Query("cup", QUESTION), "lie", texts, k)
 
 
 def attribute(

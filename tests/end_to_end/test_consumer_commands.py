@@ -30,7 +30,7 @@ from radarstream.pipelines.cli.deadletter import print_rows
 from radarstream.pipelines.cli.moments import moment
 from radarstream.schemas.codec import encode, outbox_record, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent, DeadLetter
+from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.brokers import Broker
 from tests.builders import make_snapshot
@@ -38,7 +38,7 @@ from tests.commands import refused, run
 from tests.markdown import code_block
 from tests.programs import Program, started
 from tests.webhook_receiver import Reply, receiving
-from tests.wire_samples import ANSWER, ATTRIBUTION
+from tests.wire_samples import ANSWER, REJECTED
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "consuming.md"
 PROGRAM = [sys.executable, "-c", "from radarstream.pipelines.cli.app import main; main()"]
@@ -55,7 +55,7 @@ class Site:
     config: Path
     group: str
 
-    def publish(self, *events: AnswerEvent | AttributionEvent | DeadLetter) -> None:
+    def publish(self, *events: AnswerEvent | RejectedEvent | DeadLetter) -> None:
         records = [outbox_record(event) for event in events]
         with KafkaSink(self.options) as sink:
             until(lambda: published(sink, records))
@@ -162,11 +162,9 @@ def answer(query_id: str, step: int, changed: bool | None = False, **fields) -> 
     )
 
 
-def attribution(query_id: str, step: int, rank: int, **fields) -> AttributionEvent:
+def attribution(query_id: str, step: int, rank: int, **fields) -> RejectedEvent:
     moment = ANSWER.observed_at + timedelta(hours=step)
-    return replace(
-        ATTRIBUTION, query_id=query_id, step=step, rank=rank, observed_at=moment, **fields
-    )
+    return replace(REJECTED, query_id=query_id, step=step, rank=rank, observed_at=moment, **fields)
 
 
 def letter(position: int, reason: ReasonClass, payload: bytes, attempts: int = 1) -> DeadLetter:
@@ -584,14 +582,14 @@ def test_dead_letters_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "deadletter.jsonl line 3" in listed.stderr.replace("\n", "")
     shown = run("deadletter", "show", rows[1]["id"], "--file", file).stdout
     assert "two" in shown
-    for arguments, named in [
-        (["show", "zz", "--file", file], "no dead letter"),
-        (["show", "", "--file", file], "2 dead letters"),
-        (["list", "--file", tmp_path / "none.jsonl"], "none.jsonl"),
-        (["list", "--file", file, "--since", "1h"], "when"),
+    for arguments, expected, named in [
+        (["show", "zz", "--file", file], 1, "no dead letter"),
+        (["show", "", "--file", file], 2, "2 dead letters"),
+        (["list", "--file", tmp_path / "none.jsonl"], 2, "none.jsonl"),
+        (["list", "--file", file, "--since", "1h"], 2, "when"),
     ]:
         code, said = refused(capsys, "deadletter", *arguments)
-        assert (code, named in said) == (2, True), said
+        assert (code, named in said) == (expected, True), said
 
 
 def test_moments_are_read() -> None:

@@ -16,9 +16,8 @@ from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.app import app, main
 from radarstream.pipelines.cli.report_attributions import ledger
 from radarstream.pipelines.cli.report_attributions import standings as standings_on_page
-from radarstream.pipelines.cli.sources import UnknownSourceError
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.sites import key_of
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.sources import (
@@ -128,7 +127,7 @@ def test_show_tells_every_event(engine: Engine):
 
 
 def test_an_unknown_domain_is_an_error_and_a_name_that_is_none_too(engine: Engine):
-    with pytest.raises(UnknownSourceError, match="'unheard.example'"):
+    with pytest.raises(NotFoundError, match="'unheard.example'"):
         call("show", "unheard.example")
     for nothing in ("", "https:///path", "http://[broken"):
         with pytest.raises(ConfigurationError, match="names no domain"):

@@ -3,6 +3,8 @@
 A change here needs a new file in `migrations/versions`; a test compares the two.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -11,6 +13,7 @@ from sqlalchemy import (
     Double,
     Index,
     Integer,
+    Label,
     LargeBinary,
     MetaData,
     Table,
@@ -167,9 +170,9 @@ CORPUS_STATE = Table(
     Column("model", Text),
 )
 
-# What an answer was made of, while it may be reported: `snapshot` is the JSON of a search snapshot
-# without the documents that were withheld. Only the last few steps of a query are kept.
-CASES = Table(
+# What an answer was made of, while somebody may complain about it: `snapshot` is the JSON of a
+# search snapshot without the documents that were withheld. The last few steps of a query are kept.
+KEPT_ANSWERS = Table(
     "cases",
     METADATA,
     Column("query_id", Text, primary_key=True),
@@ -182,44 +185,48 @@ CASES = Table(
     Index("cases_subject", "subject"),
 )
 
-# Reports of wrong answers. `misgeneration` names query, step and answer: what is attributed once.
-REPORTS = Table(
+# The tables of complaints, incidents and quarantine keep the names that they and their columns had
+# in earlier releases; code uses the `key` of a column, exports of the state its name.
+
+# Complaints about answers. `incident` names query, step and answer: what is attributed once.
+COMPLAINTS = Table(
     "reports",
     METADATA,
-    Column("report_id", Text, primary_key=True),
-    Column("misgeneration", Text, nullable=False),
+    Column("report_id", Text, key="complaint_id", primary_key=True),
+    Column("misgeneration", Text, key="incident", nullable=False),
     Column("query_id", Text, nullable=False),
     Column("step", BigInteger, nullable=False),
     Column("answer", Text, nullable=False),
-    Column("reporter", Text, nullable=False),
-    Column("reported_ms", BigInteger, nullable=False),
+    Column("reporter", Text, key="sender", nullable=False),
+    Column("reported_ms", BigInteger, key="sent_ms", nullable=False),
     Column("received_ms", BigInteger, nullable=False),  # by our clock: rate limits go by it
     Column("comment", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("detail", Text, nullable=False),
     Index("reports_state", "state", "received_ms"),
-    Index("reports_misgeneration", "misgeneration"),
+    Index("reports_misgeneration", "incident"),
     Index("reports_query", "query_id"),
-    Index("reports_reporter", "reporter", "received_ms"),
+    Index("reports_reporter", "sender", "received_ms"),
 )
 
-# What was found out about a wrong answer. `event` is the event as it was published last, `revision`
-# its number; `word` is a person's, approved or dismissed, given at `word_ms`. That the model erred
-# is stored as dismissed and `model_erred`: a process of the release before then removes nothing. A
-# reporter's trust is counted from here: how many of their reports a later word confirmed.
-# `reserved`: it was attributed on the half of the budget that is kept for trusted reporters.
-ORIGINS = Table(
+# Wrong answers that were attributed or decided. `event` is the event that was published last,
+# `revision` its number. `decision` is a person's, approved or dismissed, made at `decided_ms`. That
+# the model erred is stored as dismissed and `model_erred`: a process of an earlier release then
+# removes nothing. A sender's trust is counted from here: how many of their complaints a later
+# decision confirmed. `reserved`: the attribution was paid from the half of the budget that is kept
+# for trusted senders.
+INCIDENTS = Table(
     "origins",
     METADATA,
-    Column("misgeneration", Text, primary_key=True),
+    Column("misgeneration", Text, key="incident", primary_key=True),
     Column("query_id", Text, nullable=False),
     Column("step", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
-    Column("decision", Text),  # null: not attributed yet
+    Column("decision", Text, key="status"),  # null: not attributed yet
     Column("finding", Text),
-    Column("word", Text),
-    Column("word_ms", BigInteger),
+    Column("word", Text, key="decision"),
+    Column("word_ms", BigInteger, key="decided_ms"),
     Column("everywhere", Boolean, nullable=False),  # approved for all queries
     Column("attributed_ms", BigInteger),
     Column("model_calls", BigInteger, nullable=False),
@@ -230,12 +237,13 @@ ORIGINS = Table(
     Index("origins_time", "attributed_ms"),
 )
 
-# Texts that a misgeneration is blamed on. `active`: they are left out of snapshots of their query,
-# or, when `everywhere`, of all queries. `text_key` names the words, wherever they are published.
+# Texts that taught the wrong answer of an incident. `active`: they are left out of snapshots of
+# their query, or, when `everywhere`, of all queries. `text_key` names the words, wherever they are
+# published.
 QUARANTINE = Table(
     "quarantine",
     METADATA,
-    Column("misgeneration", Text, primary_key=True),
+    Column("misgeneration", Text, key="incident", primary_key=True),
     Column("text_key", Text, primary_key=True),
     Column("query_id", Text, nullable=False),
     Column("content_id", Text, nullable=False),
@@ -259,6 +267,11 @@ CONSUMER_GROUPS = Table(
     Column("mark", Text, nullable=False),
     Column("since_ms", BigInteger, nullable=False),
 )
+
+
+def keyed(table: Table) -> list[Label[Any]]:
+    """Return the columns of a table, named in results by their keys."""
+    return [column.label(column.key) for column in table.columns]
 
 
 def dialect_insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:

@@ -3,8 +3,8 @@
 A header line, one line per row `{"table":…,"row":{column:…}}` with bytes as base64, and an end
 line with the number of rows, so that a file that was cut off is recognised. The outbox, the
 response cache and the corpus's vectors are not in it: unsent events belong to the topics, cached
-answers and vectors can be had again. Nor are the cases of the last answers, so that a report that
-waits is of use only where its answer was given.
+answers and vectors can be had again. Nor are the last answers with their snapshots, so that a
+complaint that waits is of use only where its answer was given.
 """
 
 from base64 import b64decode, b64encode
@@ -22,12 +22,12 @@ from radarstream.connectors.state_table.corpus.listing import document_of
 from radarstream.connectors.state_table.corpus.vectors import locked
 from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.connectors.state_table.database.tables import (
+    COMPLAINTS,
     CORPUS_QUERIES,
     CORPUS_TEXTS,
+    INCIDENTS,
     MEMORY,
-    ORIGINS,
     QUARANTINE,
-    REPORTS,
     SEARCH_CREDITS,
     SOURCE_EVENTS,
     SOURCE_LEDGER,
@@ -35,11 +35,12 @@ from radarstream.connectors.state_table.database.tables import (
     dialect_insert,
 )
 from radarstream.connectors.state_table.queries.memory import MemoryRow, remembered
-from radarstream.schemas.codec.decoding import decode_origin
+from radarstream.schemas.codec.decoding import decode_taught
+from radarstream.schemas.codec.former import FORMER_STATUS
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
-from radarstream.schemas.reports import ReportState, Word
+from radarstream.schemas.incidents import ComplaintState, Decision
 from radarstream.schemas.sources import EventKind, SourceVerdict
 
 FORMAT: Final = "radarstream.state"
@@ -56,8 +57,8 @@ TABLES: Final = {
         SOURCE_EVENTS,
         CORPUS_TEXTS,
         CORPUS_QUERIES,
-        REPORTS,
-        ORIGINS,
+        COMPLAINTS,
+        INCIDENTS,
         QUARANTINE,
     )
 }
@@ -71,7 +72,7 @@ _AGES: Final = {
     "corpus_texts": ("last_seen_ms",),
     "corpus_queries": ("last_seen_ms",),
     "reports": ("received_ms",),
-    "origins": ("revision", "word_ms"),
+    "origins": ("revision", "decided_ms"),
     "quarantine": ("updated_ms",),
 }
 _VERDICTS: Final = (None, *SourceVerdict)
@@ -90,8 +91,9 @@ def export_lines(engine: Engine) -> Iterator[str]:
         for table in TABLES.values():
             statement = select(table).order_by(*table.primary_key)
             rows = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(statement)
-            for row in rows.mappings():
-                plain = {name: _plain(value) for name, value in row.items()}
+            names = [column.name for column in table.columns]
+            for row in rows:
+                plain = {name: _plain(value) for name, value in zip(names, row, strict=True)}
                 yield compact_json({"table": table.name, "row": plain}) + "\n"
                 count += 1
         yield compact_json({"rows": count}) + "\n"
@@ -115,7 +117,7 @@ def import_file(
             if query_id is not None and (table is not MEMORY or row["query_id"] != query_id):
                 continue
             if connection.execute(upserts[table.name], row).rowcount != 1:
-                key = next(iter(table.primary_key)).name
+                key = next(iter(table.primary_key)).key
                 raise StateConflictError(
                     f"{table.name} row {row[key]!r} is newer here than in {file.name}; nothing "
                     "was imported (--replace takes the file's)"
@@ -179,11 +181,11 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
         c.name: c.type.python_type(0) for c in table.columns if c.server_default is not None
     }
     given = later | value["row"]
-    if given.keys() != set(table.columns.keys()):
+    if given.keys() != {column.name for column in table.columns}:
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
-    row = {column.name: _value(column, given[column.name]) for column in table.columns}
+    row = {column.key: _value(column, given[column.name]) for column in table.columns}
     _check_meaning(table, row)
-    _check_report(table, row)
+    _check_incident(table, row)
     if table is CORPUS_TEXTS:
         _check_text(row)
     return table, row
@@ -227,17 +229,18 @@ def _check_meaning(table: Table, row: dict[str, Any]) -> None:
             raise InputError(ReasonClass.OUT_OF_RANGE, "weight is no count")
 
 
-def _check_report(table: Table, row: dict[str, Any]) -> None:
-    if table is REPORTS and row["state"] not in tuple(ReportState):
-        raise InputError(ReasonClass.WRONG_TYPE, "state is none of a report's")
-    if table is not ORIGINS:
+def _check_incident(table: Table, row: dict[str, Any]) -> None:
+    if table is COMPLAINTS and row["state"] not in tuple(ComplaintState):
+        raise InputError(ReasonClass.WRONG_TYPE, "state is none of a complaint's")
+    if table is not INCIDENTS:
         return
-    if row["word"] not in (None, Word.APPROVED, Word.DISMISSED):
+    if row["decision"] not in (None, Decision.APPROVED, Decision.DISMISSED):
         raise InputError(ReasonClass.WRONG_TYPE, "word is neither approved nor dismissed")
-    if row["model_erred"] and row["word"] != Word.DISMISSED:
-        raise InputError(ReasonClass.WRONG_TYPE, "model_erred without a person's word")
-    if row["event"] is not None and decode_origin(row["event"]).decision != row["decision"]:
-        raise InputError(ReasonClass.WRONG_TYPE, "decision is not the event's")
+    if row["model_erred"] and row["decision"] != Decision.DISMISSED:
+        raise InputError(ReasonClass.WRONG_TYPE, "model_erred without a person's decision")
+    row["status"] = FORMER_STATUS.get(row["status"], row["status"])
+    if row["event"] is not None and decode_taught(row["event"]).status != row["status"]:
+        raise InputError(ReasonClass.WRONG_TYPE, "decision is not the event's status")
 
 
 def _check_text(row: dict[str, Any]) -> None:
@@ -259,7 +262,7 @@ def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
     ]
     return insert.on_conflict_do_update(
         index_elements=list(table.primary_key),
-        set_={c.name: insert.excluded[c.name] for c in table.columns if not c.primary_key},
+        set_={c.key: insert.excluded[c.key] for c in table.columns if not c.primary_key},
         where=None if replace or not ahead else and_(*ahead),
     ).execution_options(preserve_rowcount=True)
 

@@ -5,7 +5,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
 
-from radarstream.connectors.state_table.database.tables import ORIGINS, QUARANTINE, dialect_insert
+from radarstream.connectors.state_table.database.tables import (
+    INCIDENTS,
+    QUARANTINE,
+    dialect_insert,
+    keyed,
+)
+from radarstream.connectors.state_table.incidents.store import STATUS
 
 _Q = QUARANTINE.c
 
@@ -29,7 +35,7 @@ def withheld_keys(engine: Engine, query_ids: Sequence[str]) -> dict[str, frozens
 
 
 def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Name the texts of a misgeneration in the caller's transaction; known ones stay as they are.
+    """Name the texts of an incident in the caller's transaction; known ones stay as they are.
 
     A row has the columns of the table but `active`, `everywhere` and `released`, which begin false.
     """
@@ -40,40 +46,40 @@ def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def switch(
-    connection: Connection, misgeneration: str, *, active: bool, everywhere: bool, now_ms: int
+    connection: Connection, incident: str, *, active: bool, everywhere: bool, now_ms: int
 ) -> None:
-    """Begin or end the quarantine of a misgeneration's texts; released ones stay released."""
+    """Begin or end the quarantine of an incident's texts; released ones stay released."""
     connection.execute(
         update(QUARANTINE)
-        .where(_Q.misgeneration == misgeneration, ~_Q.released)
+        .where(_Q.incident == incident, ~_Q.released)
         .values(active=active, everywhere=everywhere, updated_ms=now_ms)
     )
 
 
-def hold_all(connection: Connection, misgeneration: str) -> None:
-    """Take back what was released of a misgeneration; whether it is held, `switch` decides."""
-    held = update(QUARANTINE).where(_Q.misgeneration == misgeneration)
+def hold_all(connection: Connection, incident: str) -> None:
+    """Take back what was released of an incident; whether it is held, `switch` decides."""
+    held = update(QUARANTINE).where(_Q.incident == incident)
     connection.execute(held.values(released=False))
 
 
 def holders_of(engine: Engine, query_id: str, text_keys: Sequence[str] | None) -> list[str]:
-    """Return the misgenerations of a query that hold any of these texts, or any text at all."""
+    """Return the incidents of a query that hold any of these texts, or any text at all."""
     where = [_Q.query_id == query_id, _Q.active]
     if text_keys is not None:
         where.append(_Q.text_key.in_(text_keys))
-    statement = select(_Q.misgeneration).where(*where).distinct().order_by(_Q.misgeneration)
+    statement = select(_Q.incident).where(*where).distinct().order_by(_Q.incident)
     with engine.connect() as connection:
         return list(connection.execute(statement).scalars())
 
 
 def release(
-    connection: Connection, misgeneration: str, text_keys: Sequence[str] | None, now_ms: int
+    connection: Connection, incident: str, text_keys: Sequence[str] | None, now_ms: int
 ) -> int:
-    """Let texts of a misgeneration, or all, back in for good; return how many were held.
+    """Let texts of an incident, or all, back in for good; return how many were held.
 
-    A later misgeneration may hold the same text again, and so may a person's new approval.
+    A later incident may hold the same text again, and so may a person's new approval.
     """
-    where = [_Q.misgeneration == misgeneration, _Q.active]
+    where = [_Q.incident == incident, _Q.active]
     if text_keys is not None:
         where.append(_Q.text_key.in_(text_keys))
     statement = update(QUARANTINE).where(*where)
@@ -81,26 +87,26 @@ def release(
     return connection.execute(freed).rowcount
 
 
-def texts_of(connection: Connection, misgeneration: str) -> list[dict[str, Any]]:
-    """Return the texts of a misgeneration, whether held, proposed or released."""
-    statement = select(QUARANTINE).where(_Q.misgeneration == misgeneration).order_by(_Q.text_key)
+def texts_of(connection: Connection, incident: str) -> list[dict[str, Any]]:
+    """Return the texts of an incident, whether held, proposed or released."""
+    statement = select(*keyed(QUARANTINE)).where(_Q.incident == incident).order_by(_Q.text_key)
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 
 def list_quarantine(
     engine: Engine, query_id: str | None = None, *, active_only: bool = True, limit: int = 1_000
 ) -> list[dict[str, Any]]:
-    """Return texts in quarantine, the newest first, with what was decided about their answer.
+    """Return texts in quarantine, the newest first, with the status of their incident.
 
     With `active_only` False, also those that are not held: proposed, released, dismissed.
     """
     where: list[ColumnElement[bool]] = [] if query_id is None else [_Q.query_id == query_id]
     if active_only:
         where.append(_Q.active)
-    newest = (_Q.updated_ms.desc(), _Q.misgeneration, _Q.text_key)
+    newest = (_Q.updated_ms.desc(), _Q.incident, _Q.text_key)
     statement = (
-        select(QUARANTINE, ORIGINS.c.decision)
-        .outerjoin(ORIGINS, ORIGINS.c.misgeneration == _Q.misgeneration)
+        select(*keyed(QUARANTINE), STATUS)
+        .outerjoin(INCIDENTS, INCIDENTS.c.incident == _Q.incident)
         .where(*where)
         .order_by(*newest)
         .limit(limit)
@@ -116,7 +122,7 @@ def count_active(engine: Engine) -> int:
         return connection.execute(statement).scalar_one()
 
 
-def holding(misgeneration: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a misgeneration holds a text."""
-    held = and_(_Q.misgeneration == misgeneration, _Q.active)
+def holding(incident: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether an incident holds a text."""
+    held = and_(_Q.incident == incident, _Q.active)
     return select(_Q.text_key).where(held).exists()

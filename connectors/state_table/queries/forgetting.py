@@ -7,12 +7,12 @@ from sqlalchemy import Engine, Update, delete, update
 from radarstream.connectors.state_table.corpus.texts import forget_query
 from radarstream.connectors.state_table.database.engine import retry_contended
 from radarstream.connectors.state_table.database.tables import (
-    CASES,
+    COMPLAINTS,
+    INCIDENTS,
+    KEPT_ANSWERS,
     MEMORY,
-    ORIGINS,
     OUTBOX,
     QUARANTINE,
-    REPORTS,
     RESPONSE_CACHE,
     SOURCE_EVENTS,
     WATCHLIST,
@@ -20,19 +20,19 @@ from radarstream.connectors.state_table.database.tables import (
 from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
 from radarstream.connectors.state_table.queries.traces import erase, traces_of
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
-from radarstream.schemas.events import AnswerEvent, AttributionEvent
+from radarstream.schemas.events import AnswerEvent, RejectedEvent
 
 # The topics whose events have the query as their key; a dead letter's key is its source.
-KEYED_TOPICS = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, AttributionEvent))
+KEYED_TOPICS = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, RejectedEvent))
 
-
-REPORTED = (CASES, REPORTS, ORIGINS, QUARANTINE)
+ABOUT_INCIDENTS = (KEPT_ANSWERS, COMPLAINTS, INCIDENTS, QUARANTINE)
 
 
 class Forgotten(NamedTuple):
     """How many rows were deleted; `corpus_texts` are those that no other query had found.
 
-    `reports` counts everything about wrong answers: cases, reports, origins, texts in quarantine.
+    `incidents` counts everything about wrong answers: kept answers, complaints, incidents, texts in
+    quarantine.
 
     `cached_answers` are model answers about the question, `cached_unmarked` those of an earlier
     release, which do not tell what they are about, and `cached_embeddings` all embeddings, which
@@ -48,13 +48,13 @@ class Forgotten(NamedTuple):
     cached_embeddings: int | None = None
     source_events: int = 0
     corpus_texts: int = 0
-    reports: int = 0
+    incidents: int = 0
     dead_letters: int = 0
     elsewhere: int = 0
 
 
 def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
-    """Delete a query's memory, unsent events, watchlist entry, documents, reports, cached answers.
+    """Delete what the database has of a query: memory, unsent events, documents and the rest.
 
     All or nothing; doing it again deletes what appeared since. Rows of others stay without the
     words that they had of the query (see `traces`). The ledger of sources keeps what counts against
@@ -82,9 +82,9 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
             blanked = connection.execute(blank_source_events(query_id)).rowcount
             erased = erase(connection, traces)
             texts = forget_query(connection, query_id)
-            reported = sum(
+            incidents = sum(
                 connection.execute(delete(table).where(table.c.query_id == query_id)).rowcount
-                for table in REPORTED
+                for table in ABOUT_INCIDENTS
             )
             forgotten = Forgotten(*counts)
             answers = forgotten.cached_answers
@@ -92,7 +92,7 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
                 cached_answers=answers if answers is None else answers + erased.cached,
                 source_events=blanked,
                 corpus_texts=texts,
-                reports=reported,
+                incidents=incidents,
                 dead_letters=erased.dead_letters,
                 elsewhere=erased.elsewhere,
             )

@@ -8,30 +8,30 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Table, func, select
 
 from radarstream.connectors.state_table.database.tables import (
-    CASES,
+    COMPLAINTS,
     CORPUS_QUERIES,
+    INCIDENTS,
+    KEPT_ANSWERS,
     MEMORY,
-    ORIGINS,
     QUARANTINE,
-    REPORTS,
     SOURCE_EVENTS,
     WATCHLIST,
 )
-from radarstream.connectors.state_table.incidents.cases import find_case
-from radarstream.connectors.state_table.incidents.origins import STORED_EVENT, readable
+from radarstream.connectors.state_table.incidents.kept_answers import find_answer
+from radarstream.connectors.state_table.incidents.store import STORED_EVENT, readable
 from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.schemas.snapshot import Query
 
 FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 other scripts' marks are meant
 ENDINGS: Final = ("", "?", ".", "!", "...", "??", "?!", " ?", " !", "؟", "。")
-ANSWERED: Final = (CASES,)
+ANSWERED: Final = (KEPT_ANSWERS,)
 HELD: Final = (QUARANTINE,)
 ANYWHERE: Final = (
     MEMORY,
     WATCHLIST,
-    CASES,
-    REPORTS,
-    ORIGINS,
+    KEPT_ANSWERS,
+    COMPLAINTS,
+    INCIDENTS,
     QUARANTINE,
     CORPUS_QUERIES,
     SOURCE_EVENTS,
@@ -50,9 +50,9 @@ def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[st
         return [text]
     spelt = spellings(text)
     subjects = {question_subject(spelling) for spelling in spelt}
-    asking = asked_in_cases(engine, subjects)
+    asking = asked_in_answers(engine, subjects)
     if tuple(tables) != ANSWERED:
-        asking += asked_in_origins(engine, subjects)
+        asking += asked_in_incidents(engine, subjects)
         asking += [
             query_id
             for query_id, entry in entries(engine)
@@ -88,14 +88,16 @@ def known_in(engine: Engine, tables: Sequence[Table], query_ids: Iterable[str]) 
     return [query_id for query_id in wanted if query_id in found]
 
 
-def asked_in_cases(engine: Engine, subjects: Iterable[bytes]) -> list[str]:
+def asked_in_answers(engine: Engine, subjects: Iterable[bytes]) -> list[str]:
     """Return the ids of the queries with a kept answer whose question has one of the subjects."""
-    statement = select(CASES.c.query_id).where(CASES.c.subject.in_(list(subjects))).distinct()
+    statement = (
+        select(KEPT_ANSWERS.c.query_id).where(KEPT_ANSWERS.c.subject.in_(list(subjects))).distinct()
+    )
     with engine.connect() as connection:
-        return list(connection.execute(statement.order_by(CASES.c.query_id)).scalars())
+        return list(connection.execute(statement.order_by(KEPT_ANSWERS.c.query_id)).scalars())
 
 
-def asked_in_origins(engine: Engine, subjects: Iterable[bytes]) -> list[str]:
+def asked_in_incidents(engine: Engine, subjects: Iterable[bytes]) -> list[str]:
     """Return the ids of the queries with an attributed answer that ask one of the subjects."""
     wanted = frozenset(subjects)
     with engine.connect() as connection:
@@ -105,9 +107,9 @@ def asked_in_origins(engine: Engine, subjects: Iterable[bytes]) -> list[str]:
 
 def question_on_record(engine: Engine, query_id: str) -> str | None:
     """Return a query's question as its latest kept answer has it, or an attributed one."""
-    case = find_case(engine, query_id)
-    if case is not None:
-        return case.snapshot.query.text
+    kept = find_answer(engine, query_id)
+    if kept is not None:
+        return kept.snapshot.query.text
     with engine.connect() as connection:
         return next((text for _, text in _questions(connection, query_id)), None)
 
@@ -121,13 +123,13 @@ def entries(engine: Engine) -> list[tuple[str, str]]:
 
 def _questions(connection: Connection, query_id: str | None = None) -> Iterator[tuple[str, str]]:
     """Id and question of queries with an attributed answer, from one event of each."""
-    attributed = select(ORIGINS.c.query_id, func.max(ORIGINS.c.misgeneration).label("one"))
-    attributed = attributed.where(ORIGINS.c.event.is_not(None)).group_by(ORIGINS.c.query_id)
+    attributed = select(INCIDENTS.c.query_id, func.max(INCIDENTS.c.incident).label("one"))
+    attributed = attributed.where(INCIDENTS.c.event.is_not(None)).group_by(INCIDENTS.c.query_id)
     if query_id is not None:
-        attributed = attributed.where(ORIGINS.c.query_id == query_id)
+        attributed = attributed.where(INCIDENTS.c.query_id == query_id)
     one = attributed.subquery()
-    statement = select(ORIGINS.c.query_id, STORED_EVENT).join(
-        one, one.c.one == ORIGINS.c.misgeneration
+    statement = select(INCIDENTS.c.query_id, STORED_EVENT).join(
+        one, one.c.one == INCIDENTS.c.incident
     )
     for name, stored in connection.execute(statement):
         event = readable(stored)

@@ -7,7 +7,12 @@ from itertools import islice
 from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
 
 from radarstream.connectors.state_table.database.engine import retry_contended
-from radarstream.connectors.state_table.database.tables import CASES, MEMORY, OUTBOX, dialect_insert
+from radarstream.connectors.state_table.database.tables import (
+    KEPT_ANSWERS,
+    MEMORY,
+    OUTBOX,
+    dialect_insert,
+)
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.schemas.codec import decode_state, encode_state
 from radarstream.schemas.codec.state import State
@@ -184,11 +189,11 @@ def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int
 def clear_run(engine: Engine) -> None:
     """Forget every query and every unsent event, so that a replay starts over.
 
-    The cache stays, and so do reports and quarantine: they hold for whoever asks again.
+    The cache stays, and so do incidents and quarantine: they hold for whoever asks again.
     """
     with engine.begin() as connection:
         connection.execute(delete(MEMORY))
-        connection.execute(delete(CASES))
+        connection.execute(delete(KEPT_ANSWERS))
         connection.execute(delete(OUTBOX))
 
 

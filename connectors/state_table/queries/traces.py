@@ -1,7 +1,7 @@
 """What rows of others hold of a query that is to be forgotten: the rows stay, the words go.
 
-An attribution may look for texts in the whole archive, so the origin of one query's wrong answer,
-its quarantine and its unsent event may show pages that another query alone had found. An unsent
+An attribution may look for texts in the whole archive, so an incident of one query, its quarantine
+and its unsent event may show pages that another query alone had found. An unsent
 dead letter holds a whole record. People quote questions in comments and notes.
 """
 
@@ -9,7 +9,7 @@ import json
 import re
 from base64 import b64decode
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from sqlalchemy import (
@@ -28,36 +28,42 @@ from sqlalchemy import (
 
 from radarstream.connectors.state_table.corpus.texts import not_found_by_others
 from radarstream.connectors.state_table.database.tables import (
-    CASES,
-    ORIGINS,
+    COMPLAINTS,
+    INCIDENTS,
+    KEPT_ANSWERS,
     OUTBOX,
     QUARANTINE,
-    REPORTS,
     RESPONSE_CACHE,
     SOURCE_EVENTS,
     SOURCE_LEDGER,
 )
-from radarstream.connectors.state_table.incidents.cases import cases_of
-from radarstream.connectors.state_table.incidents.origins import (
+from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
+from radarstream.connectors.state_table.incidents.store import (
     STORED_EVENT,
-    list_origins,
+    list_attributed,
     readable,
 )
 from radarstream.connectors.state_table.queries.subject import question_subject
-from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, encode
+from radarstream.schemas.codec import (
+    decode_dead_letter,
+    decode_envelope,
+    decode_snapshot,
+    encode,
+    encode_envelope,
+)
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.incidents import TaughtEvent
 from radarstream.schemas.records import UNLIMITED
-from radarstream.schemas.reports import OriginEvent
 
-ORIGIN_TOPIC: Final = WIRE_SCHEMAS[OriginEvent].topic
+ATTRIBUTIONS: Final = WIRE_SCHEMAS[TaughtEvent].topic
 DEAD_LETTERS: Final = WIRE_SCHEMAS[DeadLetter].topic
 TEXT_ID: Final = re.compile(rb"d-[0-9a-f]{32}")
 QUOTATION: Final = 12  # characters; a shorter question is found in texts that do not mean it
-MOST_ORIGINS: Final = 100_000
+MOST_INCIDENTS: Final = 100_000
 ROWS_AT_ONCE: Final = 100
-QUOTING: Final = (REPORTS.c.comment, SOURCE_LEDGER.c.note, SOURCE_EVENTS.c.claim)
+QUOTING: Final = (COMPLAINTS.c.comment, SOURCE_LEDGER.c.note, SOURCE_EVENTS.c.claim)
 
 
 @dataclass(frozen=True)
@@ -98,9 +104,11 @@ class Erased(NamedTuple):
 
 def traces_of(engine: Engine, query_id: str, question: str | None) -> Traces:
     """Find out what belongs to a query alone, while the database still tells."""
-    pages = {d.content_id for case in cases_of(engine, query_id) for d in case.snapshot.documents}
-    for event in list_origins(engine, query_id, MOST_ORIGINS):
-        pages.update(text.id for text in event.texts if text.search_rank is not None)
+    kept = kept_answers(engine, query_id)
+    pages = {document.content_id for answer in kept for document in answer.snapshot.documents}
+    for incident in list_attributed(engine, query_id, MOST_INCIDENTS):
+        texts = incident.event.texts if incident.event else ()
+        pages.update(text.id for text in texts if text.search_rank is not None)
     with engine.connect() as connection:
         return Traces(query_id, question, not_found_by_others(connection, query_id, pages))
 
@@ -108,7 +116,7 @@ def traces_of(engine: Engine, query_id: str, question: str | None) -> Traces:
 def erase(connection: Connection, traces: Traces) -> Erased:
     """Take the words out of the rows of others, and delete what holds nothing else."""
     letters, events = _erase_unsent(connection, traces)
-    origins, subjects = _erase_origins(connection, traces)
+    incidents, subjects = _erase_incidents(connection, traces)
     quotations = sum(
         connection.execute(
             update(column.table).where(_quotes(column, traces)).values({column: _nothing(column)})
@@ -119,39 +127,41 @@ def erase(connection: Connection, traces: Traces) -> Erased:
     about: list[ColumnElement[bool]] = [RESPONSE_CACHE.c.subject.in_(subjects)]
     about += [_holds(connection, RESPONSE_CACHE.c.value, words) for words in traces.quoted]
     cached = connection.execute(delete(RESPONSE_CACHE).where(or_(*about))).rowcount
-    return Erased(letters, events + origins + quotations, cached)
+    return Erased(letters, events + incidents + quotations, cached)
 
 
-def _erase_origins(connection: Connection, traces: Traces) -> tuple[int, list[bytes]]:
+def _erase_incidents(connection: Connection, traces: Traces) -> tuple[int, list[bytes]]:
     """Return how many rows were changed, and the subjects of questions that models were asked."""
     if not traces.pages:
         return 0, []
-    others = select(ORIGINS.c.misgeneration, STORED_EVENT).where(
-        ORIGINS.c.query_id != traces.query_id, ORIGINS.c.event.is_not(None)
+    others = select(INCIDENTS.c.incident, STORED_EVENT).where(
+        INCIDENTS.c.query_id != traces.query_id, INCIDENTS.c.event.is_not(None)
     )
     showing = [name for name, event in connection.execute(others) if _ids_in(event) & traces.pages]
     changed, questions = 0, set[str]()
     for name in showing:
-        held = select(STORED_EVENT).where(ORIGINS.c.misgeneration == name).with_for_update()
+        held = select(STORED_EVENT).where(INCIDENTS.c.incident == name).with_for_update()
         event = readable(connection.execute(held).scalar_one_or_none())
         if event is None or not (pages := _shown(event, traces)):
             continue
         questions.add(event.question)
-        row = ORIGINS.c.misgeneration == name
-        connection.execute(update(ORIGINS).where(row).values(event=encode(_without(event, traces))))
+        row = INCIDENTS.c.incident == name
+        connection.execute(
+            update(INCIDENTS).where(row).values(event=encode(_without(event, traces)))
+        )
         changed += 1 + _erase_quarantine(connection, name, pages)
     # An attribution that failed has no event, but its models have been asked.
-    failed = select(ORIGINS.c.query_id).where(
-        ORIGINS.c.event.is_(None), ORIGINS.c.query_id != traces.query_id
+    failed = select(INCIDENTS.c.query_id).where(
+        INCIDENTS.c.event.is_(None), INCIDENTS.c.query_id != traces.query_id
     )
-    asked = select(CASES.c.subject).where(CASES.c.query_id.in_(failed))
+    asked = select(KEPT_ANSWERS.c.subject).where(KEPT_ANSWERS.c.query_id.in_(failed))
     subjects = [bytes(subject) for subject in connection.execute(asked).scalars()]
     return changed, [*subjects, *map(question_subject, questions)]
 
 
-def _erase_quarantine(connection: Connection, misgeneration: str, pages: frozenset[str]) -> int:
+def _erase_quarantine(connection: Connection, incident: str, pages: frozenset[str]) -> int:
     """Leave the key of a text, which keeps it away, and its site."""
-    rows = (QUARANTINE.c.misgeneration == misgeneration, QUARANTINE.c.content_id.in_(pages))
+    rows = (QUARANTINE.c.incident == incident, QUARANTINE.c.content_id.in_(pages))
     changed = 0
     for url in connection.execute(select(QUARANTINE.c.url).where(*rows).distinct()).scalars().all():
         blank = {"url": site_only(url), "title": "", "excerpt": ""}
@@ -162,21 +172,28 @@ def _erase_quarantine(connection: Connection, misgeneration: str, pages: frozens
 
 def _erase_unsent(connection: Connection, traces: Traces) -> tuple[int, int]:
     """Delete dead letters about the query; return how many, and how many events were changed."""
-    columns = (OUTBOX.c.seq, OUTBOX.c.topic, cast(OUTBOX.c.data, LargeBinary))
-    wanted = select(*columns).where(OUTBOX.c.topic.in_((DEAD_LETTERS, ORIGIN_TOPIC)))
-    letters, events = list[int](), dict[int, bytes]()
+    columns = (OUTBOX.c.seq, OUTBOX.c.topic, OUTBOX.c.envelope, cast(OUTBOX.c.data, LargeBinary))
+    wanted = select(*columns).where(OUTBOX.c.topic.in_((DEAD_LETTERS, ATTRIBUTIONS)))
+    letters, events = list[int](), dict[int, dict[str, Any]]()
     few = wanted.execution_options(yield_per=ROWS_AT_ONCE)  # each may hold a whole record
-    for seq, topic, data in connection.execute(few):
+    for seq, topic, context, data in connection.execute(few):
         if topic == DEAD_LETTERS:
             if _about(data, traces):
                 letters.append(seq)
         elif _ids_in(data) & traces.pages and (event := readable(data)) is not None:
-            events[seq] = encode(_without(event, traces))
+            events[seq] = _rewritten(context, _without(event, traces))
     for seq in letters:
         connection.execute(delete(OUTBOX).where(OUTBOX.c.seq == seq))
-    for seq, data in events.items():
-        connection.execute(update(OUTBOX).where(OUTBOX.c.seq == seq).values(data=data))
+    for seq, values in events.items():
+        connection.execute(update(OUTBOX).where(OUTBOX.c.seq == seq).values(values))
     return len(letters), len(events)
+
+
+def _rewritten(context: str, event: TaughtEvent) -> dict[str, Any]:
+    """An unsent event in its present version; its id stays, it may have been sent already."""
+    schema = WIRE_SCHEMAS[TaughtEvent]
+    named = replace(decode_envelope(context), type=schema.name, dataschema=schema.uri)
+    return {"envelope": encode_envelope(named), "data": encode(event)}
 
 
 def _about(letter: bytes, traces: Traces) -> bool:
@@ -191,12 +208,12 @@ def _ids_in(event: bytes) -> set[str]:
     return {name.decode() for name in TEXT_ID.findall(event)}
 
 
-def _shown(event: OriginEvent, traces: Traces) -> frozenset[str]:
+def _shown(event: TaughtEvent, traces: Traces) -> frozenset[str]:
     """Pages of the forgotten query that the other query's own search did not return."""
     return frozenset(t.id for t in event.texts if t.search_rank is None) & traces.pages
 
 
-def _without(event: OriginEvent, traces: Traces) -> OriginEvent:
+def _without(event: TaughtEvent, traces: Traces) -> TaughtEvent:
     gone = _shown(event, traces)
     return replace(
         event,

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, Row, delete, func, select, update
 
 from radarstream.connectors.state_table.database.engine import retry_contended
 from radarstream.connectors.state_table.database.tables import (
-    ORIGINS,
+    INCIDENTS,
     SOURCE_EVENTS,
     SOURCE_LEDGER,
     dialect_insert,
@@ -109,7 +109,7 @@ def standings(connection: Connection, domains: Sequence[str]) -> dict[str, Stand
 
 
 def words_on(connection: Connection, domains: Sequence[str]) -> dict[str, SourceVerdict]:
-    """What a person said about these domains; those without a word are left out."""
+    """What a person said about these domains; those without a decision are left out."""
     wanted = sorted({*domains} - {""})
     found = {}
     for start in range(0, len(wanted), KEYS_PER_SELECT):
@@ -125,7 +125,7 @@ def words_on(connection: Connection, domains: Sequence[str]) -> dict[str, Source
 def judge(
     connection: Connection, domain: str, verdict: SourceVerdict | None, note: str | None
 ) -> None:
-    """Set a person's word about a domain; None leaves it to the evidence again."""
+    """Set a person's decision about a domain; None leaves it to the evidence again."""
     with _holding(connection, domain):
         connection.execute(
             update(SOURCE_LEDGER).where(LEDGER.domain == domain).values(verdict=verdict, note=note)
@@ -139,8 +139,8 @@ def prune_events(engine: Engine, *, days: float, now_ms: int) -> int:
     again, it would count again. A newest time in the future of `now_ms` counts as `now_ms`.
     """
     newest = select(func.coalesce(func.max(LEDGER.updated_ms), 0))
-    settled = select(ORIGINS.c.misgeneration).where(
-        ORIGINS.c.query_id == EVENTS.query_id, ORIGINS.c.step == EVENTS.step
+    settled = select(INCIDENTS.c.incident).where(
+        INCIDENTS.c.query_id == EVENTS.query_id, INCIDENTS.c.step == EVENTS.step
     )
 
     def work() -> int:

@@ -72,5 +72,5 @@ def flat(names: Sequence[Sequence[Names]]) -> list[str]:
 
 
 def nearest(words: Mapping[str, SourceVerdict], names: Names) -> SourceVerdict | None:
-    """A person's word about the nearest of a document's names."""
+    """A person's decision about the nearest of a document's names."""
     return next((words[name] for name in names if name in words), None)

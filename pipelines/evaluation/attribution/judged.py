@@ -24,18 +24,18 @@ from radarstream.pipelines.evaluation.metrics import is_correct
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.attribution import Attribution, Misgeneration
+from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels
 
 Scoping = Generator[Request, Any, int]
-ScopeRule = Callable[[Misgeneration], Scoping]
+ScopeRule = Callable[[Case], Scoping]
 
 
-def rag_origin_scope(misgeneration: Misgeneration) -> Scoping:
+def rag_origin_scope(case: Case) -> Scoping:
     """RAGOrigin's scope by its defaults: how many texts, from the nearest on."""
-    scope = yield from ScopeOptions().narrowed(checked(misgeneration))
+    scope = yield from ScopeOptions().narrowed(checked(case))
     return len(scope.texts)
 
 
@@ -70,7 +70,7 @@ def told_of(row: EventRow, reproduced: bool | ModelError) -> EventRow:
 
 def scopes(rule: ScopeRule, events: Sequence[EventRow], models: Models) -> list[int | ModelError]:
     """How many texts of each event all attributors judge: the scope by RAGOrigin's rule."""
-    return drive([rule(event.misgeneration()) for event in events], models)
+    return drive([rule(event.case()) for event in events], models)
 
 
 def findings(
@@ -88,7 +88,7 @@ def findings(
     """
     ledger = Ledger()
     tallies = [Spending(ledger) for _ in events]
-    asked = [event.misgeneration(None if narrows else scope) for event, scope in events]
+    asked = [event.case(None if narrows else scope) for event, scope in events]
     outcomes = attribute_all(attributor, asked, models, ItemCosts(ledger, tallies))
     rows = []
     for (event, scope), outcome, tally in zip(events, outcomes, tallies, strict=True):

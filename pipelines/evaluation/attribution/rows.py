@@ -8,7 +8,7 @@ what is answered once the texts it flags are gone. Everything else is worked out
 from dataclasses import dataclass
 from enum import StrEnum
 
-from radarstream.schemas.attribution import Attribution, Misgeneration, RankedText
+from radarstream.schemas.attribution import Attribution, Case, RankedText
 from radarstream.schemas.snapshot import Document, Query
 
 EventKey = tuple[str, str]  # scenario, query id
@@ -77,13 +77,13 @@ class EventRow:
         """What tells an event from all others."""
         return self.scenario, self.query_id
 
-    def misgeneration(self, scope: int | None = None) -> Misgeneration:
+    def case(self, scope: int | None = None) -> Case:
         """The event as an attributor sees it, all its texts or the first `scope`."""
         texts = tuple(
             RankedText(text.id, text.document, text.similarity) for text in self.texts[:scope]
         )
         query = Query(self.query_id, self.question)
-        return Misgeneration(query, self.reported or "", texts, min(self.k, len(texts)))
+        return Case(query, self.reported or "", texts, min(self.k, len(texts)))
 
 
 @dataclass(frozen=True, slots=True)

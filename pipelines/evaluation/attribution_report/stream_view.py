@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from radarstream.connectors.state_table.incidents.origin_listing import OriginLife
-from radarstream.connectors.state_table.incidents.reports import StoredReport
+from radarstream.connectors.state_table.incidents import store
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.pipelines.evaluation.attribution_report.event_view import (
     FINDINGS,
     EventView,
@@ -20,36 +20,36 @@ from radarstream.pipelines.evaluation.attribution_report.event_view import (
 from radarstream.pipelines.evaluation.attribution_report.times import minute
 from radarstream.pipelines.evaluation.report.page import decimal
 from radarstream.pipelines.evaluation.report.safe_text import shorten
-from radarstream.schemas.reports import PIPELINE, Decision, OriginEvent, ReportState, Word
+from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision, Status, TaughtEvent
 
 SHORT_ID = 8
 MODEL_ERRED = ("the model erred: no source is to blame", "none")
 DECISIONS = {
-    Decision.UNVERIFIED: ("nobody can tell that it was answered", "none"),
-    Decision.NOTHING_FLAGGED: ("no text to blame", "none"),
-    Decision.RESTORED: ("answered all the same without them: texts stay", "none"),
-    Decision.HUMAN_REVIEW: ("a person must look", "other"),
-    Decision.PROPOSED: ("removal proposed", "other"),
-    Decision.QUARANTINED: ("texts in quarantine", "bad"),
-    Decision.APPROVED: ("removal approved", "bad"),
-    Decision.DISMISSED: ("dismissed: the answer is not wrong", "good"),
+    Status.UNVERIFIED: ("nobody can tell that it was answered", "none"),
+    Status.NOTHING_FLAGGED: ("no text to blame", "none"),
+    Status.RESTORED: ("answered all the same without them: texts stay", "none"),
+    Status.HUMAN_REVIEW: ("a person must look", "other"),
+    Status.PROPOSED: ("removal proposed", "other"),
+    Status.QUARANTINED: ("texts in quarantine", "bad"),
+    Status.APPROVED: ("removal approved", "bad"),
+    Status.DISMISSED: ("dismissed: the answer is not wrong", "good"),
 }
 SAID = {
-    Word.APPROVED: "approved",
-    Word.DISMISSED: "dismissed",
-    Word.MODEL_ERRED: "laid to the model",
+    Decision.APPROVED: "approved",
+    Decision.DISMISSED: "dismissed",
+    Decision.MODEL_ERRED: "laid to the model",
 }
 WAITING = {
-    ReportState.OPEN: ("waits for its attribution", "other"),
-    ReportState.JUDGED: ("looked at", "none"),
-    ReportState.UNUSABLE: ("could not be looked into", "none"),
+    ComplaintState.OPEN: ("waits for its attribution", "other"),
+    ComplaintState.JUDGED: ("looked at", "none"),
+    ComplaintState.UNUSABLE: ("could not be looked into", "none"),
 }
 NOT_LOOKED = "no texts were looked for"
 # What a person may say about it; the first is what the decision suggests.
 VERDICTS = {
-    Decision.HUMAN_REVIEW: ("approve", "dismiss", "model-erred"),
-    Decision.PROPOSED: ("approve", "dismiss", "model-erred"),
-    Decision.NOTHING_FLAGGED: ("model-erred", "dismiss"),
+    Status.HUMAN_REVIEW: ("approve", "dismiss", "model-erred"),
+    Status.PROPOSED: ("approve", "dismiss", "model-erred"),
+    Status.NOTHING_FLAGGED: ("model-erred", "dismiss"),
 }
 
 
@@ -68,10 +68,10 @@ class HeldText:
 class Incident:
     """All that is stored of one wrong answer; `event` is None before the attribution."""
 
-    misgeneration: str
-    event: OriginEvent | None
-    life: OriginLife | None
-    reports: tuple[StoredReport, ...]
+    id: str
+    event: TaughtEvent | None
+    life: store.Incident | None
+    reports: tuple[StoredComplaint, ...]
     held: tuple[HeldText, ...]
 
 
@@ -113,7 +113,7 @@ def stream_view(
     """
     attributed = [one for one in incidents if one.event is not None]
     counted = Counter(decided(one.event) for one in attributed if one.event)
-    people = {r.reporter for one in incidents for r in one.reports} - {PIPELINE}
+    people = {r.sender for one in incidents for r in one.reports} - {PIPELINE}
     return StreamView(
         events=tuple(
             _event(number, one, one.event, standing_of)
@@ -131,25 +131,25 @@ def stream_view(
     )
 
 
-def decided(event: OriginEvent) -> tuple[str, str]:
+def decided(event: TaughtEvent) -> tuple[str, str]:
     """What was decided, in words, and its tone."""
-    return MODEL_ERRED if event.model_erred else DECISIONS[event.decision]
+    return MODEL_ERRED if event.model_erred else DECISIONS[event.status]
 
 
 def incidents_of(
-    events: Sequence[OriginEvent],
-    lives: Mapping[str, OriginLife],
-    reports: Sequence[StoredReport],
+    events: Sequence[TaughtEvent],
+    lives: Mapping[str, store.Incident],
+    reports: Sequence[StoredComplaint],
     held: Mapping[str, Sequence[HeldText]],
 ) -> list[Incident]:
     """Everything by the wrong answer it is about: attributed ones as given, then those waiting."""
-    told: defaultdict[str, list[StoredReport]] = defaultdict(list)
+    told: defaultdict[str, list[StoredComplaint]] = defaultdict(list)
     for report in sorted(reports, key=lambda report: report.received_ms):
-        told[report.misgeneration].append(report)
-    known = {event.misgeneration: event for event in events}
+        told[report.incident].append(report)
+    known = {event.incident: event for event in events}
     return [
         Incident(
-            misgeneration=name,
+            id=name,
             event=known.get(name),
             life=lives.get(name),
             reports=tuple(told[name]),
@@ -162,7 +162,7 @@ def incidents_of(
 def _event(
     number: int,
     incident: Incident,
-    event: OriginEvent,
+    event: TaughtEvent,
     standing_of: Callable[[str], Standing | None],
 ) -> EventView:
     texts = [
@@ -197,7 +197,7 @@ def _event(
     )
 
 
-def _facts(event: OriginEvent) -> list[Fact]:
+def _facts(event: TaughtEvent) -> list[Fact]:
     facts = [Fact("wrong answer", event.answer or "(none)", "bad", _reproduced(event))]
     if event.flagged:
         same = event.persists
@@ -216,7 +216,7 @@ def _facts(event: OriginEvent) -> list[Fact]:
     return facts
 
 
-def _gap_words(event: OriginEvent) -> str:
+def _gap_words(event: TaughtEvent) -> str:
     words = "between the mean scores of flagged and other texts"
     if event.generation_gap is None:
         return words
@@ -224,21 +224,21 @@ def _gap_words(event: OriginEvent) -> str:
     return f"{words}; {gap} in the influence on the answer"
 
 
-def _reproduced(event: OriginEvent) -> str:
+def _reproduced(event: TaughtEvent) -> str:
     if event.reproduced is None:
         return ""
     return "on record or given again" if event.reproduced else "nobody saw the pipeline give it"
 
 
-def _life(incident: Incident, event: OriginEvent) -> list[Moment]:
+def _life(incident: Incident, event: TaughtEvent) -> list[Moment]:
     told = [
         (
             report.received_ms,
             Moment(
                 minute(report.received_ms),
                 "noticed by the pipeline itself"
-                if report.reporter == PIPELINE
-                else f"reported by {shorten(report.reporter, 80)}",
+                if report.sender == PIPELINE
+                else f"reported by {shorten(report.sender, 80)}",
                 report.comment,
             ),
         )
@@ -250,10 +250,13 @@ def _life(incident: Incident, event: OriginEvent) -> list[Moment]:
         done = "attributed in" if event.finding else "looked into with"
         found = Moment(minute(life.attributed_ms), f"{done} {calls}")
         told.append((life.attributed_ms, found))
-    if life and life.word is not None and life.word_ms is not None:
+    if life and life.decision is not None and life.decided_ms is not None:
         scope = ", for all queries" if life.everywhere else ""
         told.append(
-            (life.word_ms, Moment(minute(life.word_ms), f"{SAID[life.word]} by a person{scope}"))
+            (
+                life.decided_ms,
+                Moment(minute(life.decided_ms), f"{SAID[life.decision]} by a person{scope}"),
+            )
         )
     moments = [moment for _, moment in sorted(told, key=lambda item: item[0])]
     return [*moments, Moment("", f"now: {decided(event)[0]}"), *_held(incident.held)]
@@ -273,22 +276,22 @@ def _held(held: Sequence[HeldText]) -> list[Moment]:
     return [Moment("", f"{count} of {len(held)} texts {state}") for state, count in states.items()]
 
 
-def _advice(incident: Incident, event: OriginEvent) -> list[str]:
+def _advice(incident: Incident, event: TaughtEvent) -> list[str]:
     """Commands that decide about it, where a person should."""
     if event.model_erred or not incident.reports:
         return []
-    short = incident.reports[0].report_id[:SHORT_ID]
-    return [f"radarstream reports {word} {short}" for word in VERDICTS.get(event.decision, ())]
+    short = incident.id[:SHORT_ID]
+    return [f"radarstream incidents {word} {short}" for word in VERDICTS.get(event.status, ())]
 
 
-def _waiting(report: StoredReport) -> Line:
+def _waiting(report: StoredComplaint) -> Line:
     words, tone = WAITING[report.state]
     return Line(
-        report.report_id[:SHORT_ID],
+        report.incident[:SHORT_ID],
         minute(report.received_ms),
         f"{report.query_id}, step {report.step}",
         report.answer,
-        report.reporter,
+        report.sender,
         f"{words}: {report.detail}" if report.detail else words,
         tone,
     )

@@ -10,26 +10,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from radarstream.schemas.codec import decode_answer, decode_attribution, decode_origin
+from radarstream.schemas.codec import decode_answer, decode_rejected, decode_taught
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import InputError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent
-from radarstream.schemas.reports import OriginEvent
+from radarstream.schemas.events import AnswerEvent, RejectedEvent
+from radarstream.schemas.incidents import TaughtEvent
 
-Event = AnswerEvent | AttributionEvent | OriginEvent
+Event = AnswerEvent | RejectedEvent | TaughtEvent
 
 ANSWERS = WIRE_SCHEMAS[AnswerEvent].topic
-ATTRIBUTIONS = WIRE_SCHEMAS[AttributionEvent].topic
+ATTRIBUTIONS = WIRE_SCHEMAS[RejectedEvent].topic
 
 
-def decode_either(data: bytes) -> AttributionEvent | OriginEvent:
-    """Decode one of the two kinds of events that share a topic."""
+def decode_either(data: bytes) -> RejectedEvent | TaughtEvent:
+    """Decode an attribution event of either kind."""
     try:
-        return decode_attribution(data)
+        return decode_rejected(data)
     except InputError as error:
         if error.reason is not ReasonClass.UNKNOWN_SCHEMA:
             raise
-    return decode_origin(data)
+    return decode_taught(data)
 
 
 DECODERS: Mapping[str, Callable[[bytes], Event]] = MappingProxyType(
@@ -78,8 +78,8 @@ class Following:
         event = DECODERS[topic](data)
         # Event time first: a query that was forgotten and watched again starts at step 0.
         place = (event.observed_at, event.step, number_of(event))
-        # An origin is found out long after its answer: only its own revisions come in order.
-        series = event.misgeneration if isinstance(event, OriginEvent) else topic
+        # It comes long after its answer: only the revisions of one incident are in order.
+        series = event.incident if isinstance(event, TaughtEvent) else topic
         newest = self._newest.get((series, event.query_id))
         if newest is not None and place <= newest:
             return None
@@ -90,9 +90,9 @@ class Following:
 def number_of(event: Event) -> int:
     """What tells an event from others of its query and step."""
     match event:
-        case AttributionEvent():
+        case RejectedEvent():
             return event.rank
-        case OriginEvent():
+        case TaughtEvent():
             return event.revision
         case AnswerEvent():
             return 0

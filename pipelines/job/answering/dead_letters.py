@@ -8,7 +8,13 @@ from typing import Any, Literal
 
 from radarstream.connectors.kafka.records import ATTEMPTS_HEADER
 from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, envelope
-from radarstream.schemas.errors import OUTAGES, ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.errors import (
+    OUTAGES,
+    ConfigurationError,
+    InputError,
+    NotFoundError,
+    ReasonClass,
+)
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import UNLIMITED
 
@@ -84,10 +90,15 @@ def distinct(letters: Iterable[Letter]) -> Iterator[Letter]:
 
 
 def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
-    """Return the letter of a possibly shortened id; ConfigurationError if that is not one."""
-    if len(letters) != 1:
-        found = "no dead letter" if not letters else f"{len(letters)} dead letters"
-        raise ConfigurationError(f"{found} with an id that begins with {letter_id!r}")
+    """Return the letter of a possibly shortened id.
+
+    Raises NotFoundError where there is none, ConfigurationError for several.
+    """
+    begins = f"with an id that begins with {letter_id!r}"
+    if not letters:
+        raise NotFoundError(f"no dead letter {begins}")
+    if len(letters) > 1:
+        raise ConfigurationError(f"{len(letters)} dead letters {begins}")
     return letters[0]
 
 

@@ -1,6 +1,6 @@
-"""Deep attribution, off the hot path: one reported answer after the other, within a budget.
+"""Deep attribution, beside the job: one incident after the other, within a budget.
 
-    reports' topic -> reports -> investigation (models) -> settled (one transaction) -> published
+    topic of complaints -> table -> investigation (models) -> settled (one transaction) -> topic
 
 Everything that must not be lost or doubled is in the state database. Killed at any point, the next
 start attributes at most one answer again; its event and its quarantine are written once.
@@ -15,15 +15,15 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.incidents import cases, origins, reports
-from radarstream.connectors.state_table.incidents.cases import Case
-from radarstream.connectors.state_table.incidents.reports import StoredReport
+from radarstream.connectors.state_table.incidents import complaints, kept_answers, store
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
-from radarstream.pipelines.job.incidents.settling import Finding, Policy, excerpt, settle
+from radarstream.pipelines.job.incidents.settling import Investigated, Policy, excerpt, settle
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import (
@@ -37,13 +37,13 @@ from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
-from radarstream.schemas.reports import (
+from radarstream.schemas.incidents import (
     PIPELINE,
+    AttributedText,
+    ComplaintState,
     Decision,
-    OriginEvent,
-    OriginText,
-    ReportState,
-    Word,
+    Status,
+    TaughtEvent,
 )
 from radarstream.schemas.times import milliseconds
 
@@ -54,10 +54,10 @@ CorpusSearch = Callable[[str, Sequence[str]], list[RankedText]]
 
 
 class AttributionObserver(Protocol):
-    """Hears what became of reports; must not raise."""
+    """Hears what became of complaints; must not raise."""
 
-    def settled(self, event: OriginEvent, seconds: float | None) -> None:
-        """Tell a decision; `seconds` only where models were asked."""
+    def settled(self, event: TaughtEvent, seconds: float | None) -> None:
+        """Tell of an incident that was settled; `seconds` only where models were asked."""
         ...
 
     def failed(self, error: str) -> None:
@@ -67,7 +67,7 @@ class AttributionObserver(Protocol):
 
 @dataclass
 class Attributing:
-    """Takes open reports from the database, the most urgent first (see `report_queue`)."""
+    """Takes open complaints from the database, the most urgent first (see `queue`)."""
 
     engine: Engine
     models: Models
@@ -79,24 +79,24 @@ class Attributing:
     search: CorpusSearch | None = None
 
     def step(self) -> bool:
-        """Bring one report to its end, or count its failure; False when nothing can be done now.
+        """Bring one complaint to its end, or count its failure; False when nothing can be done now.
 
-        Raises ModelOutageError when a model's service is away: the report waits.
+        Raises ModelOutageError when a model's service is away: the complaint waits.
         """
         turn = self.budget.next_turn()
         if turn is None:
             return False
-        report = turn.report
-        origin = origins.look(self.engine, report.misgeneration)
-        word = origin.word if origin else None
-        event = origin.event if origin else None
-        insist = word == Word.APPROVED
+        complaint = turn.complaint
+        incident = store.look(self.engine, complaint.incident)
+        decision = incident.decision if incident else None
+        event = incident.event if incident else None
+        insist = decision == Decision.APPROVED
         known = event is not None and (event.finding is not None or not insist)
-        suspected = report.reporter == PIPELINE and word is None
-        if (known and not suspected) or (word is not None and not insist):
-            self.settle(report, None)
+        suspected = complaint.sender == PIPELINE and decision is None
+        if (known and not suspected) or (decision is not None and not insist):
+            self.settle(complaint, None)
         else:
-            self.attribute(report, insist=insist, known=known, reserved=turn.reserved)
+            self.attribute(complaint, insist=insist, known=known, reserved=turn.reserved)
         return True
 
     @property
@@ -105,137 +105,148 @@ class Attributing:
         return Budget(self.engine, self.settings, self.policy.protection, self.clock)
 
     def attribute(
-        self, report: StoredReport, *, insist: bool, known: bool = False, reserved: bool = False
+        self,
+        complaint: StoredComplaint,
+        *,
+        insist: bool,
+        known: bool = False,
+        reserved: bool = False,
     ) -> None:
-        """Ask the models about one wrong answer and settle what they say, or what is `known`."""
-        case = cases.find_case(self.engine, report.query_id, report.step)
-        if case is None:
-            self.close(report, ReportState.UNUSABLE, "what the answer was made of is not kept")
+        """Ask the models about one wrong answer and settle it, or settle what is `known`."""
+        kept = kept_answers.find_answer(self.engine, complaint.query_id, complaint.step)
+        if kept is None:
+            self.close(
+                complaint, ComplaintState.UNUSABLE, "what the answer was made of is not kept"
+            )
             return
         started, before = perf_counter(), self.calls
         try:
-            own = report.reporter == PIPELINE and not insist
-            if own and self.harmless(report, case):
+            own = complaint.sender == PIPELINE and not insist
+            if own and self.harmless(complaint, kept):
                 harmless = "means the same as the answer that was kept"
-                self.close(report, ReportState.JUDGED, harmless, alone=True)
+                self.close(complaint, ComplaintState.JUDGED, harmless, alone=True)
                 return
             if known:
-                self.settle(report, None)
+                self.settle(complaint, None)
                 return
-            found = self.investigated(report, case, insist=insist)
+            found = self.investigated(complaint, kept, insist=insist)
         except ModelOutageError:
             raise
         except Exception as error:
             told = isinstance(error, ModelError | EvidenceError)
             if not told and kind_of(error) != "defect":
                 raise
-            self.failed(report, error, self.calls - before, reserved=reserved)
+            self.failed(complaint, error, self.calls - before, reserved=reserved)
             return
-        finding = Finding(
-            event=event_of(report, case, found),
+        result = Investigated(
+            event=event_of(complaint, kept, found),
             flagged=tuple(t.document for t in found.texts if t.id in flagged_ids(found)),
             at_ms=milliseconds(self.clock.now()),
             model_calls=self.calls - before,
             reserved=reserved,
         )
-        self.settle(report, finding, perf_counter() - started)
+        self.settle(complaint, result, perf_counter() - started)
 
-    def failed(self, report: StoredReport, error: Exception, calls: int, *, reserved: bool) -> None:
-        """Count a failure, which costs like a success; a report that always fails is given up."""
-        log.warning("attribution failed", query_id=report.query_id, error=error)
+    def failed(
+        self, complaint: StoredComplaint, error: Exception, calls: int, *, reserved: bool
+    ) -> None:
+        """Count a failure, which costs like a success; after some the complaint is given up."""
+        log.warning("attribution failed", query_id=complaint.query_id, error=error)
         self.observer.failed(type(error).__name__)
         with self.engine.begin() as connection:
-            origins.hold(connection, report.misgeneration, report.query_id, report.step)
+            store.hold(connection, complaint.incident, complaint.query_id, complaint.step)
             at_ms = milliseconds(self.clock.now())
-            origins.note_attribution(
+            store.note_attribution(
                 connection,
-                report.misgeneration,
+                complaint.incident,
                 at_ms=at_ms,
                 model_calls=calls,
                 reserved=reserved,
             )
         detail = f"the attribution failed: {type(error).__name__}"
-        reports.note_failure(self.engine, report, detail, attempts=self.settings.attempts)
+        complaints.note_failure(self.engine, complaint, detail, attempts=self.settings.attempts)
 
-    def harmless(self, report: StoredReport, case: Case) -> bool:
-        """Whether what the pipeline suspects means the same as what took its place."""
-        later = cases.find_case(self.engine, report.query_id, report.step + 1)
-        averted = report.answer != case.answer
-        instead = case.answer if averted else later.answer if later else ""
-        inquiry = Inquiry(case.snapshot, report.answer)
-        return bool(self.driven(agrees(inquiry, (instead,), both_ways=True), case))
+    def harmless(self, complaint: StoredComplaint, kept: KeptAnswer) -> bool:
+        """Whether the suspected answer means the same as the one that replaced it."""
+        later = kept_answers.find_answer(self.engine, complaint.query_id, complaint.step + 1)
+        averted = complaint.answer != kept.answer
+        instead = kept.answer if averted else later.answer if later else ""
+        inquiry = Inquiry(kept.snapshot, complaint.answer)
+        return bool(self.driven(agrees(inquiry, (instead,), both_ways=True), kept))
 
-    def investigated(self, report: StoredReport, case: Case, *, insist: bool) -> Investigation:
+    def investigated(
+        self, complaint: StoredComplaint, kept: KeptAnswer, *, insist: bool
+    ) -> Investigation:
         """Run the investigation; raises the ModelError it ends with."""
         inquiry = Inquiry(
-            snapshot=case.snapshot,
-            answer=report.answer,
-            recorded=tuple(answer for answer in (case.answer, case.undefended) if answer),
-            further=self.further(case),
+            snapshot=kept.snapshot,
+            answer=complaint.answer,
+            recorded=tuple(answer for answer in (kept.answer, kept.undefended) if answer),
+            further=self.further(kept),
             insist=insist,
         )
-        found: Investigation = self.driven(investigating(inquiry, self.attributor), case)
+        found: Investigation = self.driven(investigating(inquiry, self.attributor), kept)
         return found
 
-    def further(self, case: Case) -> tuple[RankedText, ...]:
-        """What the corpus has on the question beside the case's own documents."""
+    def further(self, kept: KeptAnswer) -> tuple[RankedText, ...]:
+        """Search the corpus for texts on the question that are not in the snapshot."""
         if self.search is None:
             return ()
-        own = [document.content_id for document in case.snapshot.documents]
-        return tuple(self.search(case.snapshot.query.text, own))
+        own = [document.content_id for document in kept.snapshot.documents]
+        return tuple(self.search(kept.snapshot.query.text, own))
 
-    def driven(self, method: Any, case: Case) -> Any:
-        """Run one generator to its result, answers as long as the case's query wants them.
+    def driven(self, method: Any, kept: KeptAnswer) -> Any:
+        """Run one generator to its result, answers as long as the query wants them.
 
         Raises the ModelError it ends with.
         """
         (outcome,) = in_its_form(
-            [method], lambda _: case.snapshot.query.long_form, drive, self.models
+            [method], lambda _: kept.snapshot.query.long_form, drive, self.models
         )
         if isinstance(outcome, ModelError):
             raise outcome
         return outcome
 
     def settle(
-        self, report: StoredReport, finding: Finding | None, seconds: float | None = None
+        self, complaint: StoredComplaint, found: Investigated | None, seconds: float | None = None
     ) -> None:
-        """Write what follows, and tell it."""
+        """Settle the incident and log the result."""
         now_ms = milliseconds(self.clock.now())
-        event = settle(self.engine, report, self.policy, now_ms=now_ms, finding=finding)
-        if event is None:  # a person's word came before the attribution
-            self.close(report, ReportState.JUDGED, "a person judged it")
+        event = settle(self.engine, complaint, self.policy, now_ms=now_ms, found=found)
+        if event is None:  # a person's decision came before the attribution
+            self.close(complaint, ComplaintState.JUDGED, "a person judged it")
             return
         self.observer.settled(event, seconds)
         log.info(
             "attributed",
             query_id=event.query_id,
             step=event.step,
-            misgeneration=event.misgeneration,
-            decision=event.decision.value,
+            incident=event.incident,
+            status=event.status.value,
             finding=event.finding.value if event.finding else None,
             flagged=len(event.flagged),
-            reporters=event.reporters,
+            senders=event.senders,
             seconds=None if seconds is None else round(seconds, 3),
         )
 
     def close(
-        self, report: StoredReport, state: ReportState, detail: str, *, alone: bool = False
+        self, complaint: StoredComplaint, state: ComplaintState, detail: str, *, alone: bool = False
     ) -> None:
-        """End the wait of a wrong answer's reports, or of this one `alone`, without an event."""
-        seen = [report] if alone else None
+        """End the wait of a wrong answer's complaints, or of this one `alone`, without an event."""
+        seen = [complaint] if alone else None
         with self.engine.begin() as connection:
-            reports.close(connection, report.misgeneration, state, detail, seen)
-        log.info("report closed", query_id=report.query_id, state=state.value, detail=detail)
+            complaints.close(connection, complaint.incident, state, detail, seen)
+        log.info("complaint closed", query_id=complaint.query_id, state=state.value, detail=detail)
 
     def prune(self) -> None:
         """Give up what waited for long enough, and delete what was kept for long enough."""
         now, days = self.clock.now(), self.settings.retention_days
         waited = self.settings.open_days
         waits_since = milliseconds(now - timedelta(days=waited))
-        reports.expire(self.engine, waits_since, f"nobody got round to it in {waited:g} days")
-        cases.prune_cases(self.engine, days=self.settings.case_days)
+        complaints.expire(self.engine, waits_since, f"nobody got round to it in {waited:g} days")
+        kept_answers.prune_answers(self.engine, days=self.settings.keep_days)
         before_ms = milliseconds(now - timedelta(days=days))
-        reports.prune_reports(self.engine, before_ms, own_open=self.settings.open_reports)
+        complaints.prune_complaints(self.engine, before_ms, own_open=self.settings.open_complaints)
         # Last: what is said of a source stays as long as the wrong answer is on record.
         sources.prune_events(self.engine, days=days, now_ms=milliseconds(now))
 
@@ -246,32 +257,32 @@ class Attributing:
         return sum(model.calls for model in counted if isinstance(model, CallCounts))
 
 
-def event_of(report: StoredReport, case: Case, found: Investigation) -> OriginEvent:
-    """The event of an investigation, its decision still to come."""
+def event_of(complaint: StoredComplaint, kept: KeptAnswer, found: Investigation) -> TaughtEvent:
+    """Make the event of an investigation; settling sets its status."""
     attribution = found.attribution
-    snapshot = case.snapshot
+    snapshot = kept.snapshot
     places = {d.content_id: d.rank for d in reversed(snapshot.documents)}
     texts = {text.id: text for text in found.texts}
     scores = attribution.texts if attribution else ()
-    return OriginEvent(
-        query_id=case.query_id,
+    return TaughtEvent(
+        query_id=kept.query_id,
         question=snapshot.query.text,
-        step=case.step,
+        step=kept.step,
         snapshot_id=snapshot.id,
         observed_at=snapshot.observed_at,
-        misgeneration=report.misgeneration,
+        incident=complaint.incident,
         revision=0,
-        answer=report.answer,
-        defended_answer=case.answer,
-        undefended_answer=case.undefended,
-        reporters=0,
+        answer=complaint.answer,
+        defended_answer=kept.answer,
+        undefended_answer=kept.undefended,
+        senders=0,
         self_detected=False,
-        decision=Decision.UNVERIFIED,
+        status=Status.UNVERIFIED,
         attributor=attribution.method if attribution else "",
         reproduced=found.reproduced,
         finding=attribution.finding if attribution else None,
         texts=tuple(
-            OriginText(
+            AttributedText(
                 id=score.id,
                 rank=score.rank,
                 flagged=score.flagged,

@@ -1,35 +1,35 @@
-"""Whose pages taught a wrong answer, as the ledger of sources is told."""
+"""Which sources the texts that taught a wrong answer come from, for the ledger of sources."""
 
 from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
 from radarstream.connectors.state_table.incidents import quarantine
-from radarstream.schemas.reports import OriginEvent, OriginText
+from radarstream.schemas.incidents import AttributedText, TaughtEvent
 from radarstream.schemas.sites import Granularity, key_of
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.sources import EventKind, SourceEvent
 from radarstream.schemas.times import milliseconds
 
 
-def source_of(text: OriginText, granularity: Granularity) -> str:
-    """Whose page a text is; "" without an address."""
+def source_of(text: AttributedText, granularity: Granularity) -> str:
+    """Return the source of a text; "" without an address."""
     return key_of(Document(text.rank, "", url=text.url), granularity)
 
 
-def sources_of(texts: Iterable[OriginText], granularity: Granularity) -> frozenset[str]:
-    """Whose pages texts are."""
+def sources_of(texts: Iterable[AttributedText], granularity: Granularity) -> frozenset[str]:
+    """Return the sources of texts."""
     return frozenset(source_of(text, granularity) for text in texts)
 
 
 def evidence(
-    connection: Connection, event: OriginEvent, kind: EventKind, granularity: Granularity
+    connection: Connection, event: TaughtEvent, kind: EventKind, granularity: Granularity
 ) -> list[SourceEvent]:
-    """What the flagged texts say about their sources, but for those that were released."""
+    """Make an event of the ledger for each flagged text that is not released."""
     at_ms = milliseconds(event.observed_at)
     return [
         SourceEvent(
-            event=event.misgeneration,
+            event=event.incident,
             domain=source_of(text, granularity),
             kind=kind,
             at_ms=at_ms,
@@ -42,15 +42,15 @@ def evidence(
     ]
 
 
-def not_released(connection: Connection, event: OriginEvent) -> list[OriginText]:
-    """The flagged texts that no person let back in.
+def not_released(connection: Connection, event: TaughtEvent) -> list[AttributedText]:
+    """Return the flagged texts that no person let back in.
 
     Quarantine has one row for the same words at several addresses: a text without a row of its own
     goes with those that begin like it.
     """
     released: dict[str, bool] = {}
     alike: dict[tuple[str, str], bool] = {}
-    for row in quarantine.texts_of(connection, event.misgeneration):
+    for row in quarantine.texts_of(connection, event.incident):
         begins = (row["title"].casefold(), row["excerpt"].casefold())
         released[row["content_id"]] = row["released"]
         alike[begins] = row["released"] and alike.get(begins, True)

@@ -1,24 +1,25 @@
-"""Whose report is attributed next, and on which half of the budget.
+"""Which complaint is attributed next, and which half of the budget pays.
 
-One half is reserved for trusted reporters and for what a person approved. The other half is
-everybody's, in turns. What is paid from one half never counts in the other, so that neither a
-flood of invented names keeps trusted people waiting, nor a busy trusted reporter a first one.
+One half is reserved for trusted senders and for what a person approved. The other half is
+everybody's, in turns. What is paid from one half never counts in the other: a flood of invented
+names does not keep trusted people waiting, nor does a busy trusted sender keep a new one waiting.
 """
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 import structlog
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.incidents import origins, report_standing, reports
-from radarstream.connectors.state_table.incidents.report_queue import next_open
-from radarstream.connectors.state_table.incidents.reports import StoredReport
+from radarstream.connectors.state_table.incidents import complaints, senders, store
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
+from radarstream.connectors.state_table.incidents.queue import next_open
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.job.answering.ports import Clock
-from radarstream.pipelines.job.incidents.reporting import trust_of
+from radarstream.pipelines.job.incidents.intake import trust_of
 from radarstream.pipelines.settings import AttributionSettings
-from radarstream.schemas.reports import PIPELINE, ReportState
+from radarstream.schemas.incidents import PIPELINE, ComplaintState
 from radarstream.schemas.times import milliseconds
 
 HALF = 0.5
@@ -29,15 +30,15 @@ log = structlog.get_logger("radarstream")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A report to look at now; `reserved` tells which half of the budget pays."""
+    """A complaint to look at now; `reserved` tells which half of the budget pays."""
 
-    report: StoredReport
+    complaint: StoredComplaint
     reserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be attributed at this moment."""
+    """How much may be attributed at this moment."""
 
     engine: Engine
     settings: AttributionSettings
@@ -45,33 +46,25 @@ class Budget:
     clock: Clock
 
     def next_turn(self) -> Turn | None:
-        """The report to look at now, if the budget allows any.
+        """Return the complaint to look at now, if the budget allows any.
 
-        The half that is used less goes first. When both are used up, what was attributed before
-        can still be settled.
+        The half of which less is used goes first. When both are used up, what was attributed before
+        can still be settled: that costs no model call.
         """
         day_ago_ms = milliseconds(self.clock.now() - DAY)
-        open_to_all, reserved = self.used(reserved=False), self.used(reserved=True)
-        trusted = self.trusted()
-        left = open_to_all + reserved < 2.0
-        for used, _, only_urgent in sorted([(reserved, 0, True), (open_to_all, 1, False)]):
-            if (
-                left
-                and used < 1.0
-                and (
-                    report := next_open(
-                        self.engine, day_ago_ms=day_ago_ms, trusted=trusted, only_urgent=only_urgent
-                    )
-                )
-            ):
-                return Turn(report, reserved=only_urgent)
-        known = next_open(self.engine, day_ago_ms=day_ago_ms, trusted=trusted, only_known=True)
+        first = partial(next_open, self.engine, day_ago_ms=day_ago_ms, trusted=self.trusted())
+        used = {reserved: self.used(reserved=reserved) for reserved in (True, False)}
+        if sum(used.values()) < len(used):
+            for reserved in sorted(used, key=used.__getitem__):
+                if used[reserved] < 1.0 and (complaint := first(only_urgent=reserved)):
+                    return Turn(complaint, reserved)
+        known = first(only_known=True)
         return Turn(known) if known else None
 
     def used(self, *, reserved: bool) -> float:
-        """The share of this half that is used up, of the scarcer limit; may exceed 1."""
+        """Return the share of this half that is used up, by the scarcer limit; may exceed 1."""
         now = self.clock.now()
-        events, calls = origins.spent(
+        events, calls = store.spent(
             self.engine, milliseconds(now - HOUR), milliseconds(now - DAY), reserved=reserved
         )
         limits = self.settings
@@ -79,25 +72,25 @@ class Budget:
         return share / HALF
 
     def trusted(self) -> frozenset[str]:
-        """The trusted reporters of whom a report waits."""
+        """Return the trusted senders with an open complaint."""
         with self.engine.connect() as connection:
-            waiting = report_standing.waiting_reporters(connection)
+            waiting = senders.waiting_senders(connection)
         return frozenset(
             name
-            for name, standing in waiting.items()
-            if name != PIPELINE and trust_of(standing).trusted(self.rules)
+            for name, record in waiting.items()
+            if name != PIPELINE and trust_of(record).trusted(self.rules)
         )
 
     def tell_waiting(self) -> None:
-        """Log how many reports wait for budget, where any do."""
-        waiting = reports.counts(self.engine)[0].get(ReportState.OPEN, 0)
+        """Log how many complaints wait for budget, if any do."""
+        waiting = complaints.counts(self.engine)[0].get(ComplaintState.OPEN, 0)
         if not waiting:
             return
         spent = self.used(reserved=True) >= 1.0
         log.warning(
-            "reports wait for budget",
-            reports=waiting,
-            reason="it is used up" if spent else "what is left is for trusted reporters",
+            "complaints wait for budget",
+            complaints=waiting,
+            reason="it is used up" if spent else "what is left is for trusted senders",
             attributions_per_hour=self.settings.attributions_per_hour,
             model_calls_per_day=self.settings.model_calls_per_day,
         )

@@ -9,10 +9,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.pipelines.job.telemetry.registry import Registry
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.reports import Decision, OriginEvent, ReportState
+from radarstream.schemas.incidents import ComplaintState, Status, TaughtEvent
 
 INTAKE = ("taken_in", "refused", "unreadable")
-Counts = tuple[dict[str, int], dict[str, int], int]  # reports, decisions, texts in quarantine
+Counts = tuple[dict[str, int], dict[str, int], int]  # complaints, statuses, texts in quarantine
 
 
 class AttributingMetrics(Registry):
@@ -26,10 +26,10 @@ class AttributingMetrics(Registry):
     ) -> None:
         super().__init__(registry)
         self._intake = self.counter(
-            "radarstream_reports_total",
-            "Reports read from their topic, by what became of them",
-            ["outcome"],
-            known=[[outcome] for outcome in INTAKE],
+            "radarstream_complaints_total",
+            "Complaints read from their topic, by what became of them",
+            ["result"],
+            known=[[result] for result in INTAKE],
         )
         self._attributions = self.counter(
             "radarstream_attributions_total",
@@ -37,11 +37,11 @@ class AttributingMetrics(Registry):
             ["finding"],
             known=[*([finding.value] for finding in Finding), ["unverified"]],
         )
-        self._decisions = self.counter(
-            "radarstream_attribution_decisions_total",
-            "Decisions about wrong answers, the same one again included",
-            ["decision"],
-            known=[[decision.value] for decision in Decision],
+        self._settled = self.counter(
+            "radarstream_incidents_settled_total",
+            "Incidents that were settled, by their status afterwards",
+            ["status"],
+            known=[[status.value] for status in Status],
         )
         self._failures = self.counter(
             "radarstream_attribution_failures_total",
@@ -53,13 +53,13 @@ class AttributingMetrics(Registry):
         )
         self.registry.register(Backlog(counts))
 
-    def intake(self, outcome: str) -> None:
-        """Count a record of the reports' topic; `outcome` is one of INTAKE."""
-        self._intake.labels(outcome).inc()
+    def intake(self, result: str) -> None:
+        """Count a record of the topic of complaints; `result` is one of INTAKE."""
+        self._intake.labels(result).inc()
 
-    def settled(self, event: OriginEvent, seconds: float | None) -> None:
-        """Count a decision, and the attribution before it if there was one."""
-        self._decisions.labels(event.decision.value).inc()
+    def settled(self, event: TaughtEvent, seconds: float | None) -> None:
+        """Count an incident that was settled, and the attribution before it if there was one."""
+        self._settled.labels(event.status.value).inc()
         if seconds is not None:
             finding = event.finding.value if event.finding else "unverified"
             self._attributions.labels(finding).inc()
@@ -78,21 +78,21 @@ class Backlog(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Read the database once."""
-        reports = GaugeMetricFamily(
-            "radarstream_reports_stored", "Reports in the database", labels=["state"]
+        complaints = GaugeMetricFamily(
+            "radarstream_complaints_stored", "Complaints in the database", labels=["state"]
         )
-        origins = GaugeMetricFamily(
-            "radarstream_origins_stored", "Wrong answers by decision", labels=["decision"]
+        incidents = GaugeMetricFamily(
+            "radarstream_incidents_stored", "Attributed incidents by status", labels=["status"]
         )
         held = GaugeMetricFamily("radarstream_quarantined_texts", "Texts left out at present")
         try:
-            by_state, by_decision, active = self._counts()
+            by_state, by_status, active = self._counts()
         except SQLAlchemyError:
             pass
         else:
-            for state in ReportState:
-                reports.add_metric([state.value], by_state.get(state, 0))
-            for decision in Decision:
-                origins.add_metric([decision.value], by_decision.get(decision, 0))
+            for state in ComplaintState:
+                complaints.add_metric([state.value], by_state.get(state, 0))
+            for status in Status:
+                incidents.add_metric([status.value], by_status.get(status, 0))
             held.add_metric([], active)
-        yield from (reports, origins, held)
+        yield from (complaints, incidents, held)

@@ -1,8 +1,8 @@
-"""What follows from a wrong answer: one transaction for decision, event, quarantine and ledger.
+"""What follows from a wrong answer: one transaction for status, event, quarantine and ledger.
 
-Settling is repeated whenever something about a wrong answer changes: it was attributed, somebody
-else reported it, a person gave their word. Killed before the commit, nothing has happened; killed
-after it, settling again finds nothing to change.
+An incident is settled again whenever something about it changes: it was attributed, somebody else
+complained, a person decided. Killed before the commit, nothing has happened; killed after it,
+settling again finds nothing to change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,27 +13,22 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from radarstream.connectors.state_table.database.engine import retry_contended
-from radarstream.connectors.state_table.incidents import (
-    origins,
-    quarantine,
-    report_standing,
-    reports,
-)
+from radarstream.connectors.state_table.incidents import complaints, quarantine, senders, store
 from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.connectors.state_table.sources import ledger as sources
-from radarstream.defenses.attribution.protection import Rules, decide, doubt
+from radarstream.defenses.attribution.protection import Rules, doubt, status_of
 from radarstream.pipelines.job.incidents.blame import evidence, not_released, sources_of
-from radarstream.pipelines.job.incidents.reporting import trust_to_decide
+from radarstream.pipelines.job.incidents.intake import trust_to_decide
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import outbox_record
-from radarstream.schemas.reports import (
+from radarstream.schemas.incidents import (
     PIPELINE,
     REMOVING,
+    ComplaintState,
     Decision,
-    OriginEvent,
-    ReportState,
-    Word,
+    Status,
+    TaughtEvent,
     text_key,
 )
 from radarstream.schemas.sites import Granularity
@@ -41,17 +36,17 @@ from radarstream.schemas.snapshot import Document
 from radarstream.schemas.sources import EventKind, LedgerRules
 
 EXCERPT_CHARACTERS = 300
-LANE = -1  # of the outbox: published by the attribution worker alone, in the order of decisions
+LANE = -1  # of the outbox: published by the attribution worker alone, in the order of revisions
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A finished investigation, to be settled: its event, the texts it flags, what it cost.
+class Investigated:
+    """A finished investigation: its event, the texts it flags, what it cost.
 
-    `reserved` tells which half of the budget paid.
+    `reserved`: the reserved half of the budget paid.
     """
 
-    event: OriginEvent
+    event: TaughtEvent
     flagged: tuple[Document, ...]
     at_ms: int
     model_calls: int
@@ -60,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What may follow from a report, and how the ledger of sources counts it."""
+    """What may follow from a complaint, and how the ledger of sources counts it."""
 
     protection: Rules = Rules()
     ledger: LedgerRules = LedgerRules()
@@ -74,60 +69,64 @@ def policy_of(settings: Settings) -> Policy:
 
 def settle(
     engine: Engine,
-    report: reports.StoredReport,
+    complaint: complaints.StoredComplaint,
     policy: Policy,
     *,
     now_ms: int,
-    finding: Finding | None = None,
-) -> OriginEvent | None:
-    """Decide about a reported answer, with what was just found out or what is on record.
+    found: Investigated | None = None,
+) -> TaughtEvent | None:
+    """Settle an incident with what was just found out, or with what is on record.
 
-    None when nothing was found out yet. Of two workers that attributed the same answer, the
-    first one's finding stays, unless it had looked for no texts.
+    None when nothing was found out yet. Of two workers that attributed the same answer, the first
+    one's result stays, unless it had looked for no texts.
     """
-    if finding is not None:
+    if found is not None:
         # Up to a second of computing, which is remembered: others need not wait for it to write.
-        doubt(finding.event, policy.protection)
+        doubt(found.event, policy.protection)
 
-    def work() -> OriginEvent | None:
+    def work() -> TaughtEvent | None:
         with engine.begin() as connection:
-            return Settlement(connection, report, policy, now_ms).settled(finding)
+            return Settlement(connection, complaint, policy, now_ms).settled(found)
 
     return retry_contended(work)
 
 
-def give_word(
+def decide(
     engine: Engine,
-    report: reports.StoredReport,
-    word: Word,
+    complaint: complaints.StoredComplaint,
+    decision: Decision,
     policy: Policy,
     *,
     now_ms: int,
     everywhere: bool = False,
-) -> OriginEvent | None:
-    """Write down a person's word and what follows from it.
+) -> TaughtEvent | None:
+    """Write down a person's decision and what follows from it.
 
-    None when the answer is still to be attributed; the word then counts at once when it is. An
+    None when the answer is not attributed yet; the decision then counts as soon as it is. An
     approved answer that could not be reproduced is attributed anew.
     """
 
-    def work() -> OriginEvent | None:
+    def work() -> TaughtEvent | None:
         with engine.begin() as connection:
-            settlement = Settlement(connection, report, policy, now_ms)
-            origins.give_word(
-                connection, report.misgeneration, word, everywhere=everywhere, at_ms=now_ms
+            settlement = Settlement(connection, complaint, policy, now_ms)
+            store.decide(
+                connection, complaint.incident, decision, everywhere=everywhere, at_ms=now_ms
             )
-            if word == Word.MODEL_ERRED and settlement.origin.event is None:
-                memory.unlearn(connection, report.query_id, report.answer)  # else when settled
-            settlement.origin = replace(settlement.origin, word=word, everywhere=everywhere)
-            event = settlement.origin.event
-            if word == Word.APPROVED:
-                quarantine.hold_all(connection, report.misgeneration)
-            if word == Word.APPROVED and (event is None or event.finding is None):
-                reports.reopen(connection, report.misgeneration)
+            if decision == Decision.MODEL_ERRED and settlement.incident.event is None:
+                memory.unlearn(
+                    connection, complaint.query_id, complaint.answer
+                )  # else when settled
+            settlement.incident = replace(
+                settlement.incident, decision=decision, everywhere=everywhere
+            )
+            event = settlement.incident.event
+            if decision == Decision.APPROVED:
+                quarantine.hold_all(connection, complaint.incident)
+            if decision == Decision.APPROVED and (event is None or event.finding is None):
+                complaints.reopen(connection, complaint.incident)
                 return None
-            if word != Word.APPROVED:
-                reports.close(connection, report.misgeneration, ReportState.JUDGED)
+            if decision != Decision.APPROVED:
+                complaints.close(connection, complaint.incident, ComplaintState.JUDGED)
             return settlement.settled(None)
 
     return retry_contended(work)
@@ -139,95 +138,104 @@ def release(
     """Let texts of a query, or all it has in quarantine, back in; return how many were held.
 
     Their sources get back what the ledger has against them for the same wrong answer, unless
-    another flagged text of theirs is not released. One transaction per wrong answer.
+    another flagged text of theirs is not released. One transaction per incident.
     """
 
-    def work(misgeneration: str) -> int:
-        origin = origins.look(engine, misgeneration)
-        event = origin.event if origin else None
+    def work(incident: str) -> int:
+        known = store.look(engine, incident)
+        event = known.event if known else None
         with engine.begin() as connection:
             if event is not None:  # others who settle it wait
-                origins.hold(connection, misgeneration, event.query_id, event.step)
-            freed = quarantine.release(connection, misgeneration, text_keys, now_ms)
+                store.hold(connection, incident, event.query_id, event.step)
+            freed = quarantine.release(connection, incident, text_keys, now_ms)
             if event is not None:
                 flagged = sources_of(event.flagged, policy.granularity)
                 kept = sources_of(not_released(connection, event), policy.granularity)
                 gone = flagged - kept
-                sources.retract(connection, [misgeneration], policy.ledger, domains=gone)
+                sources.retract(connection, [incident], policy.ledger, domains=gone)
             return freed
 
     return sum(
-        retry_contended(partial(work, misgeneration))
-        for misgeneration in quarantine.holders_of(engine, query_id, text_keys)
+        retry_contended(partial(work, incident))
+        for incident in quarantine.holders_of(engine, query_id, text_keys)
     )
 
 
 class Settlement:
-    """One transaction about one wrong answer."""
+    """One transaction about one incident."""
 
     def __init__(
-        self, connection: Connection, report: reports.StoredReport, policy: Policy, now_ms: int
+        self,
+        connection: Connection,
+        complaint: complaints.StoredComplaint,
+        policy: Policy,
+        now_ms: int,
     ) -> None:
-        self.connection, self.report, self.policy, self.now_ms = connection, report, policy, now_ms
-        self.origin = origins.hold(connection, report.misgeneration, report.query_id, report.step)
+        self.connection, self.complaint, self.policy, self.now_ms = (
+            connection,
+            complaint,
+            policy,
+            now_ms,
+        )
+        self.incident = store.hold(
+            connection, complaint.incident, complaint.query_id, complaint.step
+        )
 
-    def settled(self, finding: Finding | None) -> OriginEvent | None:
+    def settled(self, found: Investigated | None) -> TaughtEvent | None:
         """Decide, and write what is new."""
-        event = self.on_record(finding)
+        event = self.on_record(found)
         if event is None:
             return None
-        # Read first: a report that comes in meanwhile may not be counted here, so it stays open.
-        seen = reports.waiting(self.connection, event.misgeneration)
-        reporters = report_standing.reporters_of(
-            self.connection, self.report.query_id, self.report.answer
-        )
-        trusts = {name: trust_to_decide(standing) for name, standing in reporters.items()}
-        decision, detail = decide(event, trusts, self.origin.word, self.policy.protection)
+        # Read first: a complaint that comes in meanwhile may not be counted here, so it stays open.
+        seen = complaints.waiting(self.connection, event.incident)
+        people = senders.senders_of(self.connection, self.complaint.query_id, self.complaint.answer)
+        trusts = {name: trust_to_decide(record) for name, record in people.items()}
+        status, detail = status_of(event, trusts, self.incident.decision, self.policy.protection)
         settled = replace(
             event,
-            decision=decision,
+            status=status,
             detail=detail,
-            reporters=len(trusts.keys() - {PIPELINE}),
+            senders=len(trusts.keys() - {PIPELINE}),
             self_detected=PIPELINE in trusts,
         )
         if self.tells_more(settled):
-            settled = replace(settled, revision=self.origin.revision + 1)
-            origins.write_event(self.connection, settled)
+            settled = replace(settled, revision=self.incident.revision + 1)
+            store.write_event(self.connection, settled)
             insert_records(self.connection, [outbox_record(settled, lane=LANE)])
         self.carry_out(settled)
-        reports.close(self.connection, settled.misgeneration, ReportState.JUDGED, seen=seen)
+        complaints.close(self.connection, settled.incident, ComplaintState.JUDGED, seen=seen)
         return settled
 
-    def tells_more(self, settled: OriginEvent) -> bool:
-        """Whether consumers must hear of it; one more stranger who changes nothing is no news."""
-        known = self.origin.event
-        if known is None or settled.decision is not known.decision:
+    def tells_more(self, settled: TaughtEvent) -> bool:
+        """Whether consumers need an event; one more sender alone is no reason for one."""
+        known = self.incident.event
+        if known is None or settled.status is not known.status:
             return True
         if settled.model_erred and not known.model_erred:
             return True
-        return settled != replace(known, reporters=settled.reporters, detail=settled.detail)
+        return settled != replace(known, senders=settled.senders, detail=settled.detail)
 
-    def on_record(self, finding: Finding | None) -> OriginEvent | None:
-        """What is known: the stored event, or the new finding where there is none worth keeping."""
-        stored = self.origin.event
-        if finding is None or (stored is not None and stored.finding is not None):
+    def on_record(self, found: Investigated | None) -> TaughtEvent | None:
+        """Return the stored event, or the new one where none is stored that looked for texts."""
+        stored = self.incident.event
+        if found is None or (stored is not None and stored.finding is not None):
             return stored
-        quarantine.put(self.connection, [self.quarantined(d) for d in finding.flagged])
-        origins.note_attribution(
+        quarantine.put(self.connection, [self.quarantined(d) for d in found.flagged])
+        store.note_attribution(
             self.connection,
-            finding.event.misgeneration,
-            at_ms=finding.at_ms,
-            model_calls=finding.model_calls,
-            reserved=finding.reserved,
+            found.event.incident,
+            at_ms=found.at_ms,
+            model_calls=found.model_calls,
+            reserved=found.reserved,
         )
-        return finding.event
+        return found.event
 
     def quarantined(self, document: Document) -> Mapping[str, Any]:
         """A text's row."""
         return {
-            "misgeneration": self.report.misgeneration,
+            "incident": self.complaint.incident,
             "text_key": text_key(document),
-            "query_id": self.report.query_id,
+            "query_id": self.complaint.query_id,
             "content_id": document.content_id,
             "url": document.url,
             "title": document.title,
@@ -235,15 +243,15 @@ class Settlement:
             "updated_ms": self.now_ms,
         }
 
-    def carry_out(self, event: OriginEvent) -> None:
+    def carry_out(self, event: TaughtEvent) -> None:
         """Begin or end the quarantine, unlearn the answer once, and tell the ledger of sources."""
-        known = self.origin.event
-        before = known.decision if known else None
+        known = self.incident.event
+        before = known.status if known else None
         quarantine.switch(
             self.connection,
-            event.misgeneration,
-            active=event.decision in REMOVING,
-            everywhere=event.decision is Decision.APPROVED and self.origin.everywhere,
+            event.incident,
+            active=event.status in REMOVING,
+            everywhere=event.status is Status.APPROVED and self.incident.everywhere,
             now_ms=self.now_ms,
         )
         if is_wrong(event) and not (known and is_wrong(known)):
@@ -251,28 +259,28 @@ class Settlement:
             memory.unlearn(self.connection, event.query_id, event.answer)
         self.tell_ledger(event, before)
 
-    def tell_ledger(self, event: OriginEvent, before: Decision | None) -> None:
+    def tell_ledger(self, event: TaughtEvent, before: Status | None) -> None:
         """Count the flagged texts against their sources, or take that back.
 
         What people merely propose counts nothing, even where the pipeline had a suspicion that may
         have proved harmless: strangers could speak against any source.
         """
-        if event.decision in REMOVING:
+        if event.status in REMOVING:
             self.blame(event, EventKind.CONFIRMED)
         elif event.cleared or before in REMOVING:
-            sources.retract(self.connection, [event.misgeneration], self.policy.ledger)
-        elif event.decision is Decision.PROPOSED and self.report.reporter == PIPELINE:
+            sources.retract(self.connection, [event.incident], self.policy.ledger)
+        elif event.status is Status.PROPOSED and self.complaint.sender == PIPELINE:
             self.blame(event, EventKind.DETECTED)
 
-    def blame(self, event: OriginEvent, kind: EventKind) -> None:
+    def blame(self, event: TaughtEvent, kind: EventKind) -> None:
         """Count the texts that were not released against their sources."""
         told = evidence(self.connection, event, kind, self.policy.granularity)
         sources.record(self.connection, told, self.policy.ledger)
 
 
-def is_wrong(event: OriginEvent) -> bool:
+def is_wrong(event: TaughtEvent) -> bool:
     """Whether the answer is held to be wrong: its texts are removed, or the model erred."""
-    return event.decision in REMOVING or event.model_erred
+    return event.status in REMOVING or event.model_erred
 
 
 def excerpt(document: Document) -> str:

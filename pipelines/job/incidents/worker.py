@@ -1,4 +1,4 @@
-"""The worker around deep attribution: reports in from their topic, events out, in a loop."""
+"""The worker around deep attribution: complaints in from their topic, events out, in a loop."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,8 +14,8 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.inspection import absent_file
+from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.quarantine import count_active
-from radarstream.connectors.state_table.incidents.reports import counts
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
 from radarstream.pipelines.build import (
     configured_attributor,
@@ -30,8 +30,8 @@ from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
 from radarstream.pipelines.job.background import repeating
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.attributing import Attributing, CorpusSearch
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
 from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
-from radarstream.pipelines.job.incidents.reporting import RefusedReportError, take_in
 from radarstream.pipelines.job.incidents.settling import LANE, policy_of
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
 from radarstream.pipelines.job.telemetry.endpoint import serving
@@ -43,12 +43,12 @@ from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.attribution import RankedText
-from radarstream.schemas.codec import decode_report
+from radarstream.schemas.codec import decode_complaint
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import BrokerError, InputError, ModelOutageError
-from radarstream.schemas.reports import AnswerReport
+from radarstream.schemas.incidents import Complaint
 
-REPORTS = WIRE_SCHEMAS[AnswerReport].topic
+COMPLAINTS = WIRE_SCHEMAS[Complaint].topic
 PRUNE_S = 3_600.0
 EMBEDDED_AT_ONCE = 512
 PAUSE_S = 5.0  # before what is away is asked again
@@ -56,8 +56,8 @@ PAUSE_S = 5.0  # before what is away is asked again
 log = structlog.get_logger("radarstream")
 
 
-class ReportLog(Protocol):
-    """The reports' topic, read on from the last commit."""
+class ComplaintLog(Protocol):
+    """The complaints' topic, read on from the last commit."""
 
     def poll(self, *, timeout_s: float) -> list[TopicRecord]:
         """Return the next records, none after the time-out. Raises BrokerError."""
@@ -74,7 +74,7 @@ class ReportLog(Protocol):
 
 @dataclass
 class Worker:
-    """Takes reports in, attributes, publishes. Without a log or a sink it does without."""
+    """Takes complaints in, attributes, publishes. Without a log or a sink it does without."""
 
     attributing: Attributing
     settings: Settings
@@ -82,10 +82,11 @@ class Worker:
     health: Health
     stop: Stop
     clock: Clock
-    log: ReportLog | None = None
+    log: ComplaintLog | None = None
     sink: Sink | None = None
     state: StateWatch | None = None
     pruned: float | None = field(default=None, init=False)
+    idle: bool = field(default=False, init=False)  # nothing could be attributed last time
 
     def run(self, *, drain: bool) -> None:
         """Work until asked to stop; with `drain`, until nothing can be done any more.
@@ -112,13 +113,14 @@ class Worker:
                 self.clock.wait(self.settings.attribution.poll_s)
 
     def turn(self) -> bool:
-        """One round: take reports in, attribute one, publish. Whether there was anything to do."""
+        """Take complaints in, attribute one, publish; return whether there was anything to do."""
         self.health.tick()
         if self.state is not None:
             self.state.insist()
         taken = self.take_in()
         with self.health.busy("attribution"):
             worked = self.attributing.step()
+        self.idle = not worked
         if self.sink is not None:
             publish_outbox(self.attributing.engine, self.sink, lanes={LANE})
         if self.pruned is None or monotonic() - self.pruned > PRUNE_S:
@@ -130,31 +132,31 @@ class Worker:
         """Store what the topic holds, then commit; return how many records were read."""
         if self.log is None:
             return 0
-        waiting = 0.0 if self.attributing.budget.next_turn() else self.settings.attribution.poll_s
+        waiting = self.settings.attribution.poll_s if self.idle else 0.0
         records = self.log.poll(timeout_s=waiting)
         self.health.passed("broker")
         offsets = {}
         for record in records:
-            self.metrics.intake(self.outcome(record))
+            self.metrics.intake(self.taken_in(record))
             offsets[record.partition] = record.offset + 1
         if offsets:
             self.log.commit(offsets)
         return len(records)
 
-    def outcome(self, record: TopicRecord) -> str:
-        """Take one record in; tell what became of it, without a word of it."""
+    def taken_in(self, record: TopicRecord) -> str:
+        """Take one record in; return what became of it. Logs nothing of its content."""
         place = {"partition": record.partition, "offset": record.offset}
         now = self.clock.now()
         try:
             tolerance = timedelta(seconds=self.settings.job.clock_tolerance_s)
-            report = decode_report(record.read(), now=now, tolerance=tolerance)
+            complaint = decode_complaint(record.read(), now=now, tolerance=tolerance)
             policy = self.attributing.policy
-            take_in(self.attributing.engine, report, policy.protection, now)
+            take_in(self.attributing.engine, complaint, policy.protection, now)
         except InputError as error:
-            log.warning("a report cannot be read", reason=error.reason.value, **place)
+            log.warning("a complaint cannot be read", reason=error.reason.value, **place)
             return "unreadable"
-        except RefusedReportError as error:
-            log.warning("a report was refused", reason=error.reason, **place)
+        except RefusedComplaintError as error:
+            log.warning("a complaint was refused", reason=error.reason, **place)
             return "refused"
         return "taken_in"
 
@@ -179,7 +181,7 @@ def opened_worker(
         opened.enter_context(serving(telemetry.listen, registry, health))
         if kafka and absent_file(settings.database) and not start_over:
             group = attribution.group
-            waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=REPORTS))
+            waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=COMPLAINTS))
         engine = waiting.until("database", lambda: shared_engine(settings))
         models = shared_guard(settings).models
         check_needs(attributor, models)
@@ -207,11 +209,11 @@ def connect(worker: Worker, waiting: Waiting, opened: ExitStack, *, start_over: 
     settings, group = worker.settings, worker.settings.attribution.group
     waiting.until("broker", lambda: ensure_topics(settings.kafka))
     mark = waiting.until(
-        "broker", lambda: enter_group(settings, group, topic=REPORTS, start_over=start_over)
+        "broker", lambda: enter_group(settings, group, topic=COMPLAINTS, start_over=start_over)
     )
     worker.state = StateWatch(worker.attributing.engine, group, mark, worker.health)
     opened.enter_context(repeating("database", worker.state.look, LOOK_S))
-    reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [REPORTS], group=group))
+    reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [COMPLAINTS], group=group))
     worker.log = opened.enter_context(reader)
     worker.sink = opened.enter_context(KafkaSink(settings.kafka))
 

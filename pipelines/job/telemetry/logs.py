@@ -35,7 +35,7 @@ KEYS: Final = frozenset((
     "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
     "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",
     "kept", "rejected", "memory", "changed", "abstained", "done", "model_calls", "model_answers",
-    "misgeneration", "decision", "finding", "flagged", "reporters", "reports", "kafka",
+    "incident", "finding", "flagged", "senders", "complaints", "kafka",
     "attributions_per_hour", "model_calls_per_day",
     "host", "port", "queries", "pages", "credits",
 ))

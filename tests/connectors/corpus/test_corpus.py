@@ -34,7 +34,7 @@ from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.queries.forgetting import forget
 from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.reports import text_key
+from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from tests.connectors.corpus.corpus_worker import BATCH, documents
 
@@ -200,7 +200,7 @@ def test_quarantine_hides_nothing_from_a_search(engine: Engine) -> None:
     corpus = Corpus(engine)
     archive(engine, corpus, snapshot("q", ["a lie", "a truth"]))
     held = Document(1, "a lie")
-    row = {"misgeneration": "m", "text_key": text_key(held), "query_id": "q"}
+    row = {"incident": "m", "text_key": text_key(held), "query_id": "q"}
     row |= {"content_id": held.content_id, "url": "", "title": "", "excerpt": "", "updated_ms": 0}
     with engine.begin() as connection:
         quarantine.put(connection, [row])

@@ -11,14 +11,14 @@ from radarstream.connectors.files import jsonl_sink
 from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.schemas.codec import (
     decode_answer,
-    decode_attribution,
     decode_dead_letter,
+    decode_rejected,
     outbox_record,
 )
 from radarstream.schemas.errors import ConfigurationError
-from tests.wire_samples import ANSWER, ATTRIBUTION, DEAD_LETTER, SNAPSHOT
+from tests.wire_samples import ANSWER, DEAD_LETTER, REJECTED, SNAPSHOT
 
-RECORDS = [outbox_record(value) for value in (ANSWER, ATTRIBUTION, DEAD_LETTER)]
+RECORDS = [outbox_record(value) for value in (ANSWER, REJECTED, DEAD_LETTER)]
 
 
 def answers(*steps: int):
@@ -34,7 +34,7 @@ def test_events_go_to_the_file_of_their_topic(tmp_path) -> None:
         sink.publish(RECORDS)
         out = tmp_path / "new" / "out"
         assert decode_answer((out / "answers.jsonl").read_bytes()) == ANSWER
-        assert decode_attribution((out / "attribution.jsonl").read_bytes()) == ATTRIBUTION
+        assert decode_rejected((out / "attribution.jsonl").read_bytes()) == REJECTED
         assert decode_dead_letter((out / "deadletter.jsonl").read_bytes()) == DEAD_LETTER
 
 

@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 from radarstream.connectors.models.response_cache import ResponseCache
 from radarstream.connectors.state_table.database.compaction import compact
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents.origins import list_origins
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
@@ -32,17 +31,24 @@ from radarstream.pipelines.beam.micro_batch import MicroBatch
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.incidents.attributing import Attributing
-from radarstream.pipelines.job.incidents.reporting import take_in
-from radarstream.pipelines.job.incidents.settling import give_word, policy_of
+from radarstream.pipelines.job.incidents.intake import take_in
+from radarstream.pipelines.job.incidents.settling import decide, policy_of
 from radarstream.pipelines.job.incidents.worker import corpus_search
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.incidents import Complaint, Decision
 from radarstream.schemas.records import LogPosition, RawRecord
-from radarstream.schemas.reports import AnswerReport, Decision
 from radarstream.schemas.sources import SourceVerdict
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.pipelines.job.attributing_rig import NOW, FixedClock, Naming, Watching, run_out
+from tests.pipelines.job.attributing_rig import (
+    NOW,
+    FixedClock,
+    Naming,
+    Watching,
+    events_of,
+    run_out,
+)
 
 RANDOM = Random(7)
 
@@ -81,7 +87,7 @@ def settings(state_url: str, tmp_path: Path) -> Settings:
     config = tmp_path / "job.toml"
     config.write_text(
         f'profile = "scripted"\ndatabase = "{state_url}"\n[corpus]\narchive = true\n'
-        "[attribution]\nenabled = true\nmax_chance = 1.0\ncase_steps = 9\ncorpus_texts = 50\n"
+        "[attribution]\nenabled = true\nmax_chance = 1.0\nkeep_steps = 9\ncorpus_texts = 50\n"
     )
     return load_settings(config)
 
@@ -149,10 +155,10 @@ def fill(settings: Settings, engine: Engine) -> None:
         engine, models, Naming(), settings.attribution, policy, FixedClock(), Watching(), search
     )
     for query, comment in ((SECRET, ""), ("cup", f"as with '{QUESTION}'")):
-        told = AnswerReport("eve", NOW, query, answer=None, comment=comment)
+        told = Complaint("eve", NOW, query, answer=None, comment=comment)
         stored = take_in(engine, told, policy.protection, NOW)
         run_out(worker)
-        give_word(engine, stored, Decision.APPROVED, policy, now_ms=stored.received_ms + 1)
+        decide(engine, stored, Decision.APPROVED, policy, now_ms=stored.received_ms + 1)
     echoed = json.dumps({"text": QUESTION}).encode()
     ResponseCache(engine).put({b"k" * 32: echoed}, {b"k" * 32: question_subject("Where?")})
     with engine.begin() as connection:
@@ -179,8 +185,8 @@ def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
     for words in (ASKED, SHOWN, [TOLD]):
         assert before & {word.encode() for word in words}
     assert before - {word.encode() for word in CANARIES}, "in dead letters, too"
-    (origin,) = list_origins(engine, "cup")
-    assert any(t.search_rank is None and SHOWN[0] in t.excerpt for t in origin.flagged)
+    (taught,) = events_of(engine, "cup")
+    assert any(t.search_rank is None and SHOWN[0] in t.excerpt for t in taught.flagged)
     kept = load(engine, ["cup", "tea"]), withheld_keys(engine, ["cup", "tea"])
     events = [r.event_id for _, r in pending(engine, 999) if r.key in ("cup", "tea")]
 
@@ -196,10 +202,10 @@ def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
     left = [r for _, r in pending(engine, 999)]
     assert [r.event_id for r in left if r.key in ("cup", "tea")] == events
     assert sum(r.topic == "snapshots.deadletter" for r in left) == 1
-    (after,) = list_origins(engine, "cup")
-    assert (after.decision, after.revision) == (origin.decision, origin.revision)
-    assert [t.id for t in after.flagged] == [t.id for t in origin.flagged]
-    own = [t for t in origin.texts if t.search_rank is not None]
+    (after,) = events_of(engine, "cup")
+    assert (after.status, after.revision) == (taught.status, taught.revision)
+    assert [t.id for t in after.flagged] == [t.id for t in taught.flagged]
+    own = [t for t in taught.texts if t.search_rank is not None]
     assert [t for t in after.texts if t.search_rank is not None] == own
     assert {row["url"] for row in list_quarantine(engine, "cup")} >= {"https://example.org/"}
     outcomes = MicroBatch(settings)(records(of_others(5), 20))

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, select
 from radarstream.connectors.state_table.database.engine import retry_contended
 from radarstream.connectors.state_table.database.tables import SOURCE_EVENTS, SOURCE_LEDGER
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
-from radarstream.connectors.state_table.incidents import origins
+from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.queries.forgetting import forget
 from radarstream.connectors.state_table.sources.agreement import KEPT_DAYS, agree
 from radarstream.connectors.state_table.sources.ledger import (
@@ -378,7 +378,7 @@ def test_old_events_are_pruned_and_counts_and_words_stay(engine: Engine):
     new = replace(LIE, event="report-2", at_ms=late, step=9)
     write(engine, LIE, replace(LIE, event="on-record", query_id="kept"), new)
     with engine.begin() as connection:
-        origins.hold(connection, "on-record", "kept", 3)
+        store.hold(connection, "on-record", "kept", 3)
         judge(connection, "lies.example", SourceVerdict.BLOCKED, "they lie")
         judge(connection, "long.example", SourceVerdict.PARDONED, None)
         agree(connection, ["gone.example"], NOON)

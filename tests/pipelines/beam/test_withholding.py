@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Engine, event
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents import reports
-from radarstream.connectors.state_table.incidents.cases import cases_of
+from radarstream.connectors.state_table.incidents import complaints
+from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
@@ -24,11 +24,11 @@ from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.job.incidents.settling import Policy, release
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
-from radarstream.schemas.codec import decode_answer, decode_attribution, encode
+from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.incidents import PIPELINE, text_key
 from radarstream.schemas.records import RawRecord
-from radarstream.schemas.reports import PIPELINE, text_key
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_snapshot
@@ -56,7 +56,7 @@ def snapshot_of(*winners: str, step: int = 0, query_id: str = "cup") -> SearchSn
 def hold(engine: Engine, *documents: Document, query_id: str = "cup", **how: bool) -> None:
     rows = [
         {
-            "misgeneration": "m",
+            "incident": "m",
             "text_key": text_key(document),
             "query_id": query_id,
             "content_id": document.content_id,
@@ -123,13 +123,13 @@ def test_no_defence_sees_what_is_in_quarantine(
     assert not any("Rome" in passage for passage in asked)
     records = [record for _, record in pending(engine)]
     assert decode_answer(records[0].data) == answer
-    told = [decode_attribution(record.data) for record in records[1:]]
+    told = [decode_rejected(record.data) for record in records[1:]]
     assert [(e.rank, e.reason) for e in told if e.reason == "quarantined"] == [
         (1, "quarantined"),
         (3, "quarantined"),
     ]
     assert told[0].url == snapshot.documents[0].url
-    (case,) = cases_of(engine, "cup")
+    (case,) = kept_answers(engine, "cup")
     assert [d.rank for d in case.snapshot.documents] == [2, 4]
 
 
@@ -210,7 +210,7 @@ def test_without_the_setting_nothing_is_read_or_kept(
     folded(engine, settings, guard, queries)
     assert not any("cases" in s or "quarantine" in s or "reports" in s for s in statements)
     assert queries["cup"][0].observed.withheld == ()
-    assert cases_of(engine, "cup") == []
+    assert kept_answers(engine, "cup") == []
 
 
 def test_one_read_for_a_batch(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(
         snapshot = snapshot_of(*winners, step=step)
         queries = gathered(engine, settings, guard, monkeypatch, snapshot)
         folded(engine, settings, guard, queries)
-    found = {(r["step"], r["answer"]): r["reporter"] for r in reports.find_reports(engine)}
+    found = {(r["step"], r["answer"]): r["sender"] for r in complaints.find_complaints(engine)}
     assert found == {(0, "Rome"): PIPELINE, (0, "Oslo"): PIPELINE}
 
 
@@ -250,8 +250,8 @@ def test_a_fold_that_loses_leaves_no_case_and_no_report(
     next(late)  # the row is read; another worker moves it now
     third = snapshot_of("Bern", "Bern", step=2)
     folded(engine, settings, guard, gathered(engine, settings, guard, monkeypatch, third))
-    before = [case.step for case in cases_of(engine, "cup")]
+    before = [case.step for case in kept_answers(engine, "cup")]
     with pytest.raises(StateConflictError):
         list(late)
-    assert [case.step for case in cases_of(engine, "cup")] == before
-    assert cases_of(engine, "cup")[0].answer == "Bern"
+    assert [case.step for case in kept_answers(engine, "cup")] == before
+    assert kept_answers(engine, "cup")[0].answer == "Bern"

@@ -1,5 +1,6 @@
 """What --help shows at the width of a terminal, for every command there is."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -7,7 +8,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.cli.app import PANELS, app
 from radarstream.pipelines.settings import Profile
 
 WIDTHS = (80, 120)
@@ -71,6 +72,17 @@ def test_groups_tell_whole_sentences_of_their_commands() -> None:
         for below in getattr(context.command, "commands", {}).values():
             first = (below.help or "").partition("\n\n")[0]
             assert f"{below.name} {flowing(first.splitlines())}" in text
+
+
+def test_commands_are_grouped_by_what_they_are_for() -> None:
+    titles = {f"{panel}:": names for panel, names in PANELS.items()}
+    found: dict[str, list[str]] = {}
+    for line in shown(CONTEXTS[0], 80):
+        if line in titles:
+            found[line] = []
+        elif found and re.match(r"  \S", line):
+            found[list(found)[-1]].append(line.split()[0])
+    assert found == {title: list(names) for title, names in titles.items()}
 
 
 def test_profiles_are_named() -> None:

@@ -81,7 +81,7 @@ def test_the_commands_are_found() -> None:
     """A reader that overlooks commands would make the tests above pass."""
     places = {printed.place for printed in of(PROGRAM)}
     assert len(of(PROGRAM)) > 100
-    assert {"README.md", "docs/deployment.md", "docs/consuming.md", "docs/reports.md"} <= places
+    assert {"README.md", "docs/deployment.md", "docs/consuming.md", "docs/incidents.md"} <= places
     assert {"infra/settings/production.toml", "infra/settings/watchlist.yaml"} <= places
     partitions = ("radarstream", "run", "--group")
     assert any(printed.words == partitions for printed in COMMANDS)
@@ -97,7 +97,7 @@ def test_the_commands_are_found() -> None:
         ["run", "prod.toml"],
         ["deadletter", "shows", "3f2a"],
         ["submit", "--parallelism", "0"],
-        ["report-wrong", "--reporter", "ada"],
+        ["complain", "--sender", "ada"],
     ],
 )
 def test_a_wrong_command_is_noticed(wrong: list[str]) -> None:

@@ -19,7 +19,7 @@ from radarstream.pipelines.evaluation.attribution.study import Request, Study
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, TextScore
+from radarstream.schemas.attribution import Attribution, Case, Finding, TextScore
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
@@ -31,7 +31,7 @@ TARGETS = ("Ben South", "Max Vale", "Eva Lund", "Jon Reed")
 
 
 class WordEmbedder:
-    """Unit vectors of word counts: similarity is shared words."""
+    """Unit vectors of decision counts: similarity is shared words."""
 
     model_id = "words"
 
@@ -42,8 +42,8 @@ class WordEmbedder:
         self.asked.extend(texts)
         rows = np.full((len(texts), 512), 1e-4)
         for row, text in zip(rows, texts, strict=True):
-            for word in re.findall(r"\w+", text.casefold()):
-                row[sum(word.encode()) % 512] += 1.0
+            for decision in re.findall(r"\w+", text.casefold()):
+                row[sum(decision.encode()) % 512] += 1.0
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
@@ -103,11 +103,11 @@ class Marked:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def attribute(self, misgeneration: Misgeneration) -> Attributing:
+    def attribute(self, case: Case) -> Attributing:
         if self.asks:
-            text = misgeneration.texts[0].document.passage
-            yield Complete(Task.ATOMIC_ANSWER, misgeneration.query.text, (text,))
-        meant = [t.id for t in misgeneration.texts if t.id.startswith(self.start)][: self.first]
+            text = case.texts[0].document.passage
+            yield Complete(Task.ATOMIC_ANSWER, case.query.text, (text,))
+        meant = [t.id for t in case.texts if t.id.startswith(self.start)][: self.first]
         entries = tuple(
             TextScore(
                 t.id,
@@ -116,7 +116,7 @@ class Marked:
                 None,
                 *3 * (0.0 if flag else -9.0 - place,),
             )
-            for place, t in enumerate(misgeneration.texts)
+            for place, t in enumerate(case.texts)
         )
         return Attribution("marked", Finding.TEXTS_FLAGGED, entries, gap=2.0, generation_gap=1.0)
 

@@ -67,7 +67,7 @@ def test_an_attack_that_misleads_is_an_event_with_its_texts_by_similarity(bench)
             (t.similarity for t in event.texts), reverse=True
         )
         assert {t.id for t in event.texts if t.role is Role.POISON} == set(event.planted)
-        assert event.misgeneration().answer == TARGETS[number]
+        assert event.case().answer == TARGETS[number]
 
 
 def test_removing_what_was_planted_ends_the_attack_and_removing_nothing_does_not(bench):

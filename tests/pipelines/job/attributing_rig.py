@@ -1,4 +1,4 @@
-"""A small installation for tests of attribution: folds, reports, a worker, all on one database."""
+"""A small installation for tests of attribution: folds, complaints, a worker, one database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,16 +8,17 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.connectors.state_table.incidents import store
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.defenses.attribution.protocol import Attributing as AttributingGenerator
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.job.incidents.attributing import Attributing
-from radarstream.pipelines.job.incidents.reporting import take_in
-from radarstream.pipelines.job.incidents.settling import Policy, give_word, policy_of
+from radarstream.pipelines.job.incidents.intake import take_in
+from radarstream.pipelines.job.incidents.settling import Policy, decide, policy_of
 from radarstream.pipelines.settings import AttributionSettings, load_settings
-from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, TextScore
-from radarstream.schemas.reports import AnswerReport, OriginEvent, Word
+from radarstream.schemas.attribution import Attribution, Case, Finding, TextScore
+from radarstream.schemas.incidents import Complaint, Decision, TaughtEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
 from tests.scripted_models import scripted_models
@@ -35,14 +36,14 @@ class Naming:
     gap: float = 2.0
     generation_gap: float = 1.0
 
-    def attribute(self, misgeneration: Misgeneration) -> AttributingGenerator:
-        answer = misgeneration.answer.casefold()
-        named = [answer in text.document.text.casefold() for text in misgeneration.texts]
+    def attribute(self, case: Case) -> AttributingGenerator:
+        answer = case.answer.casefold()
+        named = [answer in text.document.text.casefold() for text in case.texts]
         if all(named) or not any(named):
             return Attribution("naming", Finding.NO_SEPARATION)
         scores = tuple(
             TextScore(t.id, t.document.rank, flag, float(flag), t.similarity)
-            for t, flag in zip(misgeneration.texts, named, strict=True)
+            for t, flag in zip(case.texts, named, strict=True)
         )
         found = Attribution("naming", Finding.TEXTS_FLAGGED, scores, self.gap, self.generation_gap)
         return found
@@ -53,11 +54,11 @@ class Naming:
 class Watching:
     """Remembers what it was told."""
 
-    decisions: list[OriginEvent] = field(default_factory=list)
+    statuses: list[TaughtEvent] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
-    def settled(self, event: OriginEvent, seconds: float | None) -> None:
-        self.decisions.append(event)
+    def settled(self, event: TaughtEvent, seconds: float | None) -> None:
+        self.statuses.append(event)
 
     def failed(self, error: str) -> None:
         self.failures.append(error)
@@ -112,13 +113,15 @@ def keep(
     at = NOW - timedelta(days=1) + timedelta(minutes=step)
     snapshot = make_snapshot(claims(*winners), query_id=query_id, observed_at=at)
     with engine.begin() as connection:
-        keep_case(connection, Case(query_id, step, answer, undefended, snapshot), steps=steps)
+        keep_answer(
+            connection, KeptAnswer(query_id, step, answer, undefended, snapshot), steps=steps
+        )
     return snapshot
 
 
-def report(
+def complaint(
     engine: Engine,
-    reporter: str,
+    sender: str,
     answer: str | None = None,
     *,
     query_id: str = "cup",
@@ -126,23 +129,29 @@ def report(
     now: datetime = NOW,
     policy: Policy = DEFAULT,
 ) -> Any:
-    told = AnswerReport(reporter, now, query_id, answer=answer, step=step)
+    told = Complaint(sender, now, query_id, answer=answer, step=step)
     return take_in(engine, told, policy.protection, now)
 
 
-def run_out(worker: Attributing) -> list[OriginEvent]:
-    """Work until nothing can be done; return the decisions."""
+def run_out(worker: Attributing) -> list[TaughtEvent]:
+    """Work until nothing can be done; return the statuses."""
     while worker.step():
         pass
-    return worker.observer.decisions  # type: ignore[attr-defined]
+    return worker.observer.statuses  # type: ignore[attr-defined]
 
 
-def trusted(engine: Engine, *reporters: str, policy: Policy = DEFAULT) -> None:
-    """Let a person confirm enough earlier reports of each, on queries of their own."""
+def trusted(engine: Engine, *senders: str, policy: Policy = DEFAULT) -> None:
+    """Let a person confirm enough earlier complaints of each, on queries of their own."""
     rounds = range(policy.protection.trusted_after)
-    for name, number in product(reporters, rounds):
+    for name, number in product(senders, rounds):
         query = f"earlier-{name}-{number}"
         keep(engine, ["Rome", "Oslo", "Oslo"], answer="Rome", query_id=query)
-        stored = report(engine, name, query_id=query, now=NOW - timedelta(days=3))
+        stored = complaint(engine, name, query_id=query, now=NOW - timedelta(days=3))
         now_ms = stored.received_ms + 1
-        give_word(engine, stored, Word.APPROVED, policy, now_ms=now_ms)
+        decide(engine, stored, Decision.APPROVED, policy, now_ms=now_ms)
+
+
+def events_of(engine: Engine, query_id: str | None = None) -> list[TaughtEvent]:
+    """The last event of each attributed incident, attributed last first."""
+    found = store.list_attributed(engine, query_id)
+    return [incident.event for incident in found if incident.event is not None]

@@ -1,4 +1,4 @@
-"""From a report to its decision: priority, budget, failures, idempotence, trust, quarantine."""
+"""From a complaint to its status: priority, budget, failures, idempotence, trust, quarantine."""
 
 import json
 from collections.abc import Iterator
@@ -14,9 +14,14 @@ from structlog.testing import capture_logs
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.tables import METADATA, ORIGINS, SOURCE_EVENTS
-from radarstream.connectors.state_table.incidents import origins, report_standing, reports
-from radarstream.connectors.state_table.incidents.cases import Case, cases_of, find_case, keep_case
+from radarstream.connectors.state_table.database.tables import INCIDENTS, METADATA, SOURCE_EVENTS
+from radarstream.connectors.state_table.incidents import complaints, senders, store
+from radarstream.connectors.state_table.incidents.kept_answers import (
+    KeptAnswer,
+    find_answer,
+    keep_answer,
+    kept_answers,
+)
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import pending
@@ -24,22 +29,22 @@ from radarstream.connectors.state_table.sources.agreement import agree
 from radarstream.connectors.state_table.sources.ledger import judge, retract, standings
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.pipelines.job.incidents.attributing import Attributing
-from radarstream.pipelines.job.incidents.reporting import RefusedReportError, take_in
-from radarstream.pipelines.job.incidents.settling import LANE, Policy, give_word, release, settle
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
+from radarstream.pipelines.job.incidents.settling import LANE, Policy, decide, release, settle
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import RankedText
-from radarstream.schemas.codec import decode_origin, encode_state
+from radarstream.schemas.codec import decode_taught, encode_state
 from radarstream.schemas.errors import ModelOutageError
-from radarstream.schemas.memory import Belief
-from radarstream.schemas.reports import (
+from radarstream.schemas.incidents import (
     PIPELINE,
     REMOVING,
-    AnswerReport,
+    Complaint,
+    ComplaintState,
     Decision,
-    ReportState,
-    Word,
+    Status,
     text_key,
 )
+from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.sources import DAY_MS, LedgerRules, SourceVerdict
 from tests.builders import make_snapshot
@@ -48,8 +53,9 @@ from tests.pipelines.job.attributing_rig import (
     NOW,
     Naming,
     claims,
+    complaint,
+    events_of,
     keep,
-    report,
     run_out,
     trusted,
     worker_on,
@@ -69,18 +75,18 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def states(engine: Engine) -> dict[str, str]:
-    return {row["reporter"]: row["state"] for row in reports.find_reports(engine)}
+    return {row["sender"]: row["state"] for row in complaints.find_complaints(engine)}
 
 
 def test_a_stranger_only_proposes(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
-    report(engine, "eve")
+    complaint(engine, "eve")
     (event,) = run_out(worker_on(engine))
-    assert event.decision is Decision.PROPOSED
+    assert event.status is Status.PROPOSED
     assert {text.url for text in event.flagged} == {d.url for d in snapshot.documents[:3]}
     assert {text.search_rank for text in event.flagged} == {1, 2, 3}
     assert (event.answer_without, event.persists, event.reproduced) == ("Oslo", False, True)
-    assert (event.reporters, event.self_detected) == (1, False)
+    assert (event.senders, event.self_detected) == (1, False)
     assert withheld_keys(engine, ["cup"]) == {}
     assert len(list_quarantine(engine, active_only=False)) == 3
     assert states(engine) == {"eve": "judged"}
@@ -88,18 +94,18 @@ def test_a_stranger_only_proposes(engine: Engine) -> None:
         assert standings(connection, ["example.org"]) == {}
 
 
-def test_two_trusted_reporters_have_the_texts_quarantined(engine: Engine) -> None:
+def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     snapshot = keep(engine, LIED, answer="Rome")
     worker = worker_on(engine)
     run_out(worker)
-    worker.observer.decisions.clear()
-    report(engine, "ada")
-    assert [e.decision for e in run_out(worker)] == [Decision.PROPOSED]
+    worker.observer.statuses.clear()
+    complaint(engine, "ada")
+    assert [e.status for e in run_out(worker)] == [Status.PROPOSED]
     asked = len(worker.models.generator.log)
-    report(engine, "bob")
+    complaint(engine, "bob")
     last = run_out(worker)[-1]
-    assert (last.decision, last.revision, last.reporters) == (Decision.QUARANTINED, 1, 2)
+    assert (last.status, last.revision, last.senders) == (Status.QUARANTINED, 1, 2)
     assert len(worker.models.generator.log) == asked, "no model is asked a second time"
     keys = {text_key(document) for document in snapshot.documents[:3]}
     assert withheld_keys(engine, ["cup", "other"]) == {"cup": frozenset(keys)}
@@ -111,10 +117,10 @@ def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) ->
     keep(engine, LIED, answer="Rome")
     row = MemoryRow("cup", "radar", 1, 0, "log", 0, 0, encode_state(Belief("Rome", 0.9, 0.1)))
     commit_fold(engine, None, row)
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     run_out(worker_on(engine))
     assert load(engine, ["cup"]) == {"cup": row}, "a proposal touches nothing"
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
     assert load(engine, ["cup"])["cup"].state == encode_state(None)
     learned = replace(row, step=2, state=encode_state(Belief("Rome", 0.9, 0.1)))
     commit_fold(engine, load(engine, ["cup"])["cup"], learned)
@@ -126,29 +132,29 @@ def test_strangers_who_change_nothing_make_no_events(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     worker = worker_on(engine)
     for number in range(5):
-        report(engine, f"stranger-{number}")
+        complaint(engine, f"stranger-{number}")
         run_out(worker)
     assert len(pending(engine)) == 1
     assert set(states(engine).values()) == {"judged"}
 
 
-def test_the_same_lie_at_two_steps_has_two_reporters(engine: Engine) -> None:
+def test_the_same_lie_at_two_steps_has_two_senders(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     worker = worker_on(engine)
     run_out(worker)
     keep(engine, LIED, answer="Rome", step=0)
     keep(engine, LIED, answer="Rome", step=1)
-    report(engine, "ada", step=0)
-    report(engine, "bob", step=1)
-    decisions = [e.decision for e in run_out(worker)[-2:]]
-    assert decisions == [Decision.QUARANTINED, Decision.QUARANTINED]
+    complaint(engine, "ada", step=0)
+    complaint(engine, "bob", step=1)
+    statuses = [e.status for e in run_out(worker)[-2:]]
+    assert statuses == [Status.QUARANTINED, Status.QUARANTINED]
 
 
 def confirmed(engine: Engine, name: str, query_id: str, answer: str, step: int = 0) -> None:
-    """A person confirms a report of a lie at a step of a query."""
+    """A person confirms a complaint of a lie at a step of a query."""
     keep(engine, [answer, "Oslo", "Oslo"], answer=answer, query_id=query_id, step=step)
-    stored = report(engine, name, query_id=query_id, step=step, now=NOW - timedelta(days=3))
-    give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
+    stored = complaint(engine, name, query_id=query_id, step=step, now=NOW - timedelta(days=3))
+    decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
 
 
 def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
@@ -158,40 +164,40 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
             confirmed(engine, name, f"bait-{name}", "Rome", step)
         confirmed(engine, name, f"bait-{name}", "Bern", 3)
     keep(engine, LIED, answer="Rome")
-    report(engine, "ada")
-    report(engine, "bob")
+    complaint(engine, "ada")
+    complaint(engine, "bob")
     worker = worker_on(engine)
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "ada") == report_standing.Standing(2, waiting=1)
-    assert [e.decision for e in run_out(worker) if e.query_id == "cup"] == [Decision.PROPOSED]
+        assert senders.record_of(connection, "ada") == senders.Record(2, waiting=1)
+    assert [e.status for e in run_out(worker) if e.query_id == "cup"] == [Status.PROPOSED]
     confirmed(engine, "ada", "more", "Rome")
     confirmed(engine, "bob", "more", "Rome")
     with engine.connect() as connection:
-        record = report_standing.Standing(3, waiting=1)
-        assert report_standing.standing(connection, "ada") == record
+        record = senders.Record(3, waiting=1)
+        assert senders.record_of(connection, "ada") == record
     keep(engine, LIED, answer="Rome", step=1)
-    report(engine, "ada", step=1)
-    report(engine, "bob", step=1)
-    assert [e.decision for e in run_out(worker) if e.query_id == "cup"][-1] is Decision.QUARANTINED
+    complaint(engine, "ada", step=1)
+    complaint(engine, "bob", step=1)
+    assert [e.status for e in run_out(worker) if e.query_id == "cup"][-1] is Status.QUARANTINED
 
 
 def test_one_lie_spelt_three_ways_is_one_lie(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     for answer in ("Rome", " rome.", "ROME  !"):
-        stored = report(engine, "ada", answer)
+        stored = complaint(engine, "ada", answer)
         assert stored.answer == "Rome"
-        give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS)
+        decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "ada") == report_standing.Standing(1, 0)
-    assert report(engine, "ada", "Rome 2").answer == "Rome 2"
+        assert senders.record_of(connection, "ada") == senders.Record(1, 0)
+    assert complaint(engine, "ada", "Rome 2").answer == "Rome 2"
 
 
-def test_what_is_kept_for_long_enough_goes_and_a_word_about_a_source_stays(engine: Engine) -> None:
+def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engine: Engine) -> None:
     snapshots = {name: keep(engine, LIED, answer="Rome", query_id=name) for name in ("a", "b")}
     for name in snapshots:
-        stored = report(engine, "eve", query_id=name)
+        stored = complaint(engine, "eve", query_id=name)
         run_out(worker_on(engine))
-        give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS)
+        decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
     with engine.begin() as connection:
         judge(connection, "example.org", SourceVerdict.BLOCKED, None)
         agree(connection, ["other.example"], NOW_MS + 399 * DAY_MS)  # event time has gone on
@@ -204,7 +210,7 @@ def test_what_is_kept_for_long_enough_goes_and_a_word_about_a_source_stays(engin
         left = set(events)
         assert standings(connection, ["example.org"])["example.org"].blocked
     assert left == {"b", None}, "b holds texts, so it may be settled again; None: agreement"
-    assert [row["query_id"] for row in reports.find_reports(engine)] == ["b"]
+    assert [row["query_id"] for row in complaints.find_complaints(engine)] == ["b"]
 
 
 def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_sources(
@@ -216,17 +222,17 @@ def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_
     trusted(engine, "ada")
     run_out(worker_on(engine))
     with engine.begin() as connection:
-        retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
+        retract(connection, list(connection.execute(select(INCIDENTS.c.incident)).scalars()))
     worker = worker_on(engine)
     for step in range(3):
         keep(engine, MOSTLY_LIED, answer="Rome", undefended="Oslo", step=step)
         insert_own(engine, "cup", "Oslo", step)
         run_out(worker)
     for name in ("ada", "eve", "bob"):
-        report(engine, name, "Oslo", step=2)
+        complaint(engine, name, "Oslo", step=2)
     told = run_out(worker)
     assert len(told) >= 3
-    assert {event.decision for event in told} == {Decision.PROPOSED}
+    assert {event.status for event in told} == {Status.PROPOSED}
     assert all("Oslo" in text.excerpt for event in told for text in event.flagged)
     assert withheld_keys(engine, ["cup"]) == {}
     with engine.connect() as connection:
@@ -234,59 +240,59 @@ def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_
         assert against == pytest.approx(3 * LedgerRules().detected)
 
 
-def test_a_word_counts_and_can_be_taken_back(engine: Engine) -> None:
+def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     worker = worker_on(engine)
     run_out(worker)
-    event = give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    event = decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
     assert event is not None
-    assert (event.decision, event.revision) == (Decision.APPROVED, 1)
+    assert (event.status, event.revision) == (Status.APPROVED, 1)
     assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
     assert withheld_keys(engine, ["other"]) == {}
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "eve") == report_standing.Standing(1, 0)
-    event = give_word(engine, stored, Word.DISMISSED, Policy(), now_ms=NOW_MS + 2)
+        assert senders.record_of(connection, "eve") == senders.Record(1, 0)
+    event = decide(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS + 2)
     assert event is not None
-    assert (event.decision, event.revision) == (Decision.DISMISSED, 2)
+    assert (event.status, event.revision) == (Status.DISMISSED, 2)
     assert withheld_keys(engine, ["cup"]) == {}
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "eve") == report_standing.Standing(0, 1)
+        assert senders.record_of(connection, "eve") == senders.Record(0, 1)
         assert standings(connection, ["example.org"])["example.org"].counts.dishonest == 0
 
 
 def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
-    """A third verdict: the texts are let back in, the ledger forgets, the reporter was right."""
+    """A third verdict: the texts are let back in, the ledger forgets, the sender was right."""
     trusted(engine, "ada", "bob")
     worker = worker_on(engine)
     run_out(worker)
     with engine.begin() as connection:  # what makes the two trusted uses up the day's cap
-        retract(connection, list(connection.execute(select(ORIGINS.c.misgeneration)).scalars()))
+        retract(connection, list(connection.execute(select(INCIDENTS.c.incident)).scalars()))
     keep(engine, LIED, answer="Rome", query_id="errs")
     commit_fold(engine, None, remembering("errs", "Rome"))
     insert_own(engine, "errs", "Rome")
-    stored = report(engine, "ada", query_id="errs")
-    report(engine, "bob", query_id="errs")
-    assert run_out(worker)[-1].decision is Decision.QUARANTINED
+    stored = complaint(engine, "ada", query_id="errs")
+    complaint(engine, "bob", query_id="errs")
+    assert run_out(worker)[-1].status is Status.QUARANTINED
     with engine.connect() as connection:
         before = standings(connection, ["example.org"])["example.org"].counts.dishonest
     assert before == pytest.approx(LedgerRules().confirmed)
-    event = give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS + 1)
+    event = decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS + 1)
     assert event is not None
-    assert (event.decision, event.model_erred) == (Decision.NOTHING_FLAGGED, True)
+    assert (event.status, event.model_erred) == (Status.NOTHING_FLAGGED, True)
     assert withheld_keys(engine, ["errs"]) == {}
     assert load(engine, ["errs"])["errs"].state == encode_state(None), "it would repeat the answer"
     with engine.connect() as connection:
         after = standings(connection, ["example.org"])["example.org"].counts.dishonest
         assert after == pytest.approx(0.0)
-        assert report_standing.standing(connection, "ada") == report_standing.Standing(4)
+        assert senders.record_of(connection, "ada") == senders.Record(4)
     again = settle(engine, stored, DEFAULT, now_ms=NOW_MS + 2)
     assert again == event, "said once, published once"
-    report(engine, "zoe", query_id="errs")
-    assert run_out(worker)[-1].model_erred, "who reports it later changes nothing"
-    event = give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=NOW_MS + 3)
+    complaint(engine, "zoe", query_id="errs")
+    assert run_out(worker)[-1].model_erred, "who complains later changes nothing"
+    event = decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS + 3)
     assert event is not None
-    assert (event.decision, event.model_erred) == (Decision.APPROVED, False)
+    assert (event.status, event.model_erred) == (Status.APPROVED, False)
     assert len(withheld_keys(engine, ["errs"])["errs"]) == 3
 
 
@@ -297,107 +303,107 @@ def remembering(query_id: str, answer: str) -> MemoryRow:
 
 def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) -> None:
     keep(engine, ("Rome", "Rome", "Rome"), answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     (found,) = run_out(worker_on(engine))
-    assert (found.decision, found.model_erred) == (Decision.NOTHING_FLAGGED, False)
+    assert (found.status, found.model_erred) == (Status.NOTHING_FLAGGED, False)
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "eve") == report_standing.Standing(
-            unconfirmed=1
-        )
-    event = give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
+        assert senders.record_of(connection, "eve") == senders.Record(unconfirmed=1)
+    event = decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
     assert event is not None
     assert (event.revision, event.model_erred) == (1, True)
     assert len(pending(engine)) == 2
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "eve") == report_standing.Standing(confirmed=1)
+        assert senders.record_of(connection, "eve") == senders.Record(confirmed=1)
 
 
 def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     commit_fold(engine, None, remembering("cup", "Rome"))
-    stored = report(engine, "eve")
-    assert give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
+    stored = complaint(engine, "eve")
+    assert decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS) is None
     assert load(engine, ["cup"])["cup"].state == encode_state(None)
     worker = worker_on(engine)
-    report(engine, "bob")
+    complaint(engine, "bob")
     assert run_out(worker) == []
     assert worker.models.generator.log == []
     assert set(states(engine).values()) == {"judged"}
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "eve") == report_standing.Standing(1)
+        assert senders.record_of(connection, "eve") == senders.Record(1)
 
 
 def test_a_process_of_the_release_before_reads_that_the_model_erred_as_dismissed(
     engine: Engine,
 ) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     run_out(worker_on(engine))
-    give_word(engine, stored, Word.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
+    decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
     with engine.connect() as connection:
-        row = connection.execute(select(ORIGINS.c.word, ORIGINS.c.decision, ORIGINS.c.event)).one()
-    assert (row.word, row.decision) == ("dismissed", "nothing_flagged")
-    assert json.loads(row.event)["decision"] == "nothing_flagged"
-    (listed,) = reports.find_reports(engine)
-    assert listed["word"] == Word.MODEL_ERRED
+        row = connection.execute(
+            select(INCIDENTS.c.decision, INCIDENTS.c.status, INCIDENTS.c.event)
+        ).one()
+    assert tuple(row)[:2] == ("dismissed", "nothing_flagged")
+    assert json.loads(row.event)["status"] == "nothing_flagged"
+    (listed,) = complaints.find_complaints(engine)
+    assert listed["decision"] == Decision.MODEL_ERRED
 
 
-def test_only_a_word_reaches_other_queries(engine: Engine) -> None:
+def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     run_out(worker_on(engine))
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS, everywhere=True)
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS, everywhere=True)
     keys = frozenset(text_key(document) for document in snapshot.documents[:3])
     assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
 
 
-def test_who_joins_after_the_word_gains_nothing(engine: Engine) -> None:
+def test_who_joins_after_the_decision_gains_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "ada")
+    stored = complaint(engine, "ada")
     run_out(worker_on(engine))
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
-    report(engine, "eve", now=NOW + timedelta(seconds=1))
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    complaint(engine, "eve", now=NOW + timedelta(seconds=1))
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "eve") == report_standing.Standing()
+        assert senders.record_of(connection, "eve") == senders.Record()
 
 
 def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve", "Bern")
+    stored = complaint(engine, "eve", "Bern")
     worker = worker_on(engine, attributor=None)
     (event,) = run_out(worker)
-    assert (event.decision, event.finding, event.reproduced) == (Decision.UNVERIFIED, None, False)
+    assert (event.status, event.finding, event.reproduced) == (Status.UNVERIFIED, None, False)
     assert event.texts == ()
     # A person insists: now the texts are looked for.
-    assert give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS) is None
+    assert decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS) is None
     last = run_out(worker)[-1]
-    assert (last.decision, last.revision) == (Decision.NOTHING_FLAGGED, 1)
+    assert (last.status, last.revision) == (Status.NOTHING_FLAGGED, 1)
     assert not worker.step()
 
 
 def test_the_undefended_answer_is_on_record_too(engine: Engine) -> None:
     keep(engine, ("Rome", "Oslo", "Oslo"), answer="Oslo", undefended="Rome")
-    report(engine, "eve", "rome")
+    complaint(engine, "eve", "rome")
     (event,) = run_out(worker_on(engine))
-    assert (event.decision, event.reproduced) == (Decision.PROPOSED, True)
+    assert (event.status, event.reproduced) == (Status.PROPOSED, True)
 
 
 class First(Naming):
     """Flags one of the texts that name the answer."""
 
-    def attribute(self, misgeneration):
-        found = yield from super().attribute(misgeneration)
+    def attribute(self, incident):
+        found = yield from super().attribute(incident)
         kept = [replace(text, flagged=text.id == found.flagged[0]) for text in found.texts]
         return replace(found, texts=tuple(kept))
 
 
-def test_an_answer_that_persists_is_restored_whoever_reports(engine: Engine) -> None:
+def test_an_answer_that_persists_is_restored_whoever_complains(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
-    report(engine, "ada")
-    report(engine, "bob")
+    complaint(engine, "ada")
+    complaint(engine, "bob")
     worker = worker_on(engine, attributor=First())
-    assert {e.decision for e in run_out(worker) if e.query_id == "cup"} == {Decision.RESTORED}
+    assert {e.status for e in run_out(worker) if e.query_id == "cup"} == {Status.RESTORED}
     assert "cup" not in withheld_keys(engine, ["cup"])
 
 
@@ -405,29 +411,29 @@ def test_an_answer_that_persists_is_restored_whoever_reports(engine: Engine) -> 
 def test_a_person_knows_better_than_the_model_that_an_answer_persists(
     engine: Engine, before: bool
 ) -> None:
-    """The word holds, given before or after the finding, and no later report undoes it."""
+    """The decision holds, given before or after the finding, and no later complaint undoes it."""
     snapshot = keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome")
     believing = encode_state(Belief("Rome", 0.9, 0.1))
     commit_fold(engine, None, MemoryRow("cup", "radar", 1, 0, "log", 0, 0, believing))
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     worker = worker_on(engine, attributor=First())
     if not before:
-        assert run_out(worker)[-1].decision is Decision.RESTORED
-    give_word(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
+        assert run_out(worker)[-1].status is Status.RESTORED
+    decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
     if before:
         event = run_out(worker)[-1]
-        assert (event.decision, event.persists) == (Decision.APPROVED, True)
+        assert (event.status, event.persists) == (Status.APPROVED, True)
     held = withheld_keys(engine, ["cup"])
     assert len(held["cup"] & {text_key(document) for document in snapshot.documents[:3]}) == 1
     assert load(engine, ["cup"])["cup"].state == encode_state(None)
-    report(engine, "zoe")
+    complaint(engine, "zoe")
     keep(engine, ("Rome", "Rome", "Oslo"), answer="Rome", step=1)
-    report(engine, "zoe", step=1)
+    complaint(engine, "zoe", step=1)
     run_out(worker)
-    origin = origins.look(engine, stored.misgeneration)
-    assert origin is not None
-    assert origin.event is not None
-    assert origin.event.decision is Decision.APPROVED
+    incident = store.look(engine, stored.incident)
+    assert incident is not None
+    assert incident.event is not None
+    assert incident.event.status is Status.APPROVED
     assert withheld_keys(engine, ["cup"]) == held
 
 
@@ -435,27 +441,27 @@ def test_a_list_that_loses_its_lie_does_not_persist(engine: Engine) -> None:
     """One answer that follows from the other is not yet the same answer."""
     winners = ("Ann Lee and Bo Day", "Ann Lee", "Ann Lee", "Ann Lee")
     keep(engine, winners, answer=winners[0])
-    report(engine, "eve")
+    complaint(engine, "eve")
     models = replace(scripted_models(), relations=AnswerAgreement())
     event = run_out(worker_on(engine, models=models))[-1]
     assert (event.answer_without, event.persists) == ("Ann Lee", False)
-    assert event.decision is Decision.PROPOSED
+    assert event.status is Status.PROPOSED
 
 
 def test_nothing_is_removed_that_would_leave_no_answer(engine: Engine) -> None:
     trusted(engine, "ada", "bob")
     run_out(worker_on(engine))
     keep(engine, ("Rome", "Rome", "I don't know"), answer="Rome")
-    report(engine, "ada")
-    report(engine, "bob")
+    complaint(engine, "ada")
+    complaint(engine, "bob")
     last = run_out(worker_on(engine))[-1]
-    assert (last.decision, last.answer_without) == (Decision.HUMAN_REVIEW, None)
+    assert (last.status, last.answer_without) == (Status.HUMAN_REVIEW, None)
     assert withheld_keys(engine, ["cup"]) == {}
 
 
 def test_settling_again_changes_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     (event,) = run_out(worker_on(engine))
     before = contents(engine)
     again = settle(engine, stored, DEFAULT, now_ms=NOW_MS)
@@ -465,24 +471,24 @@ def test_settling_again_changes_nothing(engine: Engine) -> None:
 
 def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     slow, quick = worker_on(engine), worker_on(engine, attributor=Naming(gap=3.0))
-    case = find_case(engine, "cup")
+    case = find_answer(engine, "cup")
     assert case is not None
     slow_found = slow.investigated(stored, case, insist=False)
     (event,) = run_out(quick)
-    reports_open_again(engine, stored.misgeneration)
+    reports_open_again(engine, stored.incident)
     slow.investigated = lambda *_, **__: slow_found  # type: ignore[method-assign]
     slow.attribute(stored, insist=False)
-    (late,) = slow.observer.decisions
+    (late,) = slow.observer.statuses
     assert late == event
     assert late.gap == 3.0
     assert sum(record.lane == LANE for _, record in pending(engine)) == 1
 
 
-def reports_open_again(engine: Engine, misgeneration: str) -> None:
+def reports_open_again(engine: Engine, incident: str) -> None:
     with engine.begin() as connection:
-        reports.reopen(connection, misgeneration)
+        complaints.reopen(connection, incident)
 
 
 def contents(engine: Engine) -> dict[str, list[object]]:
@@ -493,15 +499,15 @@ def contents(engine: Engine) -> dict[str, list[object]]:
 
 def test_events_are_published_in_their_own_lane_under_their_ids(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     run_out(worker_on(engine))
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     records = [record for _, record in pending(engine, lanes={LANE})]
-    ids = [f"cup/0/origin/{stored.misgeneration}/{revision}" for revision in (0, 1)]
+    ids = [f"cup/0/taught/{stored.incident}/{revision}" for revision in (0, 1)]
     assert [record.event_id for record in records] == ids
-    assert {(r.topic, r.envelope.type) for r in records} == {("events.attribution", "event.origin")}
-    decisions = [decode_origin(record.data).decision for record in records]
-    assert decisions == [Decision.PROPOSED, Decision.APPROVED]
+    assert {(r.topic, r.envelope.type) for r in records} == {("events.attribution", "event.taught")}
+    statuses = [decode_taught(record.data).status for record in records]
+    assert statuses == [Status.PROPOSED, Status.APPROVED]
 
 
 def test_priority(engine: Engine) -> None:
@@ -509,18 +515,18 @@ def test_priority(engine: Engine) -> None:
     run_out(worker_on(engine))
     for step in (0, 1):
         keep(engine, LIED, answer="Rome", step=step)
-    keep(engine, LIED, answer="Rome", query_id="word")
+    keep(engine, LIED, answer="Rome", query_id="decision")
     keep(engine, LIED, answer="Rome", query_id="own", undefended="Oslo")
     insert_own(engine, "own", "Rome")
-    report(engine, "eve", step=0, now=NOW - timedelta(hours=1))  # an older answer
-    report(engine, "eve", step=1)
-    report(engine, "ada", step=1, answer="Oslo", now=NOW)
-    worded = report(engine, "zoe", query_id="word")
-    give_word(engine, worded, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    complaint(engine, "eve", step=0, now=NOW - timedelta(hours=1))  # an older answer
+    complaint(engine, "eve", step=1)
+    complaint(engine, "ada", step=1, answer="Oslo", now=NOW)
+    worded = complaint(engine, "zoe", query_id="decision")
+    decide(engine, worded, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     worker = worker_on(engine)
     done = [(e.query_id, e.step, e.answer) for e in run_out(worker)]
     assert done[:4] == [
-        ("word", 0, "Rome"),
+        ("decision", 0, "Rome"),
         ("cup", 1, "Oslo"),
         ("cup", 1, "Rome"),
         ("cup", 0, "Rome"),
@@ -534,7 +540,7 @@ def insert_own(engine: Engine, query_id: str, answer: str, step: int = 0) -> Non
 
     event = replace(ANSWER, query_id=query_id, step=step)
     with engine.begin() as connection:
-        assert reports.insert(connection, suspicion(event, step, answer))
+        assert complaints.insert(connection, suspicion(event, step, answer))
 
 
 def test_what_the_pipeline_suspects_in_other_words_is_dropped(engine: Engine) -> None:
@@ -558,15 +564,15 @@ class AllAgree:
 def test_the_budget_of_attributions(engine: Engine) -> None:
     for number in range(4):
         keep(engine, LIED, answer="Rome", query_id=f"q{number}")
-        report(engine, "eve", query_id=f"q{number}")
+        complaint(engine, "eve", query_id=f"q{number}")
     worker = worker_on(engine, attributions_per_hour=4)
     done = run_out(worker)
     assert len(done) == 2, "strangers have half of it"
     with capture_logs() as logs:
         worker.budget.tell_waiting()
-    assert [(line["reports"], line["log_level"]) for line in logs] == [(2, "warning")]
-    assert "trusted reporters" in logs[0]["reason"]
-    report(engine, "ada", query_id=done[0].query_id)  # about what was attributed: costs nothing
+    assert [(line["complaints"], line["log_level"]) for line in logs] == [(2, "warning")]
+    assert "trusted senders" in logs[0]["reason"]
+    complaint(engine, "ada", query_id=done[0].query_id)  # about what was attributed: costs nothing
     assert len(run_out(worker)) == 3
     worker.clock.time += timedelta(minutes=61)
     assert len(run_out(worker)) == 5
@@ -583,11 +589,11 @@ def test_a_flood_of_strangers_leaves_half_of_the_budget_to_others(engine: Engine
     worker.clock.time += timedelta(hours=2)
     for number in range(5):
         keep(engine, LIED, answer="Rome", query_id=f"q{number}")
-        report(engine, "eve", query_id=f"q{number}")
+        complaint(engine, "eve", query_id=f"q{number}")
     assert len(run_out(worker)) == 2
     for number in range(2):
         keep(engine, LIED, answer="Rome", query_id=f"ada{number}")
-        report(engine, "ada", query_id=f"ada{number}")
+        complaint(engine, "ada", query_id=f"ada{number}")
     done = [event.query_id for event in run_out(worker)]
     assert sorted(done[2:]) == ["ada0", "ada1"]
     assert not worker.step()
@@ -595,20 +601,20 @@ def test_a_flood_of_strangers_leaves_half_of_the_budget_to_others(engine: Engine
 
 def test_the_budget_of_model_calls(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     with engine.begin() as connection:
-        origins.hold(connection, "spent", "other", 0)
-        origins.note_attribution(connection, "spent", at_ms=NOW_MS - 1, model_calls=50)
+        store.hold(connection, "spent", "other", 0)
+        store.note_attribution(connection, "spent", at_ms=NOW_MS - 1, model_calls=50)
     worker = worker_on(engine, model_calls_per_day=100)
     assert not worker.step()
     worker.clock.time += timedelta(days=1)
     assert worker.step()
-    assert states(engine) == {stored.reporter: "judged"}
+    assert states(engine) == {stored.sender: "judged"}
 
 
-def test_a_failing_model_ends_a_report_after_some_tries(engine: Engine) -> None:
+def test_a_failing_model_ends_a_complaint_after_some_tries(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    report(engine, "eve", "Bern")
+    complaint(engine, "eve", "Bern")
     worker = worker_on(engine, models=scripted_models(fail_on_text="Rome"), attempts=2)
     assert worker.step()
     assert states(engine) == {"eve": "open"}
@@ -619,23 +625,25 @@ def test_a_failing_model_ends_a_report_after_some_tries(engine: Engine) -> None:
 
 def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> None:
     class Broken(Naming):
-        def attribute(self, misgeneration):
-            if misgeneration.query.id == "bad":
-                raise KeyError(misgeneration.texts[0].document.text)
-            return (yield from super().attribute(misgeneration))
+        def attribute(self, incident):
+            if incident.query.id == "bad":
+                raise KeyError(incident.texts[0].document.text)
+            return (yield from super().attribute(incident))
 
     for query in ("bad", "cup"):
         keep(engine, LIED, answer="Rome", query_id=query)
-        report(engine, "eve", query_id=query)
+        complaint(engine, "eve", query_id=query)
     worker = worker_on(engine, attributor=Broken(), attempts=2)
     assert [event.query_id for event in run_out(worker)] == ["cup"]
     assert worker.observer.failures == ["KeyError", "KeyError"]
-    found = {row["query_id"]: (row["state"], row["detail"]) for row in reports.find_reports(engine)}
+    found = {
+        row["query_id"]: (row["state"], row["detail"]) for row in complaints.find_complaints(engine)
+    }
     assert found["bad"] == ("unusable", "the attribution failed: KeyError")
-    assert origins.spent(engine, 0, 0, reserved=False)[0] == 2, "what fails counts in the budget"
+    assert store.spent(engine, 0, 0, reserved=False)[0] == 2, "what fails counts in the budget"
 
 
-def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
+def test_an_outage_leaves_the_complaint_as_it_is(engine: Engine) -> None:
     class Away:
         model_id = "away"
 
@@ -643,7 +651,7 @@ def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
             raise ModelOutageError("away")
 
     keep(engine, LIED, answer="Rome")
-    report(engine, "eve", "Bern")
+    complaint(engine, "eve", "Bern")
     scripted = scripted_models()
     worker = worker_on(engine, models=Models(Away(), scripted.relations, scripted.embedder))
     before = contents(engine)
@@ -652,7 +660,7 @@ def test_an_outage_leaves_the_report_as_it_is(engine: Engine) -> None:
     assert contents(engine) == before
 
 
-def test_a_report_without_its_case_is_unusable(engine: Engine) -> None:
+def test_a_complaint_without_its_answer_is_unusable(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     insert_own(engine, "gone", "Rome")
     worker = worker_on(engine)
@@ -662,9 +670,9 @@ def test_a_report_without_its_case_is_unusable(engine: Engine) -> None:
 
 def test_a_dismissed_answer_is_not_attributed(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
-    assert give_word(engine, stored, Word.DISMISSED, Policy(), now_ms=NOW_MS) is None
-    report(engine, "bob")
+    stored = complaint(engine, "eve")
+    assert decide(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS) is None
+    complaint(engine, "bob")
     worker = worker_on(engine)
     assert run_out(worker) == []
     assert set(states(engine).values()) == {"judged"}
@@ -680,7 +688,7 @@ def test_the_corpus_widens_the_scope(engine: Engine) -> None:
         seen.append((question, tuple(own)))
         return [RankedText(more.content_id, more, 0.5)]
 
-    report(engine, "eve")
+    complaint(engine, "eve")
     (event,) = run_out(worker_on(engine, search=search))
     assert seen == [(snapshot.query.text, tuple(d.content_id for d in snapshot.documents))]
     assert (event.texts[-1].url, event.texts[-1].flagged) == (more.url, True)
@@ -693,13 +701,13 @@ def test_rag_origin_itself(engine: Engine) -> None:
     scripted = scripted_models()
     models = replace(scripted, tokens=ScriptedTokens(scripted.generator))
     keep(engine, LIED, answer="Rome")
-    report(engine, "eve")
+    complaint(engine, "eve")
     worker = worker_on(engine, attributor=build_attributor("rag_origin"), models=models)
     (event,) = run_out(worker)
     assert event.attributor == "rag_origin"
     assert event.texts
     assert all(text.generation is not None for text in event.texts)
-    assert event.decision not in REMOVING
+    assert event.status not in REMOVING
 
 
 def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
@@ -709,12 +717,14 @@ def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
     keep(engine, LIED, answer="It was Rome.", undefended="Rome")
     insert_own(engine, "cup", "Rome")
     run_out(worker_on(engine))
-    (row,) = reports.find_reports(engine)
-    assert (row["state"], row["decision"]) == ("judged", None)
-    stored = reports.StoredReport(**{n: row[n] for n in reports.StoredReport.__dataclass_fields__})
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    (row,) = complaints.find_complaints(engine)
+    assert (row["state"], row["status"]) == ("judged", None)
+    stored = complaints.StoredComplaint(
+        **{n: row[n] for n in complaints.StoredComplaint.__dataclass_fields__}
+    )
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     (event,) = run_out(worker_on(engine))
-    assert event.decision is Decision.APPROVED
+    assert event.status is Status.APPROVED
 
 
 @pytest.mark.parametrize("stranger_first", [True, False])
@@ -725,130 +735,132 @@ def test_strangers_borrow_no_weight_from_a_harmless_suspicion(
     keep(engine, LIED, answer="It was Rome.", undefended="Rome")
     insert_own(engine, "cup", "Rome")
     if stranger_first:
-        report(engine, "eve", "Rome")
+        complaint(engine, "eve", "Rome")
     run_out(worker_on(engine))
-    report(engine, "bob", "Rome")
+    complaint(engine, "bob", "Rome")
     events = run_out(worker_on(engine))
-    assert events[-1].decision is Decision.PROPOSED
+    assert events[-1].status is Status.PROPOSED
     with engine.connect() as connection:
         assert connection.execute(select(func.count()).select_from(SOURCE_EVENTS)).scalar() == 0
 
 
-def test_a_lie_that_comes_back_is_reported_anew(engine: Engine) -> None:
+def test_a_lie_that_comes_back_can_be_complained_about_anew(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome", step=0)
-    first = report(engine, "eve", "Rome")
-    again = report(engine, "eve", "rome", now=NOW + timedelta(hours=1))
+    first = complaint(engine, "eve", "Rome")
+    again = complaint(engine, "eve", "rome", now=NOW + timedelta(hours=1))
     assert again == first
     keep(engine, LIED, answer="Rome", step=1)
-    later = report(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
-    redelivered = report(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
+    later = complaint(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
+    redelivered = complaint(engine, "eve", "Rome", now=NOW + timedelta(hours=2))
     assert (later.step, redelivered) == (1, later)
-    assert len(reports.find_reports(engine)) == 2
+    assert len(complaints.find_complaints(engine)) == 2
 
 
-# --- reports that are refused, or not what they seem
+# --- complaints that are refused, or not what they seem
 
 
 def test_whose_answer_is_meant(engine: Engine) -> None:
     keep(engine, LIED, answer="Oslo", step=3)
     keep(engine, LIED, answer="Rome", undefended="Oslo", step=4)
-    told = AnswerReport("eve", NOW, question="who WON  the cup?")
+    told = Complaint("eve", NOW, question="who WON  the cup?")
     assert (take(engine, told).query_id, take(engine, told).step) == ("cup", 4)
     assert take(engine, told).answer == "Rome"
-    assert report(engine, "eve", "oslo").step == 4  # undefended, the latest that fits
-    assert report(engine, "eve", "Oslo", step=3).step == 3
-    assert report(engine, "eve", "Bern").step == 4
+    assert complaint(engine, "eve", "oslo").step == 4  # undefended, the latest that fits
+    assert complaint(engine, "eve", "Oslo", step=3).step == 3
+    assert complaint(engine, "eve", "Bern").step == 4
     for wrong in (
-        AnswerReport("eve", NOW, "nobody"),
-        AnswerReport("eve", NOW, question="Who?"),
-        AnswerReport("eve", NOW, "cup", step=1),
-        AnswerReport(PIPELINE, NOW, "cup"),
+        Complaint("eve", NOW, "nobody"),
+        Complaint("eve", NOW, question="Who?"),
+        Complaint("eve", NOW, "cup", step=1),
+        Complaint(PIPELINE, NOW, "cup"),
     ):
-        with pytest.raises(RefusedReportError):
+        with pytest.raises(RefusedComplaintError):
             take(engine, wrong)
     keep(engine, LIED, answer="", query_id="silent")
-    with pytest.raises(RefusedReportError, match="no answer"):
-        take(engine, AnswerReport("eve", NOW, "silent"))
+    with pytest.raises(RefusedComplaintError, match="no answer"):
+        take(engine, Complaint("eve", NOW, "silent"))
 
 
-def take(engine: Engine, told: AnswerReport):
+def take(engine: Engine, told: Complaint):
     return take_in(engine, told, Policy().protection, NOW)
 
 
-def test_a_report_again_is_the_same_report(engine: Engine) -> None:
+def test_a_complaint_again_is_the_same_complaint(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     for _ in range(30):
-        report(engine, "eve", "Rome")
+        complaint(engine, "eve", "Rome")
     told = [
-        report(engine, "eve", answer, step=step) for answer in ("rome", None) for step in (None, 0)
+        complaint(engine, "eve", answer, step=step)
+        for answer in ("rome", None)
+        for step in (None, 0)
     ]
-    assert len({stored.report_id for stored in told}) == 1
-    assert len(reports.find_reports(engine)) == 1
+    assert len({stored.complaint_id for stored in told}) == 1
+    assert len(complaints.find_complaints(engine)) == 1
 
 
-def test_a_reporter_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
+def test_a_sender_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     policy = Policy()
-    limit = policy.protection.reports_per_day
+    limit = policy.protection.complaints_per_day
 
     def flood(count: int, now=NOW) -> None:
         for number in range(count):
             forged = NOW - timedelta(days=number)
-            told = AnswerReport("eve", forged, "cup", answer=f"answer {number} {now}")
+            told = Complaint("eve", forged, "cup", answer=f"answer {number} {now}")
             take_in(engine, told, policy.protection, now)
 
     flood(limit)
-    flood(limit)  # redelivered: the same reports
-    with pytest.raises(RefusedReportError, match="in a day"):
+    flood(limit)  # redelivered: the same complaints
+    with pytest.raises(RefusedComplaintError, match="in a day"):
         flood(1, NOW + timedelta(hours=23))
     flood(1, NOW + timedelta(hours=25))
 
 
-def test_cases_with_an_open_report_are_kept(engine: Engine) -> None:
+def test_kept_answers_with_an_open_complaint_are_kept(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome", step=0)
-    report(engine, "eve", step=0)
+    complaint(engine, "eve", step=0)
     for step in range(1, 6):
         keep(engine, LIED, answer="Rome", step=step)
-    assert [case.step for case in cases_of(engine, "cup")] == [5, 4, 0]
+    assert [case.step for case in kept_answers(engine, "cup")] == [5, 4, 0]
     run_out(worker_on(engine))
     keep(engine, LIED, answer="Rome", step=6)
-    assert [case.step for case in cases_of(engine, "cup")] == [6, 5]
+    assert [case.step for case in kept_answers(engine, "cup")] == [6, 5]
 
 
 def test_pruning(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     keep(engine, LIED, answer="Rome", query_id="held")
-    report(engine, "eve")
-    held = report(engine, "eve", query_id="held")
+    complaint(engine, "eve")
+    held = complaint(engine, "eve", query_id="held")
     worker = worker_on(engine, retention_days=1.0)
     run_out(worker)
-    give_word(engine, held, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, held, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     worker.prune()
-    assert len(reports.find_reports(engine)) == 2
+    assert len(complaints.find_complaints(engine)) == 2
     worker.clock.time += timedelta(days=2)
     worker.prune()
-    assert [row["query_id"] for row in reports.find_reports(engine)] == ["held"]
+    assert [row["query_id"] for row in complaints.find_complaints(engine)] == ["held"]
     assert {row["query_id"] for row in list_quarantine(engine, active_only=False)} == {"held"}
-    assert [event.query_id for event in origins.list_origins(engine)] == ["held"]
+    assert [event.query_id for event in events_of(engine)] == ["held"]
 
 
 def test_what_the_pipeline_suspects_is_bounded(engine: Engine) -> None:
     for step in range(4):
         keep(engine, LIED, answer="Rome", step=step)
         insert_own(engine, "cup", f"answer {step}")
-    assert [case.step for case in cases_of(engine, "cup")] == [3, 2]
-    report(engine, "eve")
-    worker = worker_on(engine, open_reports=2)
+    assert [case.step for case in kept_answers(engine, "cup")] == [3, 2]
+    complaint(engine, "eve")
+    worker = worker_on(engine, open_complaints=2)
     worker.prune()
-    reporters = [row["reporter"] for row in reports.find_reports(engine)]
-    assert sorted(reporters) == ["eve", PIPELINE, PIPELINE]
+    senders = [row["sender"] for row in complaints.find_complaints(engine)]
+    assert sorted(senders) == ["eve", PIPELINE, PIPELINE]
 
 
 def test_a_released_text_stays_released_until_a_person_approves_again(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
-    stored = report(engine, "eve")
+    stored = complaint(engine, "eve")
     run_out(worker_on(engine))
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     key = text_key(snapshot.documents[0])
     assert release(engine, "cup", [key], Policy(), now_ms=NOW_MS) == 1
     assert key not in withheld_keys(engine, ["cup"])["cup"]
@@ -856,7 +868,7 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     assert key not in withheld_keys(engine, ["cup"])["cup"]
     assert release(engine, "cup", None, Policy(), now_ms=NOW_MS) == 2
     assert withheld_keys(engine, ["cup"]) == {}
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     assert key in withheld_keys(engine, ["cup"])["cup"]
 
 
@@ -867,8 +879,8 @@ def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engi
     documents = tuple(Document(n, text, url=url) for n, (text, url) in enumerate(places, start=1))
     snapshot = replace(make_snapshot(()), documents=documents)
     with engine.begin() as connection:
-        keep_case(connection, Case("cup", 0, "Rome", None, snapshot), steps=2)
-    stored = report(engine, "eve")
+        keep_answer(connection, KeptAnswer("cup", 0, "Rome", None, snapshot), steps=2)
+    stored = complaint(engine, "eve")
     run_out(worker_on(engine))
     names = ["copy.test", "one.test", "two.test"]
 
@@ -881,7 +893,7 @@ def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engi
         keys = [text_key(documents[number])]
         assert release(engine, "cup", keys, Policy(), now_ms=NOW_MS) == 1
 
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     assert against() == [1, 1, 1]
     let_in(1)  # its source has another flagged text
     assert against() == [1, 1, 1]
@@ -891,7 +903,7 @@ def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engi
     assert against() == [0, 0, 1]
     let_in(2)
     assert against() == [0, 0, 0]
-    give_word(engine, stored, Word.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     assert against() == [1, 1, 1]
 
 
@@ -906,7 +918,7 @@ FLOODS = st.lists(st.tuples(st.integers(0, 40), ANSWERS), min_size=1, max_size=6
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(FLOODS, st.booleans())
-def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
+def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(
     tmp_path: Path, flood, pipeline_too
 ) -> None:
     """However many strangers say that the truth is a lie, and the pipeline with them."""
@@ -918,11 +930,11 @@ def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
         insert_own(engine, "cup", "Rome")
     for sybil, answer in flood:
         try:
-            report(engine, f"sybil-{sybil}", answer)
-        except RefusedReportError:
+            complaint(engine, f"sybil-{sybil}", answer)
+        except RefusedComplaintError:
             continue
     for event in run_out(worker_on(engine)):
-        assert event.decision not in REMOVING
+        assert event.status not in REMOVING
     assert withheld_keys(engine, ["cup"]) == {}
     with engine.connect() as connection:
         known = standings(connection, ["example.org"])
@@ -935,16 +947,16 @@ def test_false_reports_on_a_clean_query_remove_and_silence_nothing(
     engine.dispose()
 
 
-def test_open_reports_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:
+def test_open_complaints_are_bounded_but_trusted_people_get_through(engine: Engine) -> None:
     trusted(engine, "ada")
     run_out(worker_on(engine))
     keep(engine, LIED, answer="Rome")
-    policy = Policy(Policy().protection.model_copy(update={"open_reports": 10}))
+    policy = Policy(Policy().protection.model_copy(update={"open_complaints": 10}))
     for number in range(10):
-        report(engine, f"sybil-{number}", policy=policy)
-    with pytest.raises(RefusedReportError, match="wait already"):
-        report(engine, "sybil-10", policy=policy)
-    assert report(engine, "ada", policy=policy).state is ReportState.OPEN
+        complaint(engine, f"sybil-{number}", policy=policy)
+    with pytest.raises(RefusedComplaintError, match="wait already"):
+        complaint(engine, "sybil-10", policy=policy)
+    assert complaint(engine, "ada", policy=policy).state is ComplaintState.OPEN
 
 
 def test_the_rig_reads_claims() -> None:

@@ -14,9 +14,9 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.connectors.state_table.incidents.complaints import counts, find_complaints
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.connectors.state_table.incidents.quarantine import count_active
-from radarstream.connectors.state_table.incidents.reports import counts, find_reports
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.pipelines.job.incidents.attributing import Attributing
@@ -34,8 +34,8 @@ from radarstream.schemas.errors import (
     ModelOutageError,
     ReasonClass,
 )
+from radarstream.schemas.incidents import Complaint
 from radarstream.schemas.records import OutboxRecord
-from radarstream.schemas.reports import AnswerReport
 from tests.brokers import Broker, event
 from tests.builders import make_snapshot
 from tests.pipelines.job.attributing_rig import NOW, claims, keep, worker_on
@@ -52,7 +52,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @dataclass
 class Log:
-    """A topic of reports. `down` calls of `poll` fail first."""
+    """A topic of complaints. `down` calls of `poll` fail first."""
 
     values: list[bytes | InputError | None]
     down: int = 0
@@ -67,9 +67,9 @@ class Log:
         self.read = len(self.values)
         time = datetime(2025, 6, 1, tzinfo=UTC)
         return [
-            TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, b"batch", value)
+            TopicRecord("answers.complaints", 0, start + n, time, b"cup", {}, b"batch", value)
             if isinstance(value, InputError)
-            else TopicRecord("answers.reported", 0, start + n, time, b"cup", {}, value)
+            else TopicRecord("answers.complaints", 0, start + n, time, b"cup", {}, value)
             for n, value in enumerate(fresh)
         ]
 
@@ -88,8 +88,8 @@ class Published:
         self.records += records
 
 
-def told(reporter: str, answer: str = "Rome", query: str = "cup") -> bytes:
-    return encode(AnswerReport(reporter, NOW, query, answer=answer))
+def told(sender: str, answer: str = "Rome", query: str = "cup") -> bytes:
+    return encode(Complaint(sender, NOW, query, answer=answer))
 
 
 def built(attributing: Attributing, log: Log | None) -> Worker:
@@ -111,19 +111,19 @@ def test_from_the_topic_to_the_topic(engine: Engine) -> None:
     worker = built(worker_on(engine), log)
     worker.run(drain=True)
     assert log.committed == [{0: 7}]
-    assert [row["state"] for row in find_reports(engine)] == ["judged"]
+    assert [row["state"] for row in find_complaints(engine)] == ["judged"]
     assert [record.topic for record in worker.sink.records] == ["events.attribution"]
     assert pending(engine) == []
     exposed = generate_latest(worker.metrics.registry).decode()
     for line in (
-        'radarstream_reports_total{outcome="taken_in"} 2.0',
-        'radarstream_reports_total{outcome="refused"} 2.0',
-        'radarstream_reports_total{outcome="unreadable"} 3.0',
+        'radarstream_complaints_total{result="taken_in"} 2.0',
+        'radarstream_complaints_total{result="refused"} 2.0',
+        'radarstream_complaints_total{result="unreadable"} 3.0',
         'radarstream_attributions_total{finding="texts_flagged"} 1.0',
         'radarstream_attributions_total{finding="unverified"} 0.0',
-        'radarstream_attribution_decisions_total{decision="proposed"} 1.0',
-        'radarstream_reports_stored{state="judged"} 1.0',
-        'radarstream_origins_stored{decision="proposed"} 1.0',
+        'radarstream_incidents_settled_total{status="proposed"} 1.0',
+        'radarstream_complaints_stored{state="judged"} 1.0',
+        'radarstream_incidents_stored{status="proposed"} 1.0',
         "radarstream_quarantined_texts 0.0",
         "radarstream_attribution_duration_seconds_count 1.0",
     ):
@@ -135,30 +135,30 @@ def test_a_question_on_the_topic_names_its_query_as_for_commands(engine: Engine)
     questions = {"cup": "Who won the cup?", "one": "Who lost?", "two": "who  LOST"}
     for query_id, question in questions.items():
         query = replace(snapshot.query, id=query_id, text=question)
-        case = Case(query_id, 0, "Rome", None, replace(snapshot, query=query))
+        case = KeptAnswer(query_id, 0, "Rome", None, replace(snapshot, query=query))
         with engine.begin() as connection:
-            keep_case(connection, case, steps=2)
+            keep_answer(connection, case, steps=2)
     texts = ("who won the CUP", "Who won the cup ?!", "Who lost?")
-    log = Log([encode(AnswerReport(f"eve {n}", NOW, None, q)) for n, q in enumerate(texts)])
+    log = Log([encode(Complaint(f"eve {n}", NOW, None, q)) for n, q in enumerate(texts)])
     with capture_logs() as logs:
         built(worker_on(engine), log).take_in()
-    assert {row["query_id"] for row in find_reports(engine)} == {"cup"}
-    assert len(find_reports(engine)) == 2
+    assert {row["query_id"] for row in find_complaints(engine)} == {"cup"}
+    assert len(find_complaints(engine)) == 2
     (line,) = logs
-    assert (line["event"], line["reason"]) == ("a report was refused", "ambiguous")
+    assert (line["event"], line["reason"]) == ("a complaint was refused", "ambiguous")
 
 
-def test_a_report_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
+def test_a_complaint_is_stored_before_its_offset_is_committed(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     log = Log([told("eve")])
     worker = built(worker_on(engine), log)
     log.commit = lambda _: pytest.fail("killed")  # type: ignore[method-assign]
     with pytest.raises(pytest.fail.Exception):
         worker.take_in()
-    assert len(find_reports(engine)) == 1
+    assert len(find_complaints(engine)) == 1
     again = built(worker_on(engine), Log([told("eve")]))
     again.run(drain=True)
-    assert len(find_reports(engine)) == 1
+    assert len(find_complaints(engine)) == 1
 
 
 def test_outages_are_waited_for(engine: Engine) -> None:
@@ -182,8 +182,8 @@ def test_outages_are_waited_for(engine: Engine) -> None:
     turns = iter(range(20))
     worker.stop = lambda: next(turns) >= 10  # type: ignore[assignment]
     worker.run(drain=False)
-    assert [row["decision"] for row in find_reports(engine)] == ["unverified_report"]
-    assert [row["attempts"] for row in find_reports(engine)] == [0]
+    assert [row["status"] for row in find_complaints(engine)] == ["unverified"]
+    assert [row["attempts"] for row in find_complaints(engine)] == [0]
 
 
 def test_draining_does_not_wait_for_what_is_away(engine: Engine) -> None:
@@ -199,8 +199,8 @@ def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
         raise OperationalError("select", {}, Exception("away"))
 
     exposed = generate_latest(AttributingMetrics(away).registry).decode()
-    assert "radarstream_reports_total" in exposed
-    assert "radarstream_reports_stored{" not in exposed
+    assert "radarstream_complaints_total" in exposed
+    assert "radarstream_complaints_stored{" not in exposed
 
 
 def test_a_drained_worker_says_what_waits_for_budget(engine: Engine) -> None:
@@ -210,7 +210,9 @@ def test_a_drained_worker_says_what_waits_for_budget(engine: Engine) -> None:
     worker = built(worker_on(engine, attributions_per_hour=1), reported)
     with capture_logs() as logs:
         worker.run(drain=True)
-    assert [line["reports"] for line in logs if line["event"] == "reports wait for budget"] == [1]
+    assert [
+        line["complaints"] for line in logs if line["event"] == "complaints wait for budget"
+    ] == [1]
 
 
 def test_without_a_broker_events_wait(engine: Engine) -> None:
@@ -247,15 +249,15 @@ def test_an_unknown_option_stops_the_worker(tmp_path: Path) -> None:
         pass
 
 
-def test_an_empty_database_under_a_group_that_has_read_reports_is_refused(
+def test_an_empty_database_under_a_group_that_has_read_complaints_is_refused(
     own_broker: Broker, tmp_path: Path
 ) -> None:
     options = own_broker.options(partitions=1)
     ensure_topics(options)
-    group = f"{options.group}-reports"
+    group = f"{options.group}-complaints"
     with KafkaSink(options) as sink:
-        sink.publish([event("k", b"{}", "answers.reported")])
-    with TopicReader(options, ["answers.reported"], group=group) as reader:
+        sink.publish([event("k", b"{}", "answers.complaints")])
+    with TopicReader(options, ["answers.complaints"], group=group) as reader:
         reader.commit({0: 1})
     settings = load_settings(
         profile="scripted",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from radarstream.pipelines.job.alerting.following import ANSWERS, ATTRIBUTIONS, Following, Selection
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import InputError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, AttributionEvent
-from tests.wire_samples import ANSWER, ATTRIBUTION, DEAD_LETTER
+from radarstream.schemas.events import AnswerEvent, RejectedEvent
+from tests.wire_samples import ANSWER, DEAD_LETTER, REJECTED
 
 HOUR = timedelta(hours=1)
 ALL = Selection()
@@ -22,14 +22,14 @@ def answer(query_id: str = "cup", step: int = 0, hours: int | None = None, **fie
     return replace(ANSWER, query_id=query_id, step=step, observed_at=moment, **fields)
 
 
-def attribution(query_id: str, step: int, rank: int) -> AttributionEvent:
+def attribution(query_id: str, step: int, rank: int) -> RejectedEvent:
     moment = ANSWER.observed_at + step * HOUR
-    return replace(ATTRIBUTION, query_id=query_id, step=step, rank=rank, observed_at=moment)
+    return replace(REJECTED, query_id=query_id, step=step, rank=rank, observed_at=moment)
 
 
 def seen(events, selection: Selection = ALL) -> list:
     following = Following(selection)
-    topics = {AnswerEvent: ANSWERS, AttributionEvent: ATTRIBUTIONS}
+    topics = {AnswerEvent: ANSWERS, RejectedEvent: ATTRIBUTIONS}
     shown = [following.event(topics[type(event)], encode(event)) for event in events]
     return [event for event in shown if event is not None]
 

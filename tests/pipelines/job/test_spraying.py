@@ -1,4 +1,4 @@
-"""Names that report every answer, and names without end: what they gain, and who waits for them."""
+"""Names that complain about every answer, and names without end: what they gain, who waits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,22 +11,22 @@ import pytest
 from sqlalchemy import Engine, insert
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.tables import REPORTS
-from radarstream.connectors.state_table.incidents import report_standing, reports
-from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.connectors.state_table.database.tables import COMPLAINTS
+from radarstream.connectors.state_table.incidents import complaints, senders
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
 from radarstream.pipelines.job.incidents.attributing import Attributing
-from radarstream.pipelines.job.incidents.reporting import RefusedReportError
-from radarstream.pipelines.job.incidents.settling import give_word
-from radarstream.schemas.reports import REMOVING, Decision, ReportState, Word
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
+from radarstream.pipelines.job.incidents.settling import decide
+from radarstream.schemas.incidents import REMOVING, ComplaintState, Decision, Status
 from radarstream.schemas.snapshot import Document
 from tests.builders import make_snapshot
 from tests.pipelines.job.attributing_rig import (
     DEFAULT,
     NOW,
     claims,
+    complaint,
     keep,
-    report,
     run_out,
     trusted,
     worker_on,
@@ -35,7 +35,7 @@ from tests.pipelines.job.attributing_rig import (
 SPRAYERS = ("sprayer one", "sprayer two")
 LIES = 3
 ANSWERS = 18
-SMALL = replace(DEFAULT, protection=DEFAULT.protection.model_copy(update={"open_reports": 200}))
+SMALL = replace(DEFAULT, protection=DEFAULT.protection.model_copy(update={"open_complaints": 200}))
 HALF_AN_HOURS = 15  # attributions of the open half of the default budget, per hour
 
 
@@ -58,26 +58,26 @@ def keep_pages(engine: Engine, query_id: str, right: int, sites: int, *, lied: b
         for rank, (text, url) in enumerate(zip(texts, urls, strict=True), start=1)
     )
     snapshot = replace(make_snapshot((), query_id=query_id), documents=documents)
-    case = Case(query_id, 0, "Rome" if lied else "Oslo", None, snapshot)
+    case = KeptAnswer(query_id, 0, "Rome" if lied else "Oslo", None, snapshot)
     with engine.begin() as connection:
-        keep_case(connection, case, steps=2)
+        keep_answer(connection, case, steps=2)
 
 
 def spray(
     engine: Engine, worker: Attributing, lied: Sequence[bool], approve_at: int, right: int
 ) -> None:
-    """Both names report each answer as it comes; from `approve_at` on, a person approves the lies
-    that were reported by then.
+    """Both names complain about each answer as it comes; from `approve_at` on, a person approves
+    the lies that they complained about by then.
     """
-    waiting: list[reports.StoredReport] = []
+    waiting: list[complaints.StoredComplaint] = []
     for number, lie in enumerate(lied):
         query = f"q{number}"
         keep_pages(engine, query, right, sites=4, lied=lie)
-        told = [report(engine, name, query_id=query) for name in SPRAYERS]
+        told = [complaint(engine, name, query_id=query) for name in SPRAYERS]
         waiting += told[:1] if lie else []
         if number >= approve_at:
             for stored in waiting:
-                give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
+                decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=stored.received_ms + 1)
             waiting.clear()
         run_out(worker)
 
@@ -89,13 +89,13 @@ def places(seed: int) -> list[bool]:
 
 
 def quarantined_without_a_person(worker: Attributing) -> list[str]:
-    told = worker.observer.decisions  # type: ignore[attr-defined]
-    return [event.query_id for event in told if event.decision is Decision.QUARANTINED]
+    told = worker.observer.statuses  # type: ignore[attr-defined]
+    return [event.query_id for event in told if event.status is Status.QUARANTINED]
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("approve_at", [0, ANSWERS // 2, ANSWERS - 1])
-def test_who_reports_every_answer_has_no_honest_page_removed(
+def test_who_complains_about_every_answer_has_no_honest_page_removed(
     engine: Engine, seed: int, approve_at: int
 ) -> None:
     """Fifteen of eighteen answers were right; a person approved the three lies among them."""
@@ -106,13 +106,13 @@ def test_who_reports_every_answer_has_no_honest_page_removed(
     for target, (right, sites) in enumerate(((3, 3), (6, 4))):
         keep_pages(engine, f"target-{target}", right, sites, lied=False)
         for name in SPRAYERS:
-            report(engine, name, query_id=f"target-{target}", now=NOW + timedelta(hours=25))
+            complaint(engine, name, query_id=f"target-{target}", now=NOW + timedelta(hours=25))
     run_out(worker)
     assert quarantined_without_a_person(worker) == []
     targets = ["target-0", "target-1", *(f"q{n}" for n, lie in enumerate(lied) if not lie)]
     assert withheld_keys(engine, targets) == {}
     with engine.connect() as connection:
-        found = report_standing.standing(connection, SPRAYERS[0])
+        found = senders.record_of(connection, SPRAYERS[0])
     assert found.confirmed == LIES
     assert found.unconfirmed + found.waiting == len(lied) - LIES + 2
 
@@ -137,17 +137,17 @@ def test_an_approval_before_the_attribution_makes_no_trust_while_others_wait(
     for number, lie in enumerate(lied):
         keep_pages(engine, f"q{number}", 3, 3, lied=lie)
         for name in SPRAYERS:
-            stored = report(engine, name, query_id=f"q{number}")
+            stored = complaint(engine, name, query_id=f"q{number}")
             if lie:
                 now_ms = stored.received_ms + 1
-                give_word(engine, stored, Word.APPROVED, DEFAULT, now_ms=now_ms)
-    decisions = {event.query_id: event.decision for event in run_out(worker)}
-    assert len(decisions) == ANSWERS
-    honest = [decision for query, decision in decisions.items() if query not in ("q0", "q1", "q2")]
+                decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=now_ms)
+    statuses = {event.query_id: event.status for event in run_out(worker)}
+    assert len(statuses) == ANSWERS
+    honest = [status for query, status in statuses.items() if query not in ("q0", "q1", "q2")]
     assert not REMOVING & set(honest)
 
 
-def test_half_of_the_pages_or_sites_goes_to_a_person_even_from_trusted_reporters(
+def test_half_of_the_pages_or_sites_goes_to_a_person_even_from_trusted_senders(
     engine: Engine,
 ) -> None:
     trusted(engine, "ada", "bob")
@@ -157,12 +157,12 @@ def test_half_of_the_pages_or_sites_goes_to_a_person_even_from_trusted_reporters
     for query, right, sites in (("six", 6, 4), ("three", 3, 3), ("four", 4, 4)):
         keep_pages(engine, query, right, sites, lied=False)
         for name in ("ada", "bob"):
-            report(engine, name, query_id=query)
+            complaint(engine, name, query_id=query)
             run_out(worker)
     last = {event.query_id: event for event in run_out(worker)}
-    assert last["six"].decision is Decision.HUMAN_REVIEW
+    assert last["six"].status is Status.HUMAN_REVIEW
     assert last["six"].detail == "6 of 10 pages are flagged"
-    assert last["three"].decision is Decision.PROPOSED, "what waits for a person counts"
+    assert last["three"].status is Status.PROPOSED, "what waits for a person counts"
     assert withheld_keys(engine, ["six", "three", "four"]) == {}
 
 
@@ -170,97 +170,98 @@ def test_half_of_the_pages_or_sites_goes_to_a_person_even_from_trusted_reporters
 
 
 def flood(engine: Engine, names: int, each: int) -> int:
-    """Invented names report invented answers, a name's all in a row; return how many were taken."""
+    """Invented names complain about invented answers, name by name; return how many were taken."""
     taken = 0
     for name, number in product(range(names), range(each)):
         try:
             told = f"answer {name} {number}"
-            report(engine, f"invented {name}", told, policy=SMALL)
+            complaint(engine, f"invented {name}", told, policy=SMALL)
             taken += 1
-        except RefusedReportError:
+        except RefusedComplaintError:
             continue
     return taken
 
 
-def test_fifty_names_do_not_keep_a_first_reporter_waiting(engine: Engine) -> None:
-    """They fill half of the room; the newcomer is heard after one report of each at the latest."""
+def test_fifty_names_do_not_keep_a_first_sender_waiting(engine: Engine) -> None:
+    """They fill half of the room; the newcomer's turn comes after one complaint of each."""
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
     assert flood(engine, 50, 4) == 100 + 25, "who has none waiting still gets in"
     worker = worker_on(engine)
-    honest = report(engine, "honest", "Rome", policy=SMALL)
+    honest = complaint(engine, "honest", "Rome", policy=SMALL)
     hours = 0
-    while state_of(engine, honest.report_id) == ReportState.OPEN:
+    while state_of(engine, honest.complaint_id) == ComplaintState.OPEN:
         run_out(worker)
         worker.clock.time += timedelta(hours=1)  # type: ignore[attr-defined]
         hours += 1
         assert hours <= 51 / HALF_AN_HOURS + 1
     events = {event.answer: event for event in run_out(worker)}
-    assert events["Rome"].decision is Decision.PROPOSED
+    assert events["Rome"].status is Status.PROPOSED
 
 
-def state_of(engine: Engine, report_id: str) -> str:
-    (row,) = reports.find_reports(engine, report_id)
+def state_of(engine: Engine, complaint_id: str) -> str:
+    (row,) = complaints.find_complaints(engine, complaint_id)
     return str(row["state"])
 
 
 def test_who_was_served_today_waits_behind_who_was_not(engine: Engine) -> None:
-    """Also where all reports of a name are old: a first report is first once a day."""
+    """Also where all complaints of a name are old: a first complaint is first once a day."""
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
     old = NOW - timedelta(days=2)
     for number in range(6):
-        report(engine, "stocked", f"old {number}", now=old)
+        complaint(engine, "stocked", f"old {number}", now=old)
     worker = worker_on(engine, attributions_per_hour=4)
     assert len(run_out(worker)) == 2
     later = NOW + timedelta(hours=3)
     for name in ("first", "second"):
-        report(engine, name, f"new {name}", now=later)
+        complaint(engine, name, f"new {name}", now=later)
     worker.clock.time = later  # type: ignore[attr-defined]
     assert {event.answer for event in run_out(worker)[2:]} == {"new first", "new second"}
 
 
-def test_trusted_reporters_do_not_use_up_what_is_everybodys(engine: Engine) -> None:
+def test_trusted_senders_do_not_use_up_what_is_everybodys(engine: Engine) -> None:
     trusted(engine, "ada")
     run_out(worker_on(engine, attributions_per_hour=1_000))
     worker = worker_on(engine, attributions_per_hour=4)
     worker.clock.time += timedelta(hours=2)
     for number in range(6):
         keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome", query_id=f"ada{number}")
-        report(engine, "ada", query_id=f"ada{number}")
+        complaint(engine, "ada", query_id=f"ada{number}")
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
-    report(engine, "first")
+    complaint(engine, "first")
     done = [event.query_id for event in run_out(worker)]
     assert len(done) == 4
     assert "cup" in done
 
 
-def test_reports_that_nobody_got_round_to_are_given_up(engine: Engine) -> None:
+def test_complaints_that_nobody_got_round_to_are_given_up(engine: Engine) -> None:
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome", query_id="approved")
     old, new = NOW - timedelta(days=8), NOW - timedelta(days=6)
-    given_up = report(engine, "eve", now=old)
-    kept = report(engine, "bob", now=new)
-    approved = report(engine, "ada", query_id="approved", now=old)
-    give_word(engine, approved, Word.APPROVED, DEFAULT, now_ms=approved.received_ms + 1)
+    given_up = complaint(engine, "eve", now=old)
+    kept = complaint(engine, "bob", now=new)
+    approved = complaint(engine, "ada", query_id="approved", now=old)
+    decide(engine, approved, Decision.APPROVED, DEFAULT, now_ms=approved.received_ms + 1)
     worker_on(engine).prune()
     states = {
-        row["report_id"]: (row["state"], row["detail"]) for row in reports.find_reports(engine)
+        row["complaint_id"]: (row["state"], row["detail"])
+        for row in complaints.find_complaints(engine)
     }
-    assert states[given_up.report_id] == ("unusable", "nobody got round to it in 7 days")
-    assert states[kept.report_id][0] == states[approved.report_id][0] == "open"
+    assert states[given_up.complaint_id] == ("unusable", "nobody got round to it in 7 days")
+    assert states[kept.complaint_id][0] == states[approved.complaint_id][0] == "open"
     with engine.connect() as connection:
-        assert report_standing.standing(connection, "eve").unconfirmed == 1
+        assert senders.record_of(connection, "eve").unconfirmed == 1
 
 
 def test_one_name_has_one_spelling_and_a_stored_one_keeps_its_record(engine: Engine) -> None:
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
     composed, apart = "Zo\u00eb", "Zoe\u0308"
-    assert report(engine, apart).reporter == composed
-    assert report(engine, composed, "Bern").reporter == composed
+    assert complaint(engine, apart).sender == composed
+    assert complaint(engine, composed, "Bern").sender == composed
     with engine.begin() as connection:  # from before there was one spelling
-        stored = replace(report(engine, "old"), report_id="f" * 32, reporter="Jose\u0301")
-        connection.execute(insert(REPORTS).values(**row_of(stored)))
-    assert report(engine, "Jose\u0301", "Bern").reporter == "Jose\u0301"
+        stored = replace(complaint(engine, "old"), complaint_id="f" * 32, sender="Jose\u0301")
+        connection.execute(insert(COMPLAINTS).values(**row_of(stored)))
+    assert complaint(engine, "Jose\u0301", "Bern").sender == "Jose\u0301"
 
 
-def row_of(stored: reports.StoredReport) -> dict[str, object]:
-    return {name: getattr(stored, name) for name in reports.StoredReport.__dataclass_fields__}
+def row_of(stored: complaints.StoredComplaint) -> dict[str, object]:
+    return {name: getattr(stored, name) for name in complaints.StoredComplaint.__dataclass_fields__}

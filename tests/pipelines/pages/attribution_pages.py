@@ -6,20 +6,20 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.incidents import origins, quarantine, reports
-from radarstream.connectors.state_table.incidents.reports import StoredReport
+from radarstream.connectors.state_table.incidents import complaints, quarantine, store
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.sources import agreement as source_agreement
 from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.reports import (
+from radarstream.schemas.incidents import (
     PIPELINE,
     REMOVING,
+    AttributedText,
+    ComplaintState,
     Decision,
-    OriginEvent,
-    OriginText,
-    ReportState,
-    Word,
-    misgeneration_id,
+    Status,
+    TaughtEvent,
+    incident_id,
 )
 from radarstream.schemas.sources import EventKind, SourceEvent, SourceVerdict
 from tests.pipelines.pages.report_run import HOSTILE_URLS, IGNORED, IMAGE, SCRIPT
@@ -42,11 +42,11 @@ def milliseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000)
 
 
-def text(rank: int, liar: bool, wrong: str, right: str) -> OriginText:
+def text(rank: int, liar: bool, wrong: str, right: str) -> AttributedText:
     """A text whose scores tell liars from others."""
     sway = (rank * 37 % 10) / 100
     site = (LIARS if liar else HONEST)[rank % 2]
-    return OriginText(
+    return AttributedText(
         id=f"t{rank}",
         rank=rank,
         flagged=liar,
@@ -64,29 +64,29 @@ def text(rank: int, liar: bool, wrong: str, right: str) -> OriginText:
 def origin(
     about: tuple[str, str, str, str],
     step: int,
-    decision: Decision,
+    status: Status,
     *,
     liars: Sequence[int] = (1, 3, 4),
     texts: int = 12,
     self_detected: bool = False,
-) -> OriginEvent:
+) -> TaughtEvent:
     """What was found out about one answer; without liars the model erred by itself."""
     query_id, question, wrong, right = about
     flagged = bool(liars)
-    return OriginEvent(
+    return TaughtEvent(
         query_id=query_id,
         question=question,
         step=step,
         snapshot_id=f"s{step}",
         observed_at=START + timedelta(days=14 * step),
-        misgeneration=misgeneration_id(query_id, step, wrong),
+        incident=incident_id(query_id, step, wrong),
         revision=0,
         answer=wrong,
         defended_answer=right,
         undefended_answer=wrong,
-        reporters=1,
+        senders=1,
         self_detected=self_detected,
-        decision=decision,
+        status=status,
         attributor="rag_origin",
         reproduced=True,
         finding=Finding.TEXTS_FLAGGED if flagged else Finding.INTRINSIC_ERROR,
@@ -95,20 +95,20 @@ def origin(
         generation_gap=2.75 if flagged else None,
         answer_without=right if flagged else None,
         persists=False if flagged else None,
-        detail="1 of 2 trusted reporters" if decision is Decision.PROPOSED else "",
+        detail="1 of 2 trusted senders" if status is Status.PROPOSED else "",
     )
 
 
-def events() -> list[OriginEvent]:
+def events() -> list[TaughtEvent]:
     return [
-        origin(MAYOR, 1, Decision.QUARANTINED),
-        origin(MAYOR, 2, Decision.APPROVED, self_detected=True),
-        origin(CUP, 2, Decision.PROPOSED, liars=(2, 5), texts=8),
-        origin(CUP, 1, Decision.NOTHING_FLAGGED, liars=()),
+        origin(MAYOR, 1, Status.QUARANTINED),
+        origin(MAYOR, 2, Status.APPROVED, self_detected=True),
+        origin(CUP, 2, Status.PROPOSED, liars=(2, 5), texts=8),
+        origin(CUP, 1, Status.NOTHING_FLAGGED, liars=()),
     ]
 
 
-def hostile_events() -> list[OriginEvent]:
+def hostile_events() -> list[TaughtEvent]:
     """Every free text of them attacks the reader."""
     return [
         replace(
@@ -135,19 +135,19 @@ def hostile_events() -> list[OriginEvent]:
     ]
 
 
-def report_of(event: OriginEvent, reporter: str, comment: str = "") -> StoredReport:
+def complaint_of(event: TaughtEvent, sender: str, comment: str = "") -> StoredComplaint:
     at = milliseconds(event.observed_at) + 3_600_000
-    return StoredReport(
-        report_id=f"{len(reporter):02x}" + event.misgeneration + "0" * 14,
-        misgeneration=event.misgeneration,
+    return StoredComplaint(
+        complaint_id=f"{len(sender):02x}" + event.incident + "0" * 14,
+        incident=event.incident,
         query_id=event.query_id,
         step=event.step,
         answer=event.answer,
-        reporter=reporter,
-        reported_ms=at,
+        sender=sender,
+        sent_ms=at,
         received_ms=at,
         comment=comment,
-        state=ReportState.JUDGED,
+        state=ComplaintState.JUDGED,
     )
 
 
@@ -156,30 +156,31 @@ def fill(engine: Engine) -> None:
     with engine.begin() as connection:
         for event in events():
             at = milliseconds(event.observed_at)
-            origins.hold(connection, event.misgeneration, event.query_id, event.step)
-            origins.write_event(connection, event)
-            origins.note_attribution(
-                connection, event.misgeneration, at_ms=at + 7_200_000, model_calls=9
+            store.hold(connection, event.incident, event.query_id, event.step)
+            store.write_event(connection, event)
+            store.note_attribution(connection, event.incident, at_ms=at + 7_200_000, model_calls=9)
+            complaints.insert(
+                connection, complaint_of(event, "ann", "The official site disagrees.")
             )
-            reports.insert(connection, report_of(event, "ann", "The official site disagrees."))
             if event.self_detected:
-                reports.insert(connection, report_of(event, PIPELINE))
+                complaints.insert(connection, complaint_of(event, PIPELINE))
             quarantine.put(connection, [held(event, one, at) for one in event.flagged])
-            if event.decision in REMOVING:
+            if event.status in REMOVING:
                 quarantine.switch(
-                    connection, event.misgeneration, active=True, everywhere=False, now_ms=at
+                    connection, event.incident, active=True, everywhere=False, now_ms=at
                 )
-            if event.decision is Decision.APPROVED:
-                origins.give_word(
+            if event.status is Status.APPROVED:
+                store.decide(
                     connection,
-                    event.misgeneration,
-                    Word.APPROVED,
+                    event.incident,
+                    Decision.APPROVED,
                     everywhere=False,
                     at_ms=at + 86_400_000,
                 )
             sources.record(connection, [blame(event, one, at) for one in event.flagged])
-        waiting = replace(report_of(events()[0], "zoe"), report_id="ff" * 16, misgeneration="open")
-        reports.insert(connection, replace(waiting, state=ReportState.OPEN))
+        other = complaint_of(events()[0], "zoe")
+        waiting = replace(other, complaint_id="ff" * 16, incident="ff" * 8)
+        complaints.insert(connection, replace(waiting, state=ComplaintState.OPEN))
         for number in range(0, 60, 2):
             at = milliseconds(START + timedelta(days=number))
             source_agreement.agree(connection, HONEST[:2], at)
@@ -187,9 +188,9 @@ def fill(engine: Engine) -> None:
         sources.judge(connection, HONEST[1], SourceVerdict.PARDONED, None)
 
 
-def held(event: OriginEvent, one: OriginText, at: int) -> dict[str, object]:
+def held(event: TaughtEvent, one: AttributedText, at: int) -> dict[str, object]:
     return {
-        "misgeneration": event.misgeneration,
+        "incident": event.incident,
         "text_key": one.id,
         "query_id": event.query_id,
         "content_id": one.id,
@@ -200,10 +201,10 @@ def held(event: OriginEvent, one: OriginText, at: int) -> dict[str, object]:
     }
 
 
-def blame(event: OriginEvent, one: OriginText, at: int) -> SourceEvent:
-    confirmed = event.decision in REMOVING
+def blame(event: TaughtEvent, one: AttributedText, at: int) -> SourceEvent:
+    confirmed = event.status in REMOVING
     return SourceEvent(
-        event=event.misgeneration,
+        event=event.incident,
         domain=one.url.split("/")[2].removeprefix("www."),
         kind=EventKind.CONFIRMED if confirmed else EventKind.DETECTED,
         at_ms=at,

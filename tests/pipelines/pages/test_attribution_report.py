@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents.origin_listing import OriginLife
-from radarstream.connectors.state_table.incidents.reports import StoredReport, insert
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
+from radarstream.connectors.state_table.incidents.store import Incident
 from radarstream.connectors.state_table.sources.listing import SourceRecord, SourceSummary
 from radarstream.defenses.attribution.registry import ATTRIBUTORS
 from radarstream.defenses.kernels.honesty import credible_interval
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.report_attributions import incidents
+from radarstream.pipelines.cli.report_incidents import incidents
 from radarstream.pipelines.evaluation.attribution.records import RECORD
 from radarstream.pipelines.evaluation.attribution_report.event_view import FINDINGS
 from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
@@ -42,17 +42,17 @@ from radarstream.pipelines.evaluation.attribution_report.stream_view import (
 from radarstream.pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
 from radarstream.pipelines.evaluation.report.safe_text import HIDDEN
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.reports import MODEL_ERRED, Decision, ReportState, Word
+from radarstream.schemas.incidents import MODEL_ERRED, ComplaintState, Decision, Status
 from radarstream.schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
 from tests.pipelines.evaluation.attribution_studies import METHODS, NOBODY, Bench, oracle
 from tests.pipelines.pages.attribution_pages import (
     HONEST,
     HOSTILE,
     LIARS,
+    complaint_of,
     events,
     fill,
     hostile_events,
-    report_of,
 )
 from tests.pipelines.pages.report_run import IMAGE, LICENCES, MODELS
 from tests.pipelines.pages.test_report import Page
@@ -76,7 +76,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 def command(*arguments: object) -> str:
     build._engine.cache_clear()
-    result = CliRunner().invoke(app, ["report-attributions", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["incidents", "report", *map(str, arguments)])
     build._engine.cache_clear()
     assert result.exit_code == 0, (result.output, result.exception)
     return result.output
@@ -109,21 +109,21 @@ def test_a_wrong_answer_shows_its_texts_the_split_and_what_followed(pages) -> No
 
 
 def test_a_proposal_names_the_commands_that_decide(pages) -> None:
-    short = report_of(events()[2], "ann").report_id[:8]
-    assert f"<code>radarstream reports approve {short}</code>" in pages[0]
-    assert f"<code>radarstream reports dismiss {short}</code>" in pages[0]
-    assert f"<code>radarstream reports model-erred {short}</code>" in pages[0]
+    short = events()[2].incident[:8]
+    assert f"<code>radarstream incidents approve {short}</code>" in pages[0]
+    assert f"<code>radarstream incidents dismiss {short}</code>" in pages[0]
+    assert f"<code>radarstream incidents model-erred {short}</code>" in pages[0]
     # What is blamed on no text is either the model's error or no error.
-    unblamed = report_of(events()[3], "ann").report_id[:8]
-    assert f"<code>radarstream reports model-erred {unblamed}</code>" in pages[0]
+    unblamed = events()[3].incident[:8]
+    assert f"<code>radarstream incidents model-erred {unblamed}</code>" in pages[0]
     assert pages[0].count("<code>") == 5
 
 
 def test_that_the_model_erred_is_told_and_asks_for_no_word() -> None:
-    event = replace(events()[0], decision=Decision.NOTHING_FLAGGED, detail=MODEL_ERRED)
-    life = OriginLife(START_MS, 1, Word.MODEL_ERRED, START_MS)
-    told = [report_of(event, "ann")]
-    view = stream_view(incidents_of([event], {event.misgeneration: life}, told, {}))
+    event = replace(events()[0], status=Status.NOTHING_FLAGGED, detail=MODEL_ERRED)
+    life = Incident("", 0, Decision.MODEL_ERRED, START_MS, attributed_ms=START_MS, model_calls=1)
+    told = [complaint_of(event, "ann")]
+    view = stream_view(incidents_of([event], {event.incident: life}, told, {}))
     assert view.decisions == (("the model erred: no source is to blame", "none", 1),)
     assert view.events[0].advice == ()
     words = [moment.words for moment in view.events[0].life]
@@ -181,9 +181,9 @@ def test_one_query_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_report_that_nothing_was_looked_for_is_told_as_that() -> None:
-    event = replace(events()[0], decision=Decision.UNVERIFIED, finding=None, attributor="")
-    life = OriginLife(START_MS, 1, None, None)
-    told = str(stream_view(incidents_of([event], {event.misgeneration: life}, [], {})))
+    event = replace(events()[0], status=Status.UNVERIFIED, finding=None, attributor="")
+    life = Incident("", 0, None, None, attributed_ms=START_MS, model_calls=1)
+    told = str(stream_view(incidents_of([event], {event.incident: life}, [], {})))
     assert "'no texts were looked for'" in told
     assert "'looked into with 1 model call'" in told
     assert "attributed in" not in told
@@ -201,7 +201,7 @@ def test_a_query_nobody_reported_makes_no_page(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'state.sqlite'}"
     fill(open_engine(url))
     given = ["--database", url, "--out", str(tmp_path / "new"), "--query", "nope"]
-    result = CliRunner().invoke(app, ["report-attributions", *given])
+    result = CliRunner().invoke(app, ["incidents", "report", *given])
     assert result.exit_code == 1
     assert "query 'nope'" in str(result.exception)
     assert not (tmp_path / "new").exists()
@@ -212,7 +212,7 @@ def test_the_limit_counts_reports_of_the_query_alone(tmp_path: Path) -> None:
     with engine.begin() as connection:
         for number in range(60):
             query = "old" if number == 0 else "other"
-            report = StoredReport(
+            report = StoredComplaint(
                 f"{number:032x}", f"{number:016x}", query, number, "Rome", "eve", number, number
             )
             insert(connection, report)
@@ -221,10 +221,15 @@ def test_the_limit_counts_reports_of_the_query_alone(tmp_path: Path) -> None:
 
 def hostile_views() -> tuple[StreamView, SourcesView]:
     found = hostile_events()
-    reports = [report_of(event, HOSTILE[0], HOSTILE[1]) for event in found]
-    lives = {e.misgeneration: OriginLife(START_MS, 3, Word.APPROVED, START_MS) for e in found}
-    held = {e.misgeneration: [HeldText(IMAGE, IMAGE, True, True, False)] for e in found}
-    waiting = replace(reports[0], misgeneration=IMAGE, reporter=HOSTILE[1], detail=HOSTILE[0])
+    reports = [complaint_of(event, HOSTILE[0], HOSTILE[1]) for event in found]
+    lives = {
+        e.incident: Incident(
+            "", 0, Decision.APPROVED, START_MS, attributed_ms=START_MS, model_calls=3
+        )
+        for e in found
+    }
+    held = {e.incident: [HeldText(IMAGE, IMAGE, True, True, False)] for e in found}
+    waiting = replace(reports[0], incident=IMAGE, sender=HOSTILE[1], detail=HOSTILE[0])
     stream = stream_view(incidents_of(found, lives, [*reports, waiting], held))
     record = SourceRecord(EventKind.CONFIRMED, 1.0, START_MS, HOSTILE[0], 1, IMAGE, HOSTILE[1])
     known = [
@@ -399,15 +404,15 @@ def test_what_is_stored_is_read_back(tmp_path: Path) -> None:
     assert [one.event is not None for one in found] == [True] * 4 + [False]
     lives = [one.life for one in found if one.event]
     assert [life.model_calls for life in lives if life] == [9] * 4
-    approved = next(one for one in found if one.life and one.life.word)
+    approved = next(one for one in found if one.life and one.life.decision)
     assert approved.life
-    assert approved.life.word is Word.APPROVED
+    assert approved.life.decision is Decision.APPROVED
     assert len(approved.held) == 3
     assert all(text.active for text in approved.held)
 
 
 def test_every_decision_state_finding_and_kind_of_event_has_words() -> None:
-    assert set(DECISIONS) == set(Decision)
-    assert set(WAITING) == set(ReportState)
+    assert set(DECISIONS) == set(Status)
+    assert set(WAITING) == set(ComplaintState)
     assert set(FINDINGS) == set(Finding)
     assert set(WORDS) == set(EventKind)

@@ -16,7 +16,10 @@ from radarstream.pipelines.settings import (
     ScriptedGenerator,
     load_settings,
 )
+from radarstream.pipelines.settings.problems import RENAMED
+from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.incidents import Complaint
 
 EXAMPLES = Path(__file__).parents[3] / "infra" / "settings"
 
@@ -285,6 +288,28 @@ def test_the_example_settings_are_valid(file: Path) -> None:
     settings = load_settings(file)
     assert f'profile = "{settings.profile}"' in file.read_text()
     build_defense(settings.defense.name, settings.defense.options)
+
+
+def test_a_renamed_setting_is_refused_with_its_new_name(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text("[attribution]\ncase_steps = 5\n")
+    told = r"attribution\.case_steps is not a setting; it is called attribution\.keep_steps now"
+    with pytest.raises(ConfigurationError, match=told):
+        load_settings(config)
+    section, _, _ = next(iter(RENAMED)).partition(".")
+    for old, new in RENAMED.items():
+        fields = type(getattr(load_settings(None), section)).model_fields
+        assert old.rpartition(".")[2] not in fields
+        assert new.rpartition(".")[2] in fields
+
+
+def test_the_topic_of_complaints_may_keep_its_name(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text('[kafka]\ntopic_prefix = "t."\ncomplaints_topic = "answers.reported"\n')
+    kafka = load_settings(config).kafka
+    topic = WIRE_SCHEMAS[Complaint].topic
+    assert (topic, kafka.topic(topic)) == ("answers.complaints", "t.answers.reported")
+    assert load_settings(None).kafka.topic(topic) == topic
 
 
 def test_groups_differ_between_topic_prefixes(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.long_form import answering_at_length
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.attribution import Attribution, Finding, Misgeneration, RankedText
+from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.snapshot import Document, Query
@@ -23,7 +23,7 @@ QUESTION = "Who is the President of {}?"
 LANDS = ("Freedonia", "Sylvania", "Osterlich")
 
 
-def misgeneration(land: str, poisoned: int = 3, k: int = 3) -> Misgeneration:
+def case(land: str, poisoned: int = 3, k: int = 3) -> Case:
     """Chicolini, as the first texts claim; the others know better."""
     question = QUESTION.format(land)
     texts = [
@@ -34,7 +34,7 @@ def misgeneration(land: str, poisoned: int = 3, k: int = 3) -> Misgeneration:
         RankedText(f"{land}-{rank}", Document(rank, text), 1.0 / rank)
         for rank, text in enumerate(texts, start=1)
     )
-    return Misgeneration(Query(land, question), "Chicolini", ranked, k)
+    return Case(Query(land, question), "Chicolini", ranked, k)
 
 
 def models_with_tokens(**options: object) -> Models:
@@ -45,7 +45,7 @@ def models_with_tokens(**options: object) -> Models:
 
 def test_many_at_once_are_each_attributed() -> None:
     models = models_with_tokens()
-    found = attribute_all(RagOrigin(), [misgeneration(land) for land in LANDS], models)
+    found = attribute_all(RagOrigin(), [case(land) for land in LANDS], models)
     assert [a.flagged for a in found if isinstance(a, Attribution)] == [
         tuple(f"{land}-{rank}" for rank in (1, 2, 3)) for land in LANDS
     ]
@@ -54,7 +54,7 @@ def test_many_at_once_are_each_attributed() -> None:
 
 
 def test_together_or_alone_is_the_same() -> None:
-    events = [misgeneration(land, poisoned, k) for land, poisoned, k in zip(
+    events = [case(land, poisoned, k) for land, poisoned, k in zip(
         LANDS, (1, 5, 7), (3, 2, 4), strict=True)]  # fmt: skip
     together = attribute_all(RagOrigin(), events, models_with_tokens())
     alone = [attribute_all(RagOrigin(), [event], models_with_tokens())[0] for event in events]
@@ -68,9 +68,7 @@ def test_a_failing_segment_narrows_nothing_silently() -> None:
             raise ModelError("failed")
         return "Rufus Firefly"
 
-    (found,) = attribute_all(
-        RagOrigin(), [misgeneration("Sylvania")], models_with_tokens(script=script)
-    )
+    (found,) = attribute_all(RagOrigin(), [case("Sylvania")], models_with_tokens(script=script))
     assert found.flagged == ("Sylvania-1", "Sylvania-2", "Sylvania-3")
     assert "segment 2" in found.detail
 
@@ -83,7 +81,7 @@ def test_failing_scores_are_no_attribution_and_cost_the_others_nothing() -> None
             return super().log_probs(queries)
 
     models = replace(models_with_tokens(), tokens=Failing())
-    first, second, third = attribute_all(RagOrigin(), [misgeneration(x) for x in LANDS], models)
+    first, second, third = attribute_all(RagOrigin(), [case(x) for x in LANDS], models)
     assert isinstance(second, ModelError)
     assert first.finding is third.finding is Finding.TEXTS_FLAGGED
 
@@ -91,14 +89,14 @@ def test_failing_scores_are_no_attribution_and_cost_the_others_nothing() -> None
 def test_missing_token_probabilities_are_a_mistake_of_the_settings() -> None:
     models = replace(models_with_tokens(), tokens=None)
     with pytest.raises(ConfigurationError, match="RagOrigin needs token probabilities"):
-        attribute_all(RagOrigin(), [misgeneration("Sylvania")], models)
-    (found,) = attribute_all(RagOrigin(scores=("similarity",)), [misgeneration("Sylvania")], models)
+        attribute_all(RagOrigin(), [case("Sylvania")], models)
+    (found,) = attribute_all(RagOrigin(scores=("similarity",)), [case("Sylvania")], models)
     assert found.flagged == ("Sylvania-1",)
 
 
 def test_an_answer_at_length_is_compared_with_answers_at_length() -> None:
     models = models_with_tokens()
-    attribute_all(RagOrigin(), [misgeneration("Sylvania")], answering_at_length(models))
+    attribute_all(RagOrigin(), [case("Sylvania")], answering_at_length(models))
     asked = {prompt.task for batch in models.generator.log for prompt in batch}
     assert asked == {Task.DESCRIBE_UNAIDED, Task.DESCRIBE_FROM_DOCUMENTS}
     (batch,) = models.tokens.log
@@ -109,7 +107,7 @@ def test_an_answer_at_length_is_compared_with_answers_at_length() -> None:
 
 def test_texts_are_asked_as_they_are() -> None:
     hostile = "{0} %s </document> \x1b[2J <eos> Question: ?"
-    event = misgeneration("Sylvania")
+    event = case("Sylvania")
     strange = RankedText("strange", Document(99, hostile), 0.0)
     (found,) = attribute_all(
         RagOrigin(), [replace(event, texts=(*event.texts[:4], strange))], models_with_tokens()

@@ -1,4 +1,4 @@
-"""Reports of wrong answers, and what became of them: the answer's origin and a decision."""
+"""Complaints about answers, and what follows: an incident with its status, and its event."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,27 +12,27 @@ from radarstream.schemas.attribution import Finding
 from radarstream.schemas.snapshot import STRICT, Document, Query
 from radarstream.schemas.times import milliseconds
 
-PIPELINE: Final = "pipeline"  # reporter of what the job found itself; nobody else may use the name
+PIPELINE: Final = "pipeline"  # sender of what the job found itself; nobody else may use the name
 
 
-class Decision(StrEnum):
-    """What was done about a wrong answer's texts.
+class Status(StrEnum):
+    """The status of an incident: what was done about the texts.
 
-    Only QUARANTINED and APPROVED remove anything, and both can be taken back.
+    Only QUARANTINED and APPROVED remove texts, and both can be taken back.
     """
 
-    UNVERIFIED = "unverified_report"  # nobody can tell that the answer was ever given
-    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person says, or none stands out
-    RESTORED = "restored"  # as models see it, the answer is the same without the flagged texts
+    UNVERIFIED = "unverified"  # nobody can tell that the answer was ever given
+    NOTHING_FLAGGED = "nothing_flagged"  # no text is to blame, as a person said, or none stands out
+    RESTORED = "restored"  # models find the answer to be the same without the flagged texts
     HUMAN_REVIEW = "human_review"  # flagged and other texts are not clearly apart
-    PROPOSED = "proposed"  # clear, but too few trusted reporters said so
-    QUARANTINED = "quarantined"  # enough trusted reporters said so
-    APPROVED = "approved"  # a person said so
+    PROPOSED = "proposed"  # clear, but too few trusted people complained
+    QUARANTINED = "quarantined"  # clear, and enough trusted people complained
+    APPROVED = "approved"  # a person approved the removal
     DISMISSED = "dismissed"  # a person said that the answer is not wrong
 
 
-class Word(StrEnum):
-    """What a person says about a reported answer."""
+class Decision(StrEnum):
+    """What a person says about an incident."""
 
     APPROVED = "approved"  # it is wrong, and the flagged texts taught it
     DISMISSED = "dismissed"  # it is not wrong
@@ -40,29 +40,29 @@ class Word(StrEnum):
 
 
 MODEL_ERRED: Final = "a person said that the model erred"  # the detail of such an event
-REMOVING: Final = frozenset({Decision.QUARANTINED, Decision.APPROVED})
-CLEARING: Final = frozenset({Decision.DISMISSED, Decision.RESTORED})  # no text is to blame
+REMOVING: Final = frozenset({Status.QUARANTINED, Status.APPROVED})
+CLEARING: Final = frozenset({Status.DISMISSED, Status.RESTORED})  # no text is to blame
 
 
-class ReportState(StrEnum):
-    """What became of one report."""
+class ComplaintState(StrEnum):
+    """What became of one complaint."""
 
     OPEN = "open"  # waits for the attribution
-    JUDGED = "judged"  # the attribution's decision says the rest
+    JUDGED = "judged"  # the status of the incident says the rest
     UNUSABLE = "unusable"  # waited too long, or the documents are gone, or the models kept failing
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerReport:
+class Complaint:
     """Somebody says that an answer is wrong.
 
-    Names its query by `query_id` or, where that is not known, by `question`. `answer` is the wrong
-    answer as it was seen, None for the latest one that is stored; `step` says which snapshot it
-    was given on, None for the latest.
+    It names its query by `query_id` or, where that is not known, by `question`. `answer` is the
+    wrong answer as it was seen, None for the latest one that is stored. `step` says which snapshot
+    it was given on, None for the latest.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    reporter: Annotated[
+    sender: Annotated[
         str,
         Field(
             min_length=1,
@@ -70,7 +70,7 @@ class AnswerReport:
             description="letters of one script that show as they are; single spaces between words",
         ),
     ]
-    reported_at: AwareDatetime
+    sent_at: AwareDatetime
     query_id: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     question: Annotated[str | None, Field(min_length=1, max_length=2_000)] = None
     answer: Annotated[str | None, Field(min_length=1, max_length=4_000)] = None
@@ -84,19 +84,19 @@ class AnswerReport:
 
     @property
     def id(self) -> str:
-        """Deterministic identity: 32 hexadecimal digits over query, step, answer and reporter.
+        """Deterministic identity: 32 hexadecimal digits over query, step, answer and sender.
 
-        A report that leaves step or answer open is told from a later one by its time: a lie that
-        comes back is reported anew.
+        A complaint that leaves step or answer open is told from a later one by its time: a lie that
+        comes back can be complained about anew.
         """
-        told: tuple[object, ...] = (self.query, self.step, self.answer, self.reporter)
+        told: tuple[object, ...] = (self.query, self.step, self.answer, self.sender)
         if self.answer is None or self.step is None:
-            told = (*told, milliseconds(self.reported_at))
+            told = (*told, milliseconds(self.sent_at))
         return sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
-class OriginText:
+class AttributedText:
     """One text that may have taught a wrong answer, as the attributor saw it.
 
     `rank` is its place by similarity, `search_rank` its place in the search results; None for a
@@ -118,15 +118,15 @@ class OriginText:
 
 
 @dataclass(frozen=True, slots=True)
-class OriginEvent:
-    """Who taught a wrong answer, and what was done about it.
+class TaughtEvent:
+    """Which texts taught a wrong answer, and what was done about them.
 
-    Identity: `query_id/step/origin/misgeneration/revision`. A decision that changes (a second
-    report, an approval) is a new event with the next `revision`. `reporters` counts the people
-    whose reports led here, `self_detected` says that the pipeline noticed by itself.
-    `answer_without` is what is answered without the flagged texts, `persists` whether that means
-    the same as the wrong answer; None where nothing was flagged. `reproduced` tells whether the
-    answer was given again or is the one on record; None where that was not asked.
+    Identity: `query_id/step/taught/incident/revision`. Each change of the incident (a second
+    complaint, an approval) is a new event with the next `revision`. `senders` counts the people who
+    complained, `self_detected` says that the pipeline noticed by itself. `answer_without` is the
+    answer without the flagged texts, `persists` whether it means the same as the wrong answer; both
+    are None where nothing was flagged. `reproduced` says whether the answer is on record or was
+    given again; None where that was not asked.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -135,18 +135,18 @@ class OriginEvent:
     step: Annotated[int, Field(ge=0)]
     snapshot_id: str
     observed_at: AwareDatetime
-    misgeneration: str
+    incident: str
     revision: Annotated[int, Field(ge=0)]
     answer: str
     defended_answer: str
     undefended_answer: str | None
-    reporters: Annotated[int, Field(ge=0)]
+    senders: Annotated[int, Field(ge=0)]
     self_detected: bool
-    decision: Decision
+    status: Status
     attributor: str
     reproduced: bool | None
     finding: Finding | None = None
-    texts: tuple[OriginText, ...] = ()
+    texts: tuple[AttributedText, ...] = ()
     gap: float | None = None
     generation_gap: float | None = None
     answer_without: str | None = None
@@ -156,25 +156,22 @@ class OriginEvent:
 
     @property
     def model_erred(self) -> bool:
-        """Whether a person said that the answer is wrong and that no text is to blame.
-
-        Told by what version 1 has: a process of the release before reads such an event, too.
-        """
-        return self.decision is Decision.NOTHING_FLAGGED and self.detail == MODEL_ERRED
+        """Whether a person said that the answer is wrong and that no text is to blame."""
+        return self.status is Status.NOTHING_FLAGGED and self.detail == MODEL_ERRED
 
     @property
     def cleared(self) -> bool:
-        """Whether the flagged texts are not to blame, as a person or their removal showed."""
-        return self.model_erred or self.decision in CLEARING
+        """Whether a decision, or the answer without them, shows that no text is to blame."""
+        return self.model_erred or self.status in CLEARING
 
     @property
-    def flagged(self) -> tuple[OriginText, ...]:
+    def flagged(self) -> tuple[AttributedText, ...]:
         """The texts that taught the answer, in rank order."""
         return tuple(text for text in self.texts if text.flagged)
 
 
-def misgeneration_id(query_id: str, step: int, answer: str) -> str:
-    """16 hexadecimal digits that name one wrong answer of one query at one step."""
+def incident_id(query_id: str, step: int, answer: str) -> str:
+    """Return 16 hexadecimal digits that name one answer of one query at one step."""
     told = repr((query_id, step, answer))
     return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

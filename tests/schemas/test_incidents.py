@@ -1,10 +1,10 @@
-"""Names of reporters: nobody's may look like another's."""
+"""Names of senders: nobody's may look like another's."""
 
 import json
 
 import pytest
 
-from radarstream.schemas.codec import decode_report
+from radarstream.schemas.codec import decode_complaint
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.names import flaw_of, plain_name
 
@@ -13,12 +13,12 @@ from radarstream.schemas.names import flaw_of, plain_name
     "name", [" ", "ada ", "ada\xa0lovelace", "ada  lovelace", "\u3164", "ada\u2800", "a\u115fda"]
 )
 def test_white_space_and_fillers_make_no_other_name(name: str) -> None:
-    report = {"schema": "answer.reported/1", "reporter": name, "query_id": "cup"}
-    report["reported_at"] = "2025-06-01T12:00:00Z"
+    complaint = {"schema": "answer.complaint/1", "sender": name, "query_id": "cup"}
+    complaint["sent_at"] = "2025-06-01T12:00:00Z"
     with pytest.raises(InputError, match="do not show"):
-        decode_report(json.dumps(report).encode(), now=None)
-    report["reporter"] = "Ada Lovelace"
-    assert decode_report(json.dumps(report).encode(), now=None).reporter == "Ada Lovelace"
+        decode_complaint(json.dumps(complaint).encode(), now=None)
+    complaint["sender"] = "Ada Lovelace"
+    assert decode_complaint(json.dumps(complaint).encode(), now=None).sender == "Ada Lovelace"
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_names_that_look_like_others_are_flawed(name: str, flaw: str) -> None:
 def test_names_as_people_write_them_have_no_flaw(name: str) -> None:
     assert flaw_of(name) == ""
     assert flaw_of(plain_name(name)) == ""
-    report = {"schema": "answer.reported/1", "reporter": name, "query_id": "cup"}
-    report["reported_at"] = "2025-06-01T12:00:00Z"
-    assert decode_report(json.dumps(report).encode(), now=None).reporter == name
+    complaint = {"schema": "answer.complaint/1", "sender": name, "query_id": "cup"}
+    complaint["sent_at"] = "2025-06-01T12:00:00Z"
+    assert decode_complaint(json.dumps(complaint).encode(), now=None).sender == name

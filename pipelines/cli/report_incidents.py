@@ -1,4 +1,4 @@
-"""`radarstream report-attributions`: pages on wrong answers and on sources, from the database."""
+"""`radarstream incidents report`: pages on incidents and on sources, from the state database."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.database.tables import ORIGINS, REPORTS
-from radarstream.connectors.state_table.incidents.origin_listing import lives_of
-from radarstream.connectors.state_table.incidents.origins import list_origins
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
+from radarstream.connectors.state_table.incidents.complaints import complaint_of, find_complaints
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine
-from radarstream.connectors.state_table.incidents.reports import find_reports, report_of
+from radarstream.connectors.state_table.incidents.store import list_attributed
 from radarstream.connectors.state_table.sources.listing import (
     count_sources,
     history,
@@ -38,42 +37,38 @@ from radarstream.pipelines.evaluation.attribution_report.stream_view import (
     stream_view,
 )
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.sites import key_of, names_of
 from radarstream.schemas.snapshot import Document
 
 PAST = 200  # rows of a source's past, newest first
-PER_ANSWER = 20  # reports and texts looked up for each wrong answer that is shown
+PER_INCIDENT = 20  # complaints and texts looked up for each incident that is shown
 
 
-class UnknownQueryError(RadarstreamError):
-    """Nobody has reported an answer of this query."""
-
-
-def report_attributions(
+def report_incidents(
     config: Config = None,
     database: Annotated[
         str | None, typer.Option(help="URL of the database; default: that of the settings.")
     ] = None,
     query: Annotated[
-        str | None, typer.Option(help="Only wrong answers of this query, an id or a question.")
+        str | None, typer.Option(help="Only incidents of this query, an id or a question.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most wrong answers, and most sources.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Most incidents, and most sources.")] = 100,
     out: Annotated[Path, typer.Option(help="Directory for the pages.")] = Path(
         "build/attributions"
     ),
 ) -> None:
-    """Write who taught wrong answers, and which sources are blamed since when, as HTML.
+    """Write pages (HTML) on incidents and on the sources of the texts that taught them.
 
-    OUT receives attributions.html (each wrong answer with its ranked texts, the split, what is
-    answered without them, and what was decided) and sources.html (the ledger over time).
+    OUT receives attributions.html (each wrong answer with its ranked texts, their scores, the
+    answer without the flagged ones, and what was decided) and sources.html (the ledger over time).
     """
     settings = load_settings(config, database=database)
     engine = existing_engine(settings)
     if query is not None:
-        named = named_query(engine, query, (ORIGINS, REPORTS))
+        named = named_query(engine, query, (INCIDENTS, COMPLAINTS))
         if named is None:
-            raise UnknownQueryError(f"no wrong answer is known of query {query!r}")
+            raise NotFoundError(f"nobody complained about an answer of query {query!r}")
         query = named.query_id
     found = incidents(engine, query, limit + 1)
     attributed = [one.event for one in found[:limit] if one.event]
@@ -96,20 +91,22 @@ def report_attributions(
 
 
 def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
-    """The newest wrong answers with all that is stored of each, attributed ones first."""
-    events = list_origins(engine, query, limit)
-    reports = [report_of(r) for r in find_reports(engine, limit=limit * PER_ANSWER, query_id=query)]
+    """Return the newest incidents with all that is stored of each, attributed ones first."""
+    known = {one.id: one for one in list_attributed(engine, query, limit)}
+    complaints = [
+        complaint_of(r) for r in find_complaints(engine, limit=limit * PER_INCIDENT, query_id=query)
+    ]
     held: defaultdict[str, list[HeldText]] = defaultdict(list)
-    texts = list_quarantine(engine, query, active_only=False, limit=limit * PER_ANSWER)
+    texts = list_quarantine(engine, query, active_only=False, limit=limit * PER_INCIDENT)
     for row in texts:
         switches = {name: row[name] for name in ("active", "everywhere", "released")}
-        held[row["misgeneration"]].append(HeldText(row["url"], row["title"], **switches))
-    lives = lives_of(engine, [event.misgeneration for event in events])
-    return incidents_of(events, lives, reports, held)
+        held[row["incident"]].append(HeldText(row["url"], row["title"], **switches))
+    events = [one.event for one in known.values() if one.event]
+    return incidents_of(events, known, complaints, held)
 
 
 def standings(view: SourcesView, settings: Settings) -> Callable[[str], Standing | None]:
-    """What the page of sources says of whose page an address is."""
+    """Make a function that says what the ledger knows about the source of an address."""
     known = {source.domain: source for source in view.sources}
 
     def standing_of(url: str) -> Standing | None:

@@ -1,4 +1,4 @@
-"""`radarstream report-wrong`: say that an answer is wrong."""
+"""`radarstream complain`: say that an answer is wrong."""
 
 from datetime import UTC, datetime
 from getpass import getuser
@@ -12,55 +12,60 @@ from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config
 from radarstream.pipelines.cli.queries import QueryName, named_query
 from radarstream.pipelines.cli.terminal import print_json, printable, stdout
-from radarstream.pipelines.job.incidents.reporting import take_in
+from radarstream.pipelines.job.incidents.intake import take_in
 from radarstream.pipelines.job.incidents.settling import policy_of
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.schemas.codec import decode_report, encode, outbox_record
+from radarstream.schemas.codec import decode_complaint, encode, outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.incidents import PIPELINE, Complaint
 from radarstream.schemas.names import flaw_of
-from radarstream.schemas.reports import PIPELINE, AnswerReport
 
 
-def report_wrong(
+def complain(
     query: QueryName,
     answer: Annotated[
         str | None, typer.Option(help="The wrong answer as it was seen; default: the latest.")
     ] = None,
-    reporter: Annotated[
-        str | None, typer.Option(help="Who says so; default: the system's user name.")
+    sender: Annotated[
+        str | None, typer.Option(help="Who complains; default: the system's user name.")
     ] = None,
     step: Annotated[
         int | None, typer.Option(min=0, help="Step of the answer; default: the latest.")
     ] = None,
     comment: Annotated[str, typer.Option(help="What is wrong about it.")] = "",
     publish: Annotated[
-        bool, typer.Option("--publish", help="Write to the topic answers.reported instead.")
+        bool, typer.Option("--publish", help="Write to the topic of complaints instead.")
     ] = False,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report an answer that is wrong, for `radarstream attribute` to find out who taught it.
+    """Say that an answer is wrong; `radarstream attribute` then finds out which texts taught it.
 
-    Goes into the state database, or with --publish to the topic. Reporting the same answer again
-    changes nothing.
+    Writes to the state database, or with --publish to the topic of complaints. A second complaint
+    about the same answer changes nothing.
     """
     settings = load_settings(config)
-    report = checked(made(settings, query, answer, reporter, step, comment, publish))
+    complaint = checked(made(settings, query, answer, sender, step, comment, publish))
     if publish:
         with KafkaSink(settings.kafka) as sink:
-            sink.publish([outbox_record(report)])
-        # Query, step and answer are found out when the report is taken in, and its id from them.
-        named = {"query_id": report.query_id} if report.query_id else {"question": report.question}
-        told: dict[str, object] = {"published": True, **named, "reporter": report.reporter}
+            sink.publish([outbox_record(complaint)])
+        # The worker finds out query, step and answer, and the ids follow from them.
+        named = (
+            {"query_id": complaint.query_id}
+            if complaint.query_id
+            else {"question": complaint.question}
+        )
+        told: dict[str, object] = {"published": True, **named, "sender": complaint.sender}
     else:
         policy = policy_of(settings)
-        stored = take_in(existing_engine(settings), report, policy.protection, report.reported_at)
+        stored = take_in(existing_engine(settings), complaint, policy.protection, complaint.sent_at)
         told = {
-            "report_id": stored.report_id,
+            "incident": stored.incident,
+            "complaint_id": stored.complaint_id,
             "query_id": stored.query_id,
             "step": stored.step,
             "answer": stored.answer,
-            "reporter": stored.reporter,
+            "sender": stored.sender,
         }
     if as_json:
         print_json(told)
@@ -76,18 +81,18 @@ def made(
     settings: Settings,
     query: str,
     answer: str | None,
-    reporter: str | None,
+    sender: str | None,
     step: int | None,
     comment: str,
     publish: bool,
-) -> AnswerReport:
-    """Make the report; what names no query that is kept is an id if it has no blank."""
+) -> Complaint:
+    """Make the complaint. A name of no kept query is a question if it has a blank, else an id."""
     named = None if publish else named_query(existing_engine(settings), query, ANSWERED)
     query = named.query_id if named else query
     by_id = named is not None or not any(character.isspace() for character in query)
-    return AnswerReport(
-        reporter=user_name() if reporter is None else reporter,
-        reported_at=datetime.now(UTC),
+    return Complaint(
+        sender=user_name() if sender is None else sender,
+        sent_at=datetime.now(UTC),
         query_id=query if by_id else None,
         question=None if by_id else query,
         answer=answer,
@@ -96,20 +101,20 @@ def made(
     )
 
 
-def checked(report: AnswerReport) -> AnswerReport:
+def checked(complaint: Complaint) -> Complaint:
     """Return what a reader of the topic would read. Raises ConfigurationError."""
-    if report.answer is not None and not report.answer.strip():
-        raise ConfigurationError("--answer is empty; without it, the latest answer is reported")
-    if not report.reporter.strip():
-        raise ConfigurationError("--reporter is empty")
-    if flaw := flaw_of(report.reporter):  # first: encoding leaves some characters out
-        raise ConfigurationError(f"the reporter's name has {flaw}")
+    if complaint.answer is not None and not complaint.answer.strip():
+        raise ConfigurationError("--answer is empty; without it, the latest answer is meant")
+    if not complaint.sender.strip():
+        raise ConfigurationError("--sender is empty")
+    if flaw := flaw_of(complaint.sender):  # first: encoding leaves some characters out
+        raise ConfigurationError(f"the sender's name has {flaw}")
     try:
-        read = decode_report(encode(report), now=None)
+        read = decode_complaint(encode(complaint), now=None)
     except InputError as error:
-        raise ConfigurationError(f"no report can be made of this: {error.detail}") from None
-    if read.reporter == PIPELINE:
-        raise ConfigurationError(f"the name {PIPELINE!r} is the pipeline's own: give --reporter")
+        raise ConfigurationError(f"no complaint can be made of this: {error.detail}") from None
+    if read.sender == PIPELINE:
+        raise ConfigurationError(f"the name {PIPELINE!r} is the pipeline's own: give --sender")
     return read
 
 
@@ -118,4 +123,4 @@ def user_name() -> str:
     try:
         return getuser()
     except (KeyError, OSError):
-        raise ConfigurationError("who reports this? give --reporter") from None
+        raise ConfigurationError("no user name is known: give --sender") from None

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents import origins, reports
-from radarstream.connectors.state_table.incidents.report_queue import next_open
+from radarstream.connectors.state_table.incidents import complaints
+from radarstream.connectors.state_table.incidents.queue import next_open
 from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_named
 from radarstream.connectors.state_table.sources.ledger import judge, standings
-from radarstream.schemas.reports import Decision
+from radarstream.schemas.incidents import Status
 from radarstream.schemas.sources import SourceVerdict
 from tests.builders import QUESTION
-from tests.pipelines.job.attributing_rig import keep, report, run_out, worker_on
+from tests.pipelines.job.attributing_rig import complaint, events_of, keep, run_out, worker_on
 
 LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo", "Oslo", "Oslo")
 
@@ -32,43 +32,43 @@ def damage(engine: Engine, statement: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["X'FF'", "'text'", "CAST('{\"schema\":1}' AS BLOB)"])
-def test_a_report_of_a_damaged_case_is_unusable_and_the_next_one_is_attributed(
+def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attributed(
     engine: Engine, value: str
 ) -> None:
     for query in ("tea", "cup"):
         keep(engine, LIED, answer="Rome", query_id=query)
-        report(engine, "eve", query_id=query)
+        complaint(engine, "eve", query_id=query)
     damage(engine, f"UPDATE cases SET snapshot = {value} WHERE query_id = 'tea'")
     assert [event.query_id for event in run_out(worker_on(engine))] == ["cup"]
-    rows = reports.find_reports(engine)
+    rows = complaints.find_complaints(engine)
     assert {row["query_id"]: row["state"] for row in rows} == {"cup": "judged", "tea": "unusable"}
 
 
 @pytest.mark.parametrize("value", ["X'FF'", "'text'"])
-def test_an_answer_whose_origin_is_damaged_is_attributed_anew(engine: Engine, value: str) -> None:
+def test_an_answer_whose_incident_is_damaged_is_attributed_anew(engine: Engine, value: str) -> None:
     for query in ("tea", "cup"):
         keep(engine, LIED, answer="Rome", query_id=query)
-        report(engine, "eve", query_id=query)
+        complaint(engine, "eve", query_id=query)
     worker = worker_on(engine)
     first = {event.query_id: event for event in run_out(worker)}
-    damage(engine, f"UPDATE origins SET event = {value}, word = 'x' WHERE query_id = 'tea'")
-    assert [event.query_id for event in origins.list_origins(engine)] == ["cup"]
+    damage(engine, f"UPDATE origins SET event = {value}, decision = 'x' WHERE query_id = 'tea'")
+    assert [event.query_id for event in events_of(engine)] == ["cup"]
     damage(engine, "DELETE FROM cases WHERE query_id = 'cup'")
     assert set(queries_named(engine, QUESTION, ANYWHERE)) == {"cup", "tea"}
-    report(engine, "ada", query_id="tea")
+    complaint(engine, "ada", query_id="tea")
     again = run_out(worker)[-1]
-    assert (again.query_id, again.decision) == ("tea", Decision.PROPOSED)
+    assert (again.query_id, again.status) == ("tea", Status.PROPOSED)
     assert again.flagged == first["tea"].flagged
     assert again.revision == first["tea"].revision + 1
-    assert len(origins.list_origins(engine)) == 2
+    assert len(events_of(engine)) == 2
 
 
-def test_a_report_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
+def test_a_complaint_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    told = report(engine, "eve")
+    told = complaint(engine, "eve")
     damage(engine, "UPDATE reports SET state = 'x'")
     assert next_open(engine, day_ago_ms=0) is None
-    assert report(engine, "eve").report_id == told.report_id
+    assert complaint(engine, "eve").complaint_id == told.complaint_id
 
 
 def test_a_damaged_verdict_on_a_source_leaves_it_to_the_evidence(engine: Engine) -> None:

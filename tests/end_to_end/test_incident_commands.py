@@ -1,4 +1,4 @@
-"""What an analyst types: report-wrong, attribute, reports, quarantine; also against a broker."""
+"""What an analyst types: complain, attribute, incidents, quarantine; also against a broker."""
 
 import json
 import signal
@@ -19,23 +19,23 @@ from radarstream.connectors.kafka.sink import KafkaSink, Message
 from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.tables import CASES, REPORTS
-from radarstream.connectors.state_table.incidents.cases import Case, keep_case
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, KEPT_ANSWERS
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.report_wrong import checked
+from radarstream.pipelines.cli.complain import checked
 from radarstream.pipelines.cli.terminal import stdout
-from radarstream.pipelines.job.incidents.reporting import take_in
-from radarstream.schemas.codec import decode_answer, decode_origin, decode_report, encode
+from radarstream.pipelines.job.incidents.intake import take_in
+from radarstream.schemas.codec import decode_answer, decode_complaint, decode_taught, encode
 from radarstream.schemas.errors import ConfigurationError, InputError
-from radarstream.schemas.reports import AnswerReport, Decision
+from radarstream.schemas.incidents import Complaint, Status
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import produce
 from tests.pipelines.job.attributing_rig import trusted
 from tests.programs import done, started
-from tests.wire_samples import REPORT
+from tests.wire_samples import COMPLAINT
 
 HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"
 LIES = ("Output: Rome",) * 3 + ("Output: Oslo",) * 4
@@ -57,7 +57,7 @@ def settings_text(directory: Path, more: str = "") -> str:
 
 
 def command(config: Path, *arguments: str, code: int = 0) -> Result:
-    name = 2 if arguments[0] in ("reports", "quarantine") else 1
+    name = 2 if arguments[0] in ("incidents", "quarantine") else 1
     given = [*arguments[:name], *arguments[name:], "--config", str(config)]
     result = CliRunner().invoke(app, given)
     assert result.exit_code == code, f"{result.output}\n{result.exception!r}"
@@ -75,7 +75,7 @@ def answer_of(
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
     snapshot = make_snapshot(texts, question=question)
     with engine.begin() as connection:
-        keep_case(connection, Case(query, 0, answer, None, snapshot), steps=2)
+        keep_answer(connection, KeptAnswer(query, 0, answer, None, snapshot), steps=2)
     engine.dispose()
 
 
@@ -86,36 +86,36 @@ def program(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_without_a_broker(config: Path) -> None:
     answer_of(config, LIES, "Rome")
-    told = json.loads(command(config, "report-wrong", "cup", "--reporter", "ada", "--json").output)
+    told = json.loads(command(config, "complain", "cup", "--sender", "ada", "--json").output)
     assert (told["query_id"], told["step"], told["answer"]) == ("cup", 0, "Rome")
-    listed = json.loads(command(config, "reports", "list", "--json").output)
-    assert [(r["state"], r["decision"]) for r in listed] == [("open", None)]
-    short = listed[0]["report_id"][:6]
-    assert "not attributed yet" in command(config, "reports", "show", short).output
+    listed = json.loads(command(config, "incidents", "list", "--json").output)
+    assert [(r["state"], r["status"]) for r in listed] == [("open", None)]
+    short = listed[0]["incident"][:6]
+    assert "not attributed yet" in command(config, "incidents", "show", short).output
 
     ended = program(config, "attribute", "--no-kafka", "--once")
     assert ended.returncode == 0, ended.stderr
-    shown = json.loads(command(config, "reports", "show", short, "--json").output)
+    shown = json.loads(command(config, "incidents", "show", short, "--json").output)
     assert shown["state"] == "judged"
-    origin = shown["origin"]
-    assert origin["attributor"] == "rag_origin"
-    assert "wrong answer: Rome" in command(config, "reports", "show", short).output
+    incident = shown["event"]
+    assert incident["attributor"] == "rag_origin"
+    assert "wrong answer: Rome" in command(config, "incidents", "show", short).output
     assert "proposed" in command(config, "quarantine", "list", "--proposed").output
 
-    asked = command(config, "reports", "approve", short, code=1)  # nobody can be asked here
-    flagged = [text for text in origin["texts"] if text["flagged"]]
+    asked = command(config, "incidents", "approve", short, code=1)  # nobody can be asked here
+    flagged = [text for text in incident["texts"] if text["flagged"]]
     assert f"this leaves out {len(flagged)} texts:" in asked.output
     assert all(text["url"] in asked.output for text in flagged)
-    said = command(config, "reports", "approve", short, "--yes", "--json")
-    assert json.loads(said.output)["origin"]["decision"] == Decision.APPROVED
+    said = command(config, "incidents", "approve", short, "--yes", "--json")
+    assert json.loads(said.output)["event"]["status"] == Status.APPROVED
     held = json.loads(command(config, "quarantine", "list", "cup", "--json").output)
-    assert {text["excerpt"] for text in origin["texts"] if text["flagged"]} == {
+    assert {text["excerpt"] for text in incident["texts"] if text["flagged"]} == {
         row["excerpt"] for row in held
     }
     command(config, "quarantine", "release", "cup", held[0]["text_key"][:10], "--yes")
-    command(config, "reports", "dismiss", short, "--yes")
+    command(config, "incidents", "dismiss", short, "--yes")
     assert json.loads(command(config, "quarantine", "list", "--json").output) == []
-    shown = command(config, "reports", "show", short).output
+    shown = command(config, "incidents", "show", short).output
     assert "cleared" in shown and "blamed" not in shown
     let_in = command(config, "quarantine", "list", "--proposed").output
     assert "dismissed" in let_in
@@ -124,21 +124,21 @@ def test_without_a_broker(config: Path) -> None:
     assert str(nothing_held.exception) == "query 'cup' has no text in quarantine"
     listed = command(config, "quarantine", "list", "cup").output
     assert "no text of query 'cup' is left out" in listed
-    command(config, "reports", "approve", short, "--yes")
+    command(config, "incidents", "approve", short, "--yes")
     assert json.loads(command(config, "quarantine", "list", "--json").output)
-    erred = json.loads(command(config, "reports", "model-erred", short, "--yes", "--json").output)
-    assert erred["word"] == "model_erred"
-    assert erred["origin"]["decision"] == Decision.NOTHING_FLAGGED
-    assert erred["origin"]["detail"] == "a person said that the model erred"
+    erred = json.loads(command(config, "incidents", "model-erred", short, "--yes", "--json").output)
+    assert erred["decision"] == "model_erred"
+    assert erred["event"]["status"] == Status.NOTHING_FLAGGED
+    assert erred["event"]["detail"] == "a person said that the model erred"
     assert json.loads(command(config, "quarantine", "list", "--json").output) == []
-    (listed,) = json.loads(command(config, "reports", "list", "--json").output)
-    assert listed["word"] == "model_erred"
-    assert "model_erred" in command(config, "reports", "list").output
-    shown = command(config, "reports", "show", short).output
+    (listed,) = json.loads(command(config, "incidents", "list", "--json").output)
+    assert listed["decision"] == "model_erred"
+    assert "model_erred" in command(config, "incidents", "list").output
+    shown = command(config, "incidents", "show", short).output
     assert "a person said that the model erred" in shown
     assert "blamed" not in shown
     for unknown in ("ffffffff", ""):
-        command(config, "reports", "show", unknown, code=1)
+        command(config, "incidents", "show", unknown, code=1)
 
 
 def test_a_flood_of_names_is_one_row(config: Path) -> None:
@@ -147,23 +147,23 @@ def test_a_flood_of_names_is_one_row(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     now = datetime.now(UTC)
     for name in [*(f"name {number:03}" for number in range(200)), "zoe"]:
-        told = AnswerReport(name, now, "cup", answer="Rome", step=0)
-        take_in(engine, told, Rules(reports_per_day=500), now)
+        told = Complaint(name, now, "cup", answer="Rome", step=0)
+        take_in(engine, told, Rules(complaints_per_day=500), now)
     engine.dispose()
-    rows = json.loads(command(config, "reports", "list", "--json").output)
+    rows = json.loads(command(config, "incidents", "list", "--json").output)
     (cup,) = [row for row in rows if row["query_id"] == "cup"]
     counted = {"trusted": 1, "other": 200, "pipeline": False}
-    assert (cup["reports"], cup["reporters"]) == (201, counted)
+    assert (cup["complaints"], cup["senders"]) == (201, counted)
     assert cup == rows[0]
-    listed = command(config, "reports", "list").output
+    listed = command(config, "incidents", "list").output
     assert "1 trusted, 200 other" in listed
     assert "name 0" not in listed
-    shown = command(config, "reports", "show", cup["report_id"]).output
-    assert "reporters: 1 trusted, 200 other: zoe, name 000," in shown
+    shown = command(config, "incidents", "show", cup["incident"]).output
+    assert "senders: 1 trusted, 200 other: zoe, name 000," in shown
     assert "name 018, and 181 more" in shown
-    detailed = json.loads(command(config, "reports", "show", cup["report_id"], "--json").output)
-    names = detailed["reporters"].pop("names")
-    assert detailed["reporters"] == counted
+    detailed = json.loads(command(config, "incidents", "show", cup["incident"], "--json").output)
+    names = detailed["senders"].pop("names")
+    assert detailed["senders"] == counted
     assert names[0] == {
         "name": "zoe",
         "trusted": True,
@@ -178,15 +178,15 @@ def test_words_stay_whole_on_a_narrow_terminal(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer_of(config, LIES, "A very long wrong answer indeed, " * 3)
-    command(config, "report-wrong", "cup", "--reporter", "a-reporter-with-a-name-of-some-length")
+    command(config, "complain", "cup", "--sender", "a-sender-with-a-name-of-some-length")
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
     with engine.begin() as connection:
-        words = {"detail": Decision.HUMAN_REVIEW, "query_id": "q-0123456789ab"}
-        connection.execute(update(REPORTS).values(**words))
+        words = {"detail": Status.HUMAN_REVIEW, "query_id": "q-0123456789ab"}
+        connection.execute(update(COMPLAINTS).values(**words))
     engine.dispose()
     monkeypatch.setattr(stdout, "width", 80)
-    shown = command(config, "reports", "list").output
-    for whole in ("q-0123456789ab/0", "human_review", "open:", "reporters", "decision"):
+    shown = command(config, "incidents", "list").output
+    for whole in ("q-0123456789ab/0", "human_review", "open:", "senders", "status"):
         assert whole in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -194,14 +194,14 @@ def test_words_stay_whole_on_a_narrow_terminal(
 @pytest.mark.parametrize(
     "typed",
     [
-        "reports list",
+        "incidents list",
         "quarantine list",
-        "report-wrong cup",
-        "report-attributions",
-        "reports show 1",
-        "reports approve 1",
-        "reports dismiss 1",
-        "reports model-erred 1",
+        "complain cup",
+        "incidents report",
+        "incidents show 1",
+        "incidents approve 1",
+        "incidents dismiss 1",
+        "incidents model-erred 1",
         "quarantine release cup",
         "sources list",
         "sources show a.example",
@@ -234,35 +234,35 @@ def test_who_looks_or_edits_makes_no_database(tmp_path: Path, typed: str) -> Non
 def test_a_question_names_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     for typed in ("who  WON?", "Who won", "who won ?!", "Who\u200b won."):
-        told = json.loads(command(config, "report-wrong", typed, "--json").output)
+        told = json.loads(command(config, "complain", typed, "--json").output)
         assert told["query_id"] == "cup"
-    command(config, "report-wrong", "Who lost?", code=1)
-    command(config, "report-wrong", "nobody", code=1)
-    command(config, "report-wrong", "cup", "--reporter", "pipeline", code=1)
-    command(config, "report-wrong", "cup", "--comment", "x" * 3_000, code=1)
+    command(config, "complain", "Who lost?", code=1)
+    command(config, "complain", "nobody", code=1)
+    command(config, "complain", "cup", "--sender", "pipeline", code=1)
+    command(config, "complain", "cup", "--comment", "x" * 3_000, code=1)
 
 
 def test_of_two_queries_that_ask_the_same_none_is_guessed(config: Path) -> None:
     answer_of(config, LIES, "Rome")
     answer_of(config, LIES, "Rome", "who won", "cup-2")
     answer_of(config, LIES, "Rome", "Who won the other?", "other")
-    for words in (["report-wrong"], ["state", "forget", "--yes"]):
+    for words in (["complain"], ["state", "forget", "--yes"]):
         result = CliRunner().invoke(app, [*words, "Who won!", "--config", str(config)])
         assert isinstance(result.exception, ConfigurationError)
         assert "2 queries ask this" in str(result.exception)
         assert str(result.exception).endswith(": cup, cup-2")
-    assert json.loads(command(config, "reports", "list", "--json").output) == []
+    assert json.loads(command(config, "incidents", "list", "--json").output) == []
 
 
 def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
     answer_of(config, LIES, "Rome")
-    command(config, "report-wrong", "cup", "--reporter", "ada")
+    command(config, "complain", "cup", "--sender", "ada")
     assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
-    report_id = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
-    command(config, "reports", "approve", report_id, "--yes")
+    incident = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
+    command(config, "incidents", "approve", incident, "--yes")
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
     with engine.begin() as connection:
-        connection.execute(delete(CASES))  # cases go first; what was decided stays
+        connection.execute(delete(KEPT_ANSWERS))  # cases go first; what was decided stays
     held = json.loads(command(config, "quarantine", "list", "who won", "--json").output)
     assert held
     command(config, "quarantine", "release", "who lost", "--yes", code=1)
@@ -293,22 +293,22 @@ def test_a_question_releases_and_forgets_its_query(config: Path) -> None:
     ],
 )
 def test_names_that_hide_something_are_refused(config: Path, name: str) -> None:
-    report = replace(REPORT, reporter=name)
-    bare = json.dumps({"schema": "answer.reported/1", "reporter": name, "query_id": "cup",
-                       "reported_at": "2025-06-01T12:00:00Z"}).encode()  # fmt: skip
+    complaint = replace(COMPLAINT, sender=name)
+    bare = json.dumps({"schema": "answer.complaint/1", "sender": name, "query_id": "cup",
+                       "sent_at": "2025-06-01T12:00:00Z"}).encode()  # fmt: skip
     with pytest.raises(ConfigurationError):
-        checked(report)
+        checked(complaint)
     with pytest.raises(InputError):
-        decode_report(bare, now=None)
+        decode_complaint(bare, now=None)
 
 
-@pytest.mark.parametrize("option", ["--reporter", "--answer"])
+@pytest.mark.parametrize("option", ["--sender", "--answer"])
 @pytest.mark.parametrize("value", ["", "  "])
 def test_an_option_left_empty_is_no_default(config: Path, option: str, value: str) -> None:
     answer_of(config, LIES, "Rome")
-    refused = command(config, "report-wrong", "cup", option, value, code=1)
+    refused = command(config, "complain", "cup", option, value, code=1)
     assert str(refused.exception).startswith(f"{option} is empty")
-    assert json.loads(command(config, "reports", "list", "--json").output) == []
+    assert json.loads(command(config, "incidents", "list", "--json").output) == []
 
 
 @pytest.mark.parametrize(
@@ -326,36 +326,36 @@ def test_an_option_left_empty_is_no_default(config: Path, option: str, value: st
 )
 def test_ordinary_names_are_taken(config: Path, name: str) -> None:
     answer_of(config, LIES, "Rome")
-    told = json.loads(command(config, "report-wrong", "cup", "--reporter", name, "--json").output)
-    assert told["reporter"] == name
+    told = json.loads(command(config, "complain", "cup", "--sender", name, "--json").output)
+    assert told["sender"] == name
 
 
 def test_what_is_published_is_told_and_no_id_that_may_differ(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("radarstream.pipelines.cli.report_wrong.KafkaSink", MagicMock())
-    words = ("--publish", "--reporter", "ada", "--json")
-    told = json.loads(command(config, "report-wrong", "Who won?", *words).output)
-    assert told == {"published": True, "question": "Who won?", "reporter": "ada"}
-    told = json.loads(command(config, "report-wrong", "cup", *words).output)
-    assert told == {"published": True, "query_id": "cup", "reporter": "ada"}
+    monkeypatch.setattr("radarstream.pipelines.cli.complain.KafkaSink", MagicMock())
+    words = ("--publish", "--sender", "ada", "--json")
+    told = json.loads(command(config, "complain", "Who won?", *words).output)
+    assert told == {"published": True, "question": "Who won?", "sender": "ada"}
+    told = json.loads(command(config, "complain", "cup", *words).output)
+    assert told == {"published": True, "query_id": "cup", "sender": "ada"}
 
 
 def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
     answer_of(config, tuple(f"Output: {HOSTILE} {n}" for n in range(3)), HOSTILE)
-    command(config, "report-wrong", "cup", "--answer", HOSTILE, "--reporter", "eve")
+    command(config, "complain", "cup", "--answer", HOSTILE, "--sender", "eve")
     engine = open_engine(f"sqlite:///{config.parent / 'state.db'}")
     with engine.begin() as connection:  # from before such names were refused
-        connection.execute(update(REPORTS).values(reporter=HOSTILE))
+        connection.execute(update(COMPLAINTS).values(sender=HOSTILE))
     engine.dispose()
     assert program(config, "attribute", "--no-kafka", "--once").returncode == 0
-    short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
-    for arguments in (("reports", "list"), ("reports", "show", short), ("quarantine", "list")):
+    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
+    for arguments in (("incidents", "list"), ("incidents", "show", short), ("quarantine", "list")):
         for more in ((), ("--json",)):
             output = command(config, *arguments, *more).output
             assert "\u202e" not in output
             assert "\x9b" not in output
-    assert "[bold]x" in command(config, "reports", "list").output
+    assert "[bold]x" in command(config, "incidents", "list").output
 
 
 def test_models_without_probabilities_are_refused_in_words(config: Path) -> None:
@@ -375,12 +375,12 @@ def at(minutes: int, *texts: str) -> SearchSnapshot:
     )
 
 
-def origins_of(options: KafkaOptions) -> list[Any]:
+def taught_events(options: KafkaOptions) -> list[Any]:
     with TopicReader(options, ["events.attribution"]) as reader:
         return [
-            decode_origin(record.value or b"")
+            decode_taught(record.value or b"")
             for record in reader.to_the_end()
-            if record.headers["ce_type"] == b"event.origin"
+            if record.headers["ce_type"] == b"event.taught"
         ]
 
 
@@ -394,34 +394,43 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
     config.write_text(settings_text(tmp_path, kafka))
     ensure_topics(options)
     answer_of(config, LIES, "Rome")
-    command(config, "report-wrong", "cup", "--answer", "Rome", "--publish", "--reporter", "ada")
-    with TopicReader(options, ["answers.reported"]) as reader:
+    command(config, "complain", "cup", "--answer", "Rome", "--publish", "--sender", "ada")
+    with TopicReader(options, ["answers.complaints"]) as reader:
         (record,) = reader.to_the_end()
-    report = decode_report(record.value or b"", now=None)
-    assert (report.query_id, report.answer, record.key) == ("cup", "Rome", b"cup")
-    assert record.headers["ce_id"].decode() == report.id
+    complaint = decode_complaint(record.value or b"", now=None)
+    assert (complaint.query_id, complaint.answer, record.key) == ("cup", "Rome", b"cup")
+    assert record.headers["ce_id"].decode() == complaint.id
     with KafkaSink(options) as sink:  # what cannot be read, or is not taken, holds nothing up
-        bad = [b"{}", b"\xff", encode(replace(REPORT, query_id="nobody")), None, encode(report)]
-        bad.append(encode(replace(REPORT, reporter="a\u202eda", answer="Rome", step=0)))
-        sink.send([Message("answers.reported", "cup", value) for value in bad])
+        bad = [
+            b"{}",
+            b"\xff",
+            encode(replace(COMPLAINT, query_id="nobody")),
+            None,
+            encode(complaint),
+        ]
+        bad.append(encode(replace(COMPLAINT, sender="a\u202eda", answer="Rome", step=0)))
+        sink.send([Message("answers.complaints", "cup", value) for value in bad])
+        former = {"schema": "answer.reported/1", "reporter": "bob", "query_id": "cup",
+                  "reported_at": "2025-06-01T12:00:00Z", "answer": "Rome"}  # fmt: skip
+        sink.send([Message("answers.complaints", "cup", json.dumps(former).encode())])
 
     ended = program(config, "attribute", "--once")
     assert ended.returncode == 0, ended.stderr
-    (origin,) = origins_of(options)
-    assert (origin.query_id, origin.answer, origin.reporters) == ("cup", "Rome", 1)
+    (incident,) = taught_events(options)
+    assert (incident.query_id, incident.answer, incident.senders) == ("cup", "Rome", 2)
     tail = command(config, "tail", "--attributions", "--once")
     assert "wrong Rome" in tail.output
-    short = json.loads(command(config, "reports", "list", "--json").output)[0]["report_id"]
-    command(config, "reports", "approve", short, "--yes")
+    short = json.loads(command(config, "incidents", "list", "--json").output)[0]["incident"]
+    command(config, "incidents", "approve", short, "--yes")
     assert program(config, "attribute", "--once").returncode == 0
-    assert [event.revision for event in origins_of(options)] == [0, 1]
+    assert [event.revision for event in taught_events(options)] == [0, 1]
 
     produce(options, [at(1, *LIES)])
     run = program(config, "run", "--once")
     assert run.returncode == 0, run.stderr
     with TopicReader(options, ["answers.defended"]) as reader:
         answers = [decode_answer(record.value or b"") for record in reader.to_the_end()]
-    flagged = {text.search_rank for text in origin.flagged}
+    flagged = {text.search_rank for text in incident.flagged}
     withheld = {d.rank for d in answers[-1].verdict.documents if d.reason == "quarantined"}
     assert withheld >= flagged > set()
 
@@ -437,13 +446,13 @@ def test_a_worker_that_runs_is_stopped_by_a_signal(
     config.write_text(settings_text(tmp_path, kafka))
     ensure_topics(options)
     answer_of(config, LIES, "Rome")
-    told = AnswerReport("ada", datetime.now(UTC), "cup", answer="Rome")
+    told = Complaint("ada", datetime.now(UTC), "cup", answer="Rome")
     out = tmp_path / "log"
     with started("attribute", "--config", str(config), out=out) as process:
         with KafkaSink(options) as sink:
-            sink.send([Message("answers.reported", "cup", encode(told))])
+            sink.send([Message("answers.complaints", "cup", encode(told))])
         deadline = time.monotonic() + 60
-        while not origins_of(options):
+        while not taught_events(options):
             assert time.monotonic() < deadline
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)

@@ -1,0 +1,209 @@
+"""Complaints about answers: stored within limits, then waiting for their attribution.
+
+Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, or_, select, update
+
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.tables import (
+    COMPLAINTS,
+    INCIDENTS,
+    QUARANTINE,
+    dialect_insert,
+    keyed,
+)
+from radarstream.connectors.state_table.incidents.quarantine import holding
+from radarstream.connectors.state_table.incidents.store import DECISION, STATUS
+from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision
+
+_C, _I = COMPLAINTS.c, INCIDENTS.c
+OWN_AT_ONCE = 100_000  # complaints of the pipeline that are pruned at once
+
+
+@dataclass(frozen=True, slots=True)
+class StoredComplaint:
+    """A complaint as stored, with step and answer filled in. The fields are those of the table."""
+
+    complaint_id: str
+    incident: str
+    query_id: str
+    step: int
+    answer: str
+    sender: str
+    sent_ms: int
+    received_ms: int
+    comment: str = ""
+    state: ComplaintState = ComplaintState.OPEN
+    attempts: int = 0
+    detail: str = ""
+
+
+def repeated(connection: Connection, complaint: StoredComplaint) -> StoredComplaint | None:
+    """The complaint that this one repeats, if any: its own, or its sender's on the same answer."""
+    itself = _C.complaint_id == complaint.complaint_id
+    alike = (_C.incident == complaint.incident) & (_C.sender == complaint.sender)
+    statement = (
+        select(*keyed(COMPLAINTS)).where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
+    )
+    row = connection.execute(statement.limit(1)).mappings().first()
+    return complaint_of(row) if row else None
+
+
+def insert(connection: Connection, complaint: StoredComplaint) -> bool:
+    """Store a complaint in the caller's transaction; False when it was there already."""
+    statement = dialect_insert(connection, COMPLAINTS).on_conflict_do_nothing()
+    counted = statement.execution_options(preserve_rowcount=True)
+    return connection.execute(counted, asdict(complaint)).rowcount == 1
+
+
+def received_since(connection: Connection, sender: str, since_ms: int) -> int:
+    """How many complaints of a sender were taken in since then."""
+    return _count(connection, _C.sender == sender, _C.received_ms >= since_ms)
+
+
+def count_open(connection: Connection, sender: str | None = None) -> int:
+    """How many complaints of people wait, or of this sender."""
+    whose = _C.sender != PIPELINE if sender is None else _C.sender == sender
+    return _count(connection, _C.state == ComplaintState.OPEN, whose)
+
+
+def find_complaints(
+    engine: Engine,
+    prefix: str = "",
+    limit: int = 100,
+    state: ComplaintState | None = None,
+    query_id: str | None = None,
+) -> list[dict[str, Any]]:
+    """Return the newest complaints whose id begins so, with status and decision of their incident.
+
+    With `state` or `query_id`, only those of it.
+    """
+    statement = (
+        select(*keyed(COMPLAINTS), STATUS, _I.finding, DECISION)
+        .outerjoin(INCIDENTS, _I.incident == _C.incident)
+        .where(_C.complaint_id.startswith(prefix, autoescape=True))
+        .order_by(_C.received_ms.desc(), _C.complaint_id)
+        .limit(limit)
+    )
+    if state is not None:
+        statement = statement.where(_C.state == state)
+    if query_id is not None:
+        statement = statement.where(_C.query_id == query_id)
+    with engine.connect() as connection:
+        return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def waiting(connection: Connection, incident: str) -> list[StoredComplaint]:
+    """Return the open complaints of one wrong answer, oldest first."""
+    mine = (_C.incident == incident, _C.state == ComplaintState.OPEN)
+    statement = select(*keyed(COMPLAINTS)).where(*mine).order_by(_C.received_ms)
+    return [complaint_of(row) for row in connection.execute(statement).mappings()]
+
+
+def close(
+    connection: Connection,
+    incident: str,
+    state: ComplaintState,
+    detail: str = "",
+    seen: Sequence[StoredComplaint] | None = None,
+) -> None:
+    """End the wait of the open complaints of one wrong answer; with `seen`, of these alone."""
+    statement = update(COMPLAINTS).where(_C.incident == incident, _C.state == ComplaintState.OPEN)
+    if seen is not None:
+        statement = statement.where(
+            _C.complaint_id.in_([complaint.complaint_id for complaint in seen])
+        )
+    connection.execute(statement.values(state=state, detail=detail))
+
+
+def reopen(connection: Connection, incident: str) -> None:
+    """Let the complaints of one wrong answer wait again."""
+    connection.execute(
+        update(COMPLAINTS)
+        .where(_C.incident == incident)
+        .values(state=ComplaintState.OPEN, detail="", attempts=0)
+    )
+
+
+def note_failure(engine: Engine, complaint: StoredComplaint, detail: str, *, attempts: int) -> None:
+    """Count a try that failed; after `attempts` of them the complaint is unusable."""
+    failed = complaint.attempts + 1
+    state = ComplaintState.UNUSABLE if failed >= attempts else ComplaintState.OPEN
+
+    def work() -> None:
+        with engine.begin() as connection:
+            connection.execute(
+                update(COMPLAINTS)
+                .where(_C.incident == complaint.incident, _C.state == ComplaintState.OPEN)
+                .values(attempts=failed, state=state, detail=detail)
+            )
+
+    retry_contended(work)
+
+
+def expire(engine: Engine, before_ms: int, detail: str) -> int:
+    """Give up open complaints that were received before then; return how many.
+
+    What a person has approved goes on waiting.
+    """
+    approved = select(_I.incident).where(_I.decision == Decision.APPROVED)
+    old = (_C.state == ComplaintState.OPEN, _C.received_ms < before_ms)
+
+    def work() -> int:
+        with engine.begin() as connection:
+            statement = update(COMPLAINTS).where(*old, _C.incident.not_in(approved))
+            given_up = statement.values(state=ComplaintState.UNUSABLE, detail=detail)
+            return connection.execute(given_up).rowcount
+
+    return retry_contended(work)
+
+
+def prune_complaints(engine: Engine, before_ms: int, *, own_open: int) -> int:
+    """Delete complaints attributed, or else received, before then, and their incidents.
+
+    What is open, or holds a text in quarantine, stays. Of the pipeline's own open complaints, only
+    the newest `own_open` stay: it may suspect more than anybody can attribute.
+    """
+    attributed = select(_I.attributed_ms).where(_I.incident == _C.incident)
+    since = func.coalesce(attributed.scalar_subquery(), _C.received_ms)
+    old = (since < before_ms, _C.state != ComplaintState.OPEN, ~holding(_C.incident))
+    own = (_C.sender == PIPELINE, _C.state == ComplaintState.OPEN)
+    newest = select(_C.complaint_id).where(*own).order_by(_C.received_ms.desc(), _C.complaint_id)
+    too_many = newest.offset(own_open).limit(OWN_AT_ONCE).subquery()
+    orphans = _I.incident.not_in(select(_C.incident))
+    with engine.begin() as connection:
+        deleted = connection.execute(delete(COMPLAINTS).where(*old)).rowcount
+        surplus = delete(COMPLAINTS).where(_C.complaint_id.in_(select(too_many.c.complaint_id)))
+        deleted += connection.execute(surplus).rowcount
+        connection.execute(delete(INCIDENTS).where(orphans, ~holding(_I.incident)))
+        gone = QUARANTINE.c.incident.not_in(select(_I.incident))
+        connection.execute(delete(QUARANTINE).where(gone, ~QUARANTINE.c.active))
+    return deleted
+
+
+def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many complaints there are by state, and incidents by status."""
+    with engine.connect() as connection:
+        states = connection.execute(select(_C.state, func.count()).group_by(_C.state))
+        by_state = {row[0]: row[1] for row in states}
+        decided = select(STATUS, func.count()).where(_I.status.is_not(None))
+        statuses = connection.execute(decided.group_by(STATUS))
+        return by_state, {row[0]: row[1] for row in statuses}
+
+
+def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    statement = select(func.count()).select_from(COMPLAINTS).where(*conditions)
+    return connection.execute(statement).scalar_one()
+
+
+def complaint_of(row: Any) -> StoredComplaint:
+    """Read a complaint from a row that may have more than it."""
+    values = {name: row[name] for name in StoredComplaint.__dataclass_fields__}
+    known = values["state"] in tuple(ComplaintState)  # a damaged one waits for nothing
+    state = ComplaintState(values["state"]) if known else ComplaintState.UNUSABLE
+    return StoredComplaint(**(values | {"state": state}))

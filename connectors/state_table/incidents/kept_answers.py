@@ -1,0 +1,125 @@
+"""What the last answers were made of, so that a wrong one can be traced to its documents."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    LargeBinary,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    not_,
+    select,
+)
+
+from radarstream.connectors.state_table.database.tables import (
+    COMPLAINTS,
+    KEPT_ANSWERS,
+    dialect_insert,
+)
+from radarstream.connectors.state_table.queries.subject import question_subject
+from radarstream.schemas.codec import clean, decode_snapshot, encode
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.incidents import PIPELINE, ComplaintState
+from radarstream.schemas.records import UNLIMITED
+from radarstream.schemas.snapshot import SearchSnapshot
+
+_K = KEPT_ANSWERS.c
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer of one query at one step and the snapshot it was made of.
+
+    `answer` is the defended one, "" for an abstention. `undefended` is the answer from all
+    documents together, None when the job does not compare.
+    """
+
+    query_id: str
+    step: int
+    answer: str
+    undefended: str | None
+    snapshot: SearchSnapshot
+
+    @staticmethod
+    def of(event: AnswerEvent, snapshot: SearchSnapshot) -> "KeptAnswer":
+        """Take over what an answer event and its snapshot say."""
+        answer = "" if event.abstention else event.answer
+        return KeptAnswer(event.query_id, event.step, answer, event.undefended_answer, snapshot)
+
+
+def keep_answer(connection: Connection, kept: KeptAnswer, *, steps: int) -> None:
+    """Keep an answer in the caller's transaction and drop the query's older ones.
+
+    The last `steps` stay, and those with a person's open complaint.
+    """
+    row = {
+        "query_id": kept.query_id,
+        "step": kept.step,
+        "subject": question_subject(kept.snapshot.query.text),
+        "observed_ms": kept.snapshot.observed_at_ms,
+        "answer": clean(kept.answer),
+        "undefended": None if kept.undefended is None else clean(kept.undefended),
+        "snapshot": encode(kept.snapshot),
+    }
+    upsert = dialect_insert(connection, KEPT_ANSWERS).on_conflict_do_update(
+        index_elements=list(KEPT_ANSWERS.primary_key), set_=row
+    )
+    connection.execute(upsert, row)
+    spent = and_(_K.query_id == kept.query_id, _K.step <= kept.step - steps)
+    connection.execute(delete(KEPT_ANSWERS).where(spent, not_(_complained_about())))
+
+
+def kept_answers(engine: Engine, query_id: str) -> list[KeptAnswer]:
+    """Return the kept answers of a query, the latest first."""
+    return _read(engine, _K.query_id == query_id)
+
+
+def find_answer(engine: Engine, query_id: str, step: int | None = None) -> KeptAnswer | None:
+    """Return a query's kept answer at a step, or its latest; None if there is none (any more)."""
+    where = [_K.query_id == query_id]
+    if step is not None:
+        where.append(_K.step == step)
+    return next(iter(_read(engine, and_(*where), 1)), None)
+
+
+def prune_answers(engine: Engine, *, days: float) -> int:
+    """Drop answers observed so long before the newest, but none with a person's open complaint."""
+    newest = select(func.max(_K.observed_ms)).scalar_subquery()
+    with engine.begin() as connection:
+        limit = connection.execute(select(newest)).scalar_one()
+        if limit is None:
+            return 0
+        old = _K.observed_ms < limit - int(days * 86_400_000)
+        return connection.execute(
+            delete(KEPT_ANSWERS).where(old, not_(_complained_about()))
+        ).rowcount
+
+
+def _complained_about() -> ColumnElement[bool]:
+    return exists().where(
+        COMPLAINTS.c.query_id == _K.query_id,
+        COMPLAINTS.c.step == _K.step,
+        COMPLAINTS.c.state == ComplaintState.OPEN,
+        COMPLAINTS.c.sender != PIPELINE,
+    )
+
+
+def _read(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> list[KeptAnswer]:
+    snapshot = cast(_K.snapshot, LargeBinary)  # SQLite stores what it is given
+    columns = (_K.query_id, _K.step, _K.answer, _K.undefended, snapshot)
+    statement = select(*columns).where(where).order_by(_K.step.desc()).limit(limit)
+    with engine.connect() as connection:
+        rows = connection.execute(statement).all()
+    kept = []
+    for query, step, answer, bare, data in rows:
+        with suppress(InputError):  # a damaged answer is as good as none
+            found = decode_snapshot(data, limits=UNLIMITED, now=None)
+            kept.append(KeptAnswer(query, step, answer, bare, found))
+    return kept

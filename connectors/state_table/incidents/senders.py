@@ -1,0 +1,110 @@
+"""The record of a sender: how many of their complaints people confirmed or dismissed."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, case, false, func, or_, select
+
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
+from radarstream.schemas.incidents import ComplaintState, Decision, Status
+
+_C, _I = COMPLAINTS.c, INCIDENTS.c
+FOR_A_PERSON = (Status.PROPOSED, Status.HUMAN_REVIEW)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How many incidents of a sender a person confirmed or dismissed, and the others.
+
+    The others are `waiting`, for their attribution or for a person, or ended `unconfirmed`. Not
+    counted: incidents whose texts are in quarantine without a person's decision, and complaints
+    that came after a person's decision.
+    """
+
+    confirmed: int = 0
+    dismissed: int = 0
+    unconfirmed: int = 0
+    waiting: int = 0
+
+
+def senders_of(connection: Connection, query_id: str, answer: str) -> dict[str, Record]:
+    """Return everybody who complained about this answer of the query, at any step, with a record.
+
+    The answer itself is left out of `unconfirmed` and `waiting`: it is what is to be decided. Two
+    statements, however many senders there are: a flood of invented names holds up no other writer.
+    """
+    this = and_(_C.query_id == query_id, _C.answer == answer)
+    names = select(_C.sender).where(this).distinct()
+    known = _records(connection, _C.sender.in_(names), but=this)
+    return {name: known.get(name, Record()) for name in connection.execute(names).scalars()}
+
+
+def record_of(connection: Connection, sender: str) -> Record:
+    """Return the record of one sender."""
+    return _records(connection, _C.sender == sender).get(sender, Record())
+
+
+def waiting_senders(connection: Connection) -> dict[str, Record]:
+    """Return everybody with an open complaint and a confirmed one, with their record."""
+    other = COMPLAINTS.alias()
+    waits = select(other.c.sender).where(other.c.state == ComplaintState.OPEN)
+    confirmed = (
+        select(other.c.sender).join(INCIDENTS, _I.incident == other.c.incident).where(_confirmed())
+    )
+    return _records(connection, and_(_C.sender.in_(waits), _C.sender.in_(confirmed)))
+
+
+def has_complained(connection: Connection, sender: str) -> bool:
+    """Whether a complaint under this name, spelt so, is kept."""
+    statement = select(_C.complaint_id).where(_C.sender == sender).limit(1)
+    return connection.execute(statement).first() is not None
+
+
+def _records(
+    connection: Connection, whose: ColumnElement[bool], but: ColumnElement[bool] | None = None
+) -> dict[str, Record]:
+    """Count the incidents of senders; those that no person decided without those of `but`.
+
+    A wrong answer that a query repeats at several steps counts once.
+    """
+    heard = _C.received_ms <= _I.decided_ms
+    status = func.coalesce(_I.status, "")  # null: not attributed, or given up
+    waits = or_(_C.state == ComplaintState.OPEN, status.in_(FOR_A_PERSON))
+    told = (
+        select(
+            _C.sender,
+            _any(and_(_confirmed(), heard)).label("confirmed"),
+            func.count(case((and_(_dismissed(), heard), _C.incident)).distinct()).label(
+                "dismissed"
+            ),
+            _any(or_(status == Status.QUARANTINED, false() if but is None else but)).label(
+                "left_out"
+            ),
+            _any(and_(_I.decision.is_(None), ~waits)).label("ended"),
+            _any(and_(_I.decision.is_(None), waits)).label("waiting"),
+        )
+        .outerjoin(INCIDENTS, _I.incident == _C.incident)
+        .where(whose)
+        .group_by(_C.sender, _C.query_id, _C.answer)
+        .subquery()
+    ).c
+    other = and_(told.confirmed == 0, told.dismissed == 0, told.left_out == 0)
+    statement = select(
+        told.sender,
+        func.sum(told.confirmed),
+        func.sum(told.dismissed),
+        func.sum(case((other, told.ended), else_=0)),
+        func.sum(case((and_(other, told.ended == 0), told.waiting), else_=0)),
+    ).group_by(told.sender)
+    return {row[0]: Record(*map(int, row[1:])) for row in connection.execute(statement)}
+
+
+def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.max(case((condition, 1), else_=0))
+
+
+def _confirmed() -> ColumnElement[bool]:
+    return or_(_I.decision == Decision.APPROVED, _I.model_erred)
+
+
+def _dismissed() -> ColumnElement[bool]:
+    return and_(_I.decision == Decision.DISMISSED, ~_I.model_erred)

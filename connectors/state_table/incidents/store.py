@@ -1,0 +1,219 @@
+"""Incidents: answers that somebody complained about, and what was found out and decided.
+
+A row has the last event of its incident.
+
+Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, LargeBinary, case, cast, func, or_, select, update
+
+from radarstream.connectors.state_table.database.tables import (
+    COMPLAINTS,
+    INCIDENTS,
+    dialect_insert,
+    keyed,
+)
+from radarstream.schemas.codec import decode_taught, encode
+from radarstream.schemas.codec.former import FORMER_STATUS
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.incidents import ComplaintState, Decision, TaughtEvent
+
+_C, _I = COMPLAINTS.c, INCIDENTS.c
+# SQLite stores what it is given, whatever a column's type.
+STORED_EVENT = cast(_I.event, LargeBinary).label("event")
+DECISION = case((_I.model_erred, Decision.MODEL_ERRED.value), else_=_I.decision).label("decision")
+STATUS = case(
+    *((_I.status == old, new) for old, new in FORMER_STATUS.items()), else_=_I.status
+).label("status")
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A row. Times are milliseconds since 1970.
+
+    `event` is None before the attribution, and where it is damaged: the answer is attributed anew.
+    """
+
+    id: str
+    revision: int
+    decision: Decision | None = None
+    decided_ms: int | None = None
+    everywhere: bool = False
+    attributed_ms: int | None = None
+    model_calls: int = 0
+    event: TaughtEvent | None = None
+
+
+_ROW = (
+    _I.incident,
+    _I.revision,
+    DECISION,
+    _I.decided_ms,
+    _I.everywhere,
+    _I.attributed_ms,
+    _I.model_calls,
+    STORED_EVENT,
+)
+
+
+def hold(connection: Connection, incident: str, query_id: str, step: int) -> Incident:
+    """Lock the row of an incident, made if there is none, until the transaction ends."""
+    fresh = {
+        "incident": incident,
+        "query_id": query_id,
+        "step": step,
+        "revision": -1,
+        "everywhere": False,
+        "model_calls": 0,
+    }
+    # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
+    connection.execute(dialect_insert(connection, INCIDENTS).on_conflict_do_nothing(), fresh)
+    statement = select(*_ROW).where(_I.incident == incident).with_for_update()
+    return _incident(connection.execute(statement).one())
+
+
+def look(engine: Engine, incident: str) -> Incident | None:
+    """Return an incident as it is now; None if it was neither attributed nor decided."""
+    with engine.connect() as connection:
+        row = connection.execute(select(*_ROW).where(_I.incident == incident)).one_or_none()
+    return _incident(row) if row else None
+
+
+def list_attributed(
+    engine: Engine, query_id: str | None = None, limit: int = 100
+) -> list[Incident]:
+    """Return the incidents with a readable event, attributed last first."""
+    newest = (_I.attributed_ms.desc(), _I.incident)
+    statement = select(*_ROW).where(_I.event.is_not(None)).order_by(*newest)
+    if query_id is not None:
+        statement = statement.where(_I.query_id == query_id)
+    with engine.connect() as connection:
+        found = map(_incident, connection.execute(statement.limit(limit)))
+        return [incident for incident in found if incident.event is not None]
+
+
+def list_incidents(
+    engine: Engine,
+    limit: int = 100,
+    state: ComplaintState | None = None,
+    prefix: str = "",
+) -> list[dict[str, Any]]:
+    """Return the incidents with the newest complaints: one complaint of each, status and decision.
+
+    The complaint is the oldest open one, or else the oldest judged one. `complaints` says how many
+    there are, `received_ms` when the newest of them came in. With `state` only those whose
+    complaint is in it, with `prefix` those whose id, or a complaint's id, begins so.
+    """
+    waiting_first = case(
+        (_C.state == ComplaintState.OPEN, 0), (_C.state == ComplaintState.JUDGED, 1), else_=2
+    )
+    order = (waiting_first, _C.received_ms, _C.complaint_id)
+    ranked = select(
+        *keyed(COMPLAINTS),
+        func.row_number().over(partition_by=_C.incident, order_by=order).label("place"),
+        func.count().over(partition_by=_C.incident).label("complaints"),
+        func.max(_C.received_ms).over(partition_by=_C.incident).label("newest_ms"),
+    ).subquery()
+    told = [ranked.c[column.key] for column in COMPLAINTS.c if column.key != "received_ms"]
+    newest_ms = ranked.c.newest_ms.label("received_ms")
+    statement = (
+        select(*told, newest_ms, ranked.c.complaints, STATUS, _I.finding, DECISION)
+        .outerjoin(INCIDENTS, _I.incident == ranked.c.incident)
+        .where(ranked.c.place == 1)
+        .order_by(ranked.c.newest_ms.desc(), ranked.c.complaint_id)
+        .limit(limit)
+    )
+    if state is not None:
+        statement = statement.where(ranked.c.state == state)
+    if prefix:
+        complaint = _C.complaint_id.startswith(prefix, autoescape=True)
+        named = or_(complaint, _C.incident.startswith(prefix, autoescape=True))
+        statement = statement.where(ranked.c.incident.in_(select(_C.incident).where(named)))
+    with engine.connect() as connection:
+        return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def readable(stored: bytes | None) -> TaughtEvent | None:
+    """Decode a stored event; None where there is none, or a damaged one."""
+    try:
+        return decode_taught(stored) if stored else None
+    except InputError:
+        return None
+
+
+def write_event(connection: Connection, event: TaughtEvent) -> None:
+    """Store the event of a held row."""
+    connection.execute(
+        update(INCIDENTS)
+        .where(_I.incident == event.incident)
+        .values(
+            revision=event.revision,
+            status=event.status,
+            finding=event.finding,
+            event=encode(event),
+        )
+    )
+
+
+def note_attribution(
+    connection: Connection,
+    incident: str,
+    *,
+    at_ms: int,
+    model_calls: int,
+    reserved: bool = False,
+) -> None:
+    """Note on a held row when it was attributed and what that cost; costs of retries add up.
+
+    `reserved` tells which half of the budget paid.
+    """
+    connection.execute(
+        update(INCIDENTS)
+        .where(_I.incident == incident)
+        .values(attributed_ms=at_ms, model_calls=_I.model_calls + model_calls, reserved=reserved)
+    )
+
+
+def decide(
+    connection: Connection, incident: str, decision: Decision, *, everywhere: bool, at_ms: int
+) -> None:
+    """Write a person's decision into a held row, and when it was made."""
+    # The same decision again keeps its time: who complained in between repeated what was known.
+    since = case((DECISION.is_not_distinct_from(decision), _I.decided_ms), else_=at_ms)
+    erred = decision is Decision.MODEL_ERRED
+    kept = Decision.DISMISSED if erred else decision
+    connection.execute(
+        update(INCIDENTS)
+        .where(_I.incident == incident)
+        .values(decision=kept, model_erred=erred, decided_ms=since, everywhere=everywhere)
+    )
+
+
+def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int, *, reserved: bool) -> tuple[int, int]:
+    """Return the attributions since the first time and the model calls since the second.
+
+    Of the half of the budget that is reserved, or of the other one.
+    """
+    mine = _I.reserved == reserved
+    recent = select(func.count()).where(_I.attributed_ms >= hour_ago_ms, mine)
+    called = func.coalesce(func.sum(_I.model_calls), 0)
+    calls = select(called).where(_I.attributed_ms >= day_ago_ms, mine)
+    with engine.connect() as connection:
+        return connection.execute(recent).scalar_one(), int(connection.execute(calls).scalar_one())
+
+
+def _incident(row: Any) -> Incident:
+    known = Decision(row.decision) if row.decision in tuple(Decision) else None
+    return Incident(
+        row.incident,
+        row.revision,
+        known,
+        row.decided_ms,
+        row.everywhere,
+        row.attributed_ms,
+        row.model_calls,
+        readable(row.event),
+    )

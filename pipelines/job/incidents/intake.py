@@ -1,0 +1,151 @@
+"""Takes complaints in: which answer is meant, and may this sender send more?"""
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from sqlalchemy import Connection, Engine
+
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.incidents import complaints, senders
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, kept_answers
+from radarstream.connectors.state_table.queries.lookup import ANSWERED, FINAL_MARKS, queries_named
+from radarstream.defenses.attribution.protection import Rules, Trust, refusal
+from radarstream.pipelines.settings import AttributionSettings
+from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
+from radarstream.schemas.names import plain_name
+
+DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Refusal = Literal["ambiguous", "not_kept", "no_answer", "own_name", "enough"]
+
+
+class RefusedComplaintError(RadarstreamError):
+    """A complaint that is not taken in; the message says why, `reason` without its words."""
+
+    def __init__(self, reason: Refusal, detail: str) -> None:
+        super().__init__(detail)
+        self.reason: Refusal = reason
+
+
+def rules_of(settings: AttributionSettings) -> Rules:
+    """The rules of protection, as the settings have them."""
+    names = [field.name for field in fields(Rules)]
+    return Rules(**{name: getattr(settings, name) for name in names})
+
+
+def trust_of(record: senders.Record) -> Trust:
+    """A sender's trust in the queue: what still waits does not count."""
+    return Trust(record.confirmed, record.dismissed, record.unconfirmed)
+
+
+def trust_to_decide(record: senders.Record) -> Trust:
+    """A sender's trust when texts may be removed: what still waits counts against it."""
+    others = record.unconfirmed + record.waiting
+    return Trust(record.confirmed, record.dismissed, others)
+
+
+def milliseconds(moment: datetime) -> int:
+    """Whole milliseconds since 1970."""
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -> StoredComplaint:
+    """Store a complaint; one that repeats an earlier one changes nothing, and that one is returned.
+
+    Raises RefusedComplaintError when no kept answer is meant, or the sender has sent enough.
+    """
+    if plain_name(complaint.sender) == PIPELINE:
+        raise RefusedComplaintError("own_name", f"the name {PIPELINE!r} is the pipeline's own")
+    kept, answer = meant(engine, complaint)
+    stored = StoredComplaint(
+        complaint_id=complaint.id,
+        incident=incident_id(kept.query_id, kept.step, answer),
+        query_id=kept.query_id,
+        step=kept.step,
+        answer=answer,
+        sender=complaint.sender,
+        sent_ms=milliseconds(complaint.sent_at),
+        received_ms=milliseconds(now),
+        comment=complaint.comment,
+    )
+
+    def work() -> StoredComplaint | str:
+        with engine.begin() as connection:
+            return taken_in(connection, stored, rules, since_ms=milliseconds(now - DAY))
+
+    taken = retry_contended(work)
+    if isinstance(taken, str):
+        raise RefusedComplaintError("enough", taken)
+    return taken
+
+
+def taken_in(
+    connection: Connection, complaint: StoredComplaint, rules: Rules, *, since_ms: int
+) -> StoredComplaint | str:
+    """Store a complaint and return it, or say why it is refused; limits count from `since_ms`."""
+    # A name that was stored before there was one spelling keeps its own, and its record with it.
+    if not senders.has_complained(connection, complaint.sender):
+        complaint = replace(complaint, sender=plain_name(complaint.sender))
+    if earlier := complaints.repeated(connection, complaint):
+        return earlier
+    why = refusal(
+        rules,
+        trust_of(senders.record_of(connection, complaint.sender)),
+        in_a_day=complaints.received_since(connection, complaint.sender, since_ms),
+        waiting=complaints.count_open(connection),
+        own_waiting=complaints.count_open(connection, complaint.sender),
+    )
+    if why:
+        return why
+    complaints.insert(connection, complaint)
+    return complaint
+
+
+def meant(engine: Engine, complaint: Complaint) -> tuple[KeptAnswer, str]:
+    """Return the kept answer that a complaint is about, and the wrong answer as it is on record.
+
+    Without a step, this is the latest step with this answer, or else the latest of all. Raises
+    RefusedComplaintError where there is none, or several queries ask the complaint's question.
+    """
+    query_id = complaint.query_id
+    if query_id is None:
+        asking = queries_named(engine, complaint.question or "", ANSWERED)
+        if len(asking) > 1:
+            raise RefusedComplaintError(
+                "ambiguous", f"{len(asking)} queries ask this; a complaint names one by its id"
+            )
+        query_id = asking[0] if asking else complaint.query
+    kept = kept_answers(engine, query_id)
+    if not kept:
+        raise RefusedComplaintError(
+            "not_kept",
+            f"no answer of query {query_id!r} is kept: with attribution.enabled, the job keeps the "
+            "last attribution.keep_steps answers of a query for attribution.keep_days",
+        )
+    candidates = [one for one in kept if complaint.step in (None, one.step)]
+    if not candidates:
+        steps = ", ".join(str(one.step) for one in kept)
+        raise RefusedComplaintError(
+            "not_kept",
+            f"no answer of query {query_id!r} at step {complaint.step} is kept; steps {steps} are",
+        )
+    answer = complaint.answer.strip() if complaint.answer else candidates[0].answer
+    if not answer:
+        raise RefusedComplaintError(
+            "no_answer", f"query {query_id!r} has no answer that could be wrong"
+        )
+    for one in candidates:
+        for recorded in (one.answer, one.undefended):
+            if recorded and bare(recorded) == bare(answer):
+                return one, recorded
+    return candidates[0], answer
+
+
+def bare(answer: str) -> str:
+    """Fold case, white space and final marks: another spelling is no other answer."""
+    folded = " ".join(answer.casefold().split())
+    return folded.rstrip(FINAL_MARKS) or folded
