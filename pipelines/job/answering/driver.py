@@ -60,17 +60,17 @@ class Driver:
         """Run until asked to stop; what is in hand then is finished and committed.
 
         Asked during an outage, it stops without: the next start finishes it. With `drain`, stop
-        also when the log holds nothing more.
+        also when the log holds nothing more, as far as the last poll could tell.
         """
         while not self.stopping():
             try:
-                idle = not self.step()
+                self.step()
             except Exception as error:
                 if self.stopping() and self.kind_of(error) == "transient":
                     self.observer.retried("stop", error)
                     return
                 raise
-            if drain and idle and self.drained:
+            if drain and self.drained:
                 break
 
     @property
