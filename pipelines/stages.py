@@ -2,10 +2,10 @@
 
     snapshots -> atomic answers -> relations -> decisions -> events and memories
 
-The job, replays, studies and attribution all call these, and nothing does their work again. A list
-goes in and a list of the same length comes out, in the same order, with one batch per model. An
-item that fails is its error, and the others of its list go on. A query's form (`Query.long_form`)
-decides whether its answers are short or long; `Costs` hears what is asked.
+The job, replays, studies and attribution call these functions; nobody gathers or decides in another
+way. A list goes in, and a list of the same length and order comes out, with one batch per model. In
+the place of an item that failed stands its error; the others go on. `Query.long_form` decides
+whether a query is answered in a few words or at length. `Costs` hears what the models are asked.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -57,8 +57,8 @@ class Gathered:
 
 
 @dataclass(frozen=True)
-class Decision(Generic[StateT]):
-    """A verdict, the state after it, and whether the answer means something else than the last."""
+class Decided(Generic[StateT]):
+    """A verdict, the state after it, and whether the answer differs in meaning from the last."""
 
     verdict: Verdict
     state: StateT
@@ -127,10 +127,10 @@ def decide(
     items: Sequence[tuple[Evidence | ModelError, StateT]],
     models: Models,
     costs: Costs,
-) -> list[Decision[StateT] | Failure]:
+) -> list[Decided[StateT] | Failure]:
     """Run the defence on one snapshot of each of several queries, in lockstep.
 
-    What is asked to compare an answer with the previous one is charged to nobody's item.
+    Comparing an answer with the previous one is no part of the defence: no item pays for it.
     """
     counted = (models.generator, models.relations, models.embedder)
     with costs.stage("defence", *counted, records=len(items)):
@@ -140,7 +140,7 @@ def decide(
     return [
         changed
         if isinstance(changed, ModelError)
-        else Decision(*outcome, changed)
+        else Decided(*outcome, changed)
         if isinstance(outcome, tuple)
         else outcome
         for outcome, changed in zip(outcomes, changes, strict=True)
@@ -220,7 +220,7 @@ def conclude(
     models: Models,
     snapshot: SearchSnapshot,
     memory: Memory[StateT],
-    decision: Decision[StateT],
+    decision: Decided[StateT],
     undefended: str | None,
 ) -> tuple[AnswerEvent, Memory[StateT]]:
     """Turn a decision of the defence `name` into the event to emit and the memory to keep."""
@@ -251,7 +251,7 @@ def where(
     items: Sequence[ItemT],
     work: Callable[[Sequence[ItemT]], Sequence[OutT]],
 ) -> list[OutT | None]:
-    """What `work` makes of the wanted items, in one call; None in the places of the others."""
+    """Call `work` once with the wanted items; None stands in the places of the others."""
     some = [item for item, want in zip(items, wanted, strict=True) if want]
     made = iter(work(some) if some else ())
     return [next(made) if want else None for want in wanted]

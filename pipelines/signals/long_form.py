@@ -102,8 +102,9 @@ def in_its_form(
     work: Callable[[Sequence[ItemT], Models], Sequence[OutT]],
     models: Models,
 ) -> list[OutT]:
-    """What `work` makes of the items, in order; those for a long answer in a batch of their own,
-    with models that answer at length.
+    """Call `work` with the items for short answers, then with those for long answers.
+
+    For the latter it is given models that answer at length. The results are in the items' order.
     """
     found: dict[int, OutT] = {}
     for form in (False, True):

@@ -30,20 +30,20 @@ class CallCounts(Protocol):
 
 
 class Costs(Protocol):
-    """Hears what stages ask of the models: of all their items together, or of each by itself."""
+    """Hears what the stages ask of the models, in total or item by item."""
 
     def stage(self, name: str, *models: object, records: int = 0) -> AbstractContextManager[None]:
-        """Hold around the work of a stage on so many records; `models` are those it may ask."""
+        """A context that lasts as long as a stage works on so many records with these models."""
         ...
 
     def around(self, models: Models) -> Models:
-        """The models that a stage is to ask: the same, or the same observed."""
+        """The models that a stage asks: the given ones, or wrappers that observe them."""
         ...
 
     def charged(
         self, place: int, asking: Generator[Request, Any, ResultT]
     ) -> Generator[Request, Any, ResultT]:
-        """The same generator; what it asks is charged to the item at this place of the batch."""
+        """The same generator, its requests charged to the item at this place of the batch."""
         ...
 
 
@@ -59,7 +59,7 @@ class StageTotals:
 
 @dataclass(slots=True)
 class Meter:
-    """Costs of a pipeline that runs on and on, in totals per stage.
+    """The costs of a long-running pipeline: totals per stage, none per item.
 
     Stages stand in the order in which they first ran; `current` is the one that runs.
 

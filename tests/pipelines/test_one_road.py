@@ -14,6 +14,7 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
+from radarstream.connectors.state_table.incidents.cases import Case
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
@@ -48,6 +49,7 @@ from radarstream.schemas.sources import LedgerRules
 from radarstream.schemas.verdict import MemoryDecision
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.pipelines.evaluation.experiments import Bench, cell_rows, make_dataset
+from tests.pipelines.job.attributing_rig import worker_on
 from tests.scripted_models import last_words
 
 Key = tuple[str, int]  # query id, place in its history
@@ -288,6 +290,27 @@ def test_attribution_reproduces_the_undefended_answers(tmp_path: Path) -> None:
             assert drive([was_given(inquiry)], scripted_models()) == [True]
             assert drive([was_given(replace(inquiry, answer="Cork"))], scripted_models()) == [False]
     assert compared > 10
+
+
+def test_the_job_investigates_long_answers_at_length(tmp_path: Path) -> None:
+    """What it answers again is what it answered, for long answers too."""
+    histories = histories_of(1, faults=False)
+    settings = settings_in(tmp_path / "hand")
+    expected = by_hand(histories, settings)
+    worker = worker_on(shared_engine(settings), models=scripted_models())
+    compared = 0
+    for place, snapshot in enumerate(histories[0]):
+        event = expected[snapshot.query.id, place]
+        assert isinstance(event, AnswerEvent)
+        said = event.undefended_answer
+        if said:
+            compared += 1
+            assert said.startswith("At length")
+            case = Case.of(event, snapshot)
+            for wrong in (said, said.removeprefix("At length ")):
+                again = worker.driven(was_given(Inquiry(snapshot, wrong)), case)
+                assert again is (wrong == said)
+    assert compared > 2
 
 
 def test_a_play_with_an_untouched_ledger_gives_the_events_of_a_notebook(

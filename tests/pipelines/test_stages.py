@@ -48,7 +48,7 @@ def test_an_item_that_fails_is_its_error_and_keeps_its_place() -> None:
     assert isinstance(last, Evidence) and last.query.id == "c"
     decisions = stages.decide(Radar(), [(e, None) for e in evidences], models, Meter())
     assert decisions[1] is failed
-    answers = [d.verdict.answer for d in decisions if isinstance(d, stages.Decision)]
+    answers = [d.verdict.answer for d in decisions if isinstance(d, stages.Decided)]
     assert answers == ["Rome", "Bern"]
     undefended = stages.undefended_answers(Vanilla(), evidences, models, Meter())
     assert undefended == ["Rome", None, "Bern"]
@@ -90,7 +90,7 @@ def test_long_and_short_answers_may_come_in_one_list() -> None:
     log = models.generator.log  # type: ignore[attr-defined]
     log.clear()
     decisions = stages.decide(Vanilla(), [(e, None) for e in evidences], models, Meter())
-    assert [d.verdict.answer for d in decisions if isinstance(d, stages.Decision)] == [
+    assert [d.verdict.answer for d in decisions if isinstance(d, stages.Decided)] == [
         "Rome",
         "Oslo",
         "Bern",
