@@ -20,10 +20,7 @@ from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
-from radarstream.connectors.models.response_cache import (
-    Cached,
-    ResponseCache,
-)
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine

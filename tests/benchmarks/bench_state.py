@@ -9,10 +9,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.response_cache import (
-    Cached,
-    ResponseCache,
-)
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.state_table.database.engine import Durability, open_engine
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,

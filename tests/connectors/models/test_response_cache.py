@@ -18,10 +18,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import OperationalError
 
-from radarstream.connectors.models.response_cache import (
-    Cached,
-    ResponseCache,
-)
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,

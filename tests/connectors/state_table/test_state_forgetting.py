@@ -8,10 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event, text
 
-from radarstream.connectors.models.response_cache import (
-    Cached,
-    ResponseCache,
-)
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,

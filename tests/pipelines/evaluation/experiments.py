@@ -6,10 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from radarstream.connectors.models.response_cache import (
-    Cached,
-    ResponseCache,
-)
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
