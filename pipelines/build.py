@@ -83,7 +83,7 @@ def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
 
 
 def configured_attributor(settings: s.Settings) -> Attributor:
-    """Create what attributes reported answers. Raises ConfigurationError."""
+    """Create the attributor of the settings. Raises ConfigurationError."""
     return build_attributor(settings.attribution.attributor, settings.attribution.chosen_options)
 
 

@@ -96,12 +96,12 @@ def print_incidents(rows: Sequence[dict[str, Any]], who: Sequence[Senders]) -> N
     statuses = [status_words(row) for row in rows]
     many = [", ".join(some.parts) for some in who]
     widths = {
-        "complaint": len("2025-06-01"),
+        "received": len("2025-06-01"),
         "query": longest_word(queries),
         "senders": longest_word([*many, "senders"]),
         "status": longest_word([*statuses, "status"]),
     }
-    for name in ("id", "complaint", "query", "wrong answer", "senders", "status"):
+    for name in ("id", "received", "query", "wrong answer", "senders", "status"):
         width = widths.get(name) if stdout.width < WIDE else None
         table.add_column(name, overflow="fold", no_wrap=name == "id", width=width)
     for row, query, some, status in zip(rows, queries, many, statuses, strict=True):

@@ -1,4 +1,4 @@
-"""Settings of attribution: who taught a wrong answer, and what is done about it."""
+"""Settings of attribution: which texts taught a wrong answer, and what is done about them."""
 
 from typing import Annotated, Any
 

@@ -222,7 +222,7 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "cached_embeddings": 0,
         "source_events": 0,
         "corpus_texts": 0,
-        "reports": 0,
+        "incidents": 0,
         "dead_letters": 0,
         "elsewhere": 0,
     }

@@ -8,6 +8,7 @@ dead letter holds a whole record. People quote questions in comments and notes.
 import json
 import re
 from base64 import b64decode
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -50,6 +51,7 @@ from radarstream.schemas.codec import (
     decode_snapshot,
     encode,
     encode_envelope,
+    envelope,
 )
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import InputError
@@ -191,8 +193,9 @@ def _erase_unsent(connection: Connection, traces: Traces) -> tuple[int, int]:
 
 def _rewritten(context: str, event: TaughtEvent) -> dict[str, Any]:
     """An unsent event in its present version; its id stays, it may have been sent already."""
-    schema = WIRE_SCHEMAS[TaughtEvent]
-    named = replace(decode_envelope(context), type=schema.name, dataschema=schema.uri)
+    named = envelope(event)
+    with suppress(InputError):
+        named = replace(named, id=decode_envelope(context).id)
     return {"envelope": encode_envelope(named), "data": encode(event)}
 
 

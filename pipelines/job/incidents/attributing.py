@@ -54,7 +54,7 @@ CorpusSearch = Callable[[str, Sequence[str]], list[RankedText]]
 
 
 class AttributionObserver(Protocol):
-    """Hears what became of complaints; must not raise."""
+    """Is called when an incident was settled or an attribution failed; must not raise."""
 
     def settled(self, event: TaughtEvent, seconds: float | None) -> None:
         """Tell of an incident that was settled; `seconds` only where models were asked."""
@@ -67,7 +67,7 @@ class AttributionObserver(Protocol):
 
 @dataclass
 class Attributing:
-    """Takes open complaints from the database, the most urgent first (see `queue`)."""
+    """Works on open complaints of the database, the most urgent first (see `queue`)."""
 
     engine: Engine
     models: Models
@@ -115,9 +115,7 @@ class Attributing:
         """Ask the models about one wrong answer and settle it, or settle what is `known`."""
         kept = kept_answers.find_answer(self.engine, complaint.query_id, complaint.step)
         if kept is None:
-            self.close(
-                complaint, ComplaintState.UNUSABLE, "what the answer was made of is not kept"
-            )
+            self.close(complaint, ComplaintState.UNUSABLE, "the answer is not kept any more")
             return
         started, before = perf_counter(), self.calls
         try:
@@ -138,9 +136,10 @@ class Attributing:
                 raise
             self.failed(complaint, error, self.calls - before, reserved=reserved)
             return
+        flagged = found.attribution.flagged if found.attribution else ()
         result = Investigated(
             event=event_of(complaint, kept, found),
-            flagged=tuple(t.document for t in found.texts if t.id in flagged_ids(found)),
+            flagged=tuple(t.document for t in found.texts if t.id in flagged),
             at_ms=milliseconds(self.clock.now()),
             model_calls=self.calls - before,
             reserved=reserved,
@@ -303,8 +302,3 @@ def event_of(complaint: StoredComplaint, kept: KeptAnswer, found: Investigation)
         persists=found.persists,
         tags=snapshot.query.tags,
     )
-
-
-def flagged_ids(found: Investigation) -> frozenset[str]:
-    """Ids of the texts that taught the answer."""
-    return frozenset(found.attribution.flagged if found.attribution else ())

@@ -7,7 +7,7 @@ from selenium.common.exceptions import NoAlertPresentException
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.cli.report import write_study_report
-from radarstream.pipelines.cli.report_attributions import report_attributions
+from radarstream.pipelines.cli.report_incidents import report_incidents
 from radarstream.pipelines.evaluation.attribution.records import read_record
 from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
@@ -27,7 +27,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("pages")
     url = f"sqlite:///{out / 'state.sqlite'}"
     fill(open_engine(url))
-    report_attributions(database=url, query=None, limit=200, out=out, config=None)
+    report_incidents(database=url, query=None, limit=200, out=out, config=None)
     (out / "hostile").mkdir()
     write_stream_pages(out / "hostile", *hostile_views(), heads=[], most=5)
     bench = Bench(out / "study")
