@@ -19,7 +19,8 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 )
 from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.experiment.cells import error_words
-from radarstream.pipelines.evaluation.experiment.counting import ItemCosts, Ledger
+from radarstream.pipelines.evaluation.experiment.charging import ItemCosts
+from radarstream.pipelines.evaluation.experiment.counting import Ledger
 from radarstream.pipelines.evaluation.metrics import is_correct
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.fulfilment import drive

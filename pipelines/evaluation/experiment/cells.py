@@ -7,7 +7,8 @@ from typing import Any
 
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.temporal import Pool
-from radarstream.pipelines.evaluation.experiment.counting import ItemCosts, Ledger, Tally
+from radarstream.pipelines.evaluation.experiment.charging import ItemCosts
+from radarstream.pipelines.evaluation.experiment.counting import Ledger, Tally
 from radarstream.pipelines.evaluation.experiment.gathering import Gathered
 from radarstream.pipelines.evaluation.experiment.perturbation import Perturbation
 from radarstream.pipelines.evaluation.experiment.records import Row

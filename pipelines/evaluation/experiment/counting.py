@@ -1,15 +1,12 @@
 """The cost of one answer: distinct prompts, tokens, pairs, embeddings, seconds.
 
 A `Ledger` notes what every request of a batch cost. A `Tally` belongs to one answer: it sees the
-requests of one defence and looks up their cost. The stages charge `ItemCosts`.
+requests of one defence and looks up their cost.
 """
 
-from collections.abc import Generator as Generating
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.defenses.protocol import (
@@ -21,7 +18,6 @@ from radarstream.defenses.protocol import (
     Relate,
     Request,
 )
-from radarstream.pipelines.evaluation.experiment.charging import charged
 from radarstream.pipelines.evaluation.experiment.records import Cost
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import prompts_of
@@ -29,7 +25,6 @@ from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 
 TokenQuery = NextTokenQuery | ContinuationQuery
-ResultT = TypeVar("ResultT")
 
 
 @dataclass
@@ -168,43 +163,3 @@ class Tally:
 def sum_known(one: int | None, other: int | None) -> int | None:
     """The sum; None where one of them is not known."""
     return None if one is None or other is None else one + other
-
-
-class Account(Protocol):
-    """What one item is charged to."""
-
-    def charge(self, request: Request, response: Any, /) -> None:
-        """Count one request, once it is answered."""
-        ...
-
-    def add_seconds(self, own: float) -> None:
-        """Count the method's own computation."""
-        ...
-
-
-@dataclass(frozen=True)
-class ItemCosts:
-    """Costs of a batch, each item charged to its account; see `signals.metering.Costs`."""
-
-    ledger: Ledger
-    accounts: Sequence[Account] = ()
-
-    def stage(
-        self,
-        name: str,  # noqa: ARG002 an account has its own stages
-        *models: object,  # noqa: ARG002
-        records: int = 0,  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        """Nothing: only items are charged."""
-        return nullcontext()
-
-    def around(self, models: Models) -> Models:
-        """The models, noting in the ledger what each request took."""
-        return self.ledger.around(models)
-
-    def charged(
-        self, place: int, asking: Generating[Request, Any, ResultT]
-    ) -> Generating[Request, Any, ResultT]:
-        """The generator, its requests and its own time charged to the account at this place."""
-        account = self.accounts[place]
-        return charged(asking, account.charge, account.add_seconds)

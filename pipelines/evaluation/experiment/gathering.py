@@ -7,7 +7,8 @@ import numpy as np
 
 from radarstream.defenses.protocol import EVIDENCE, Signal
 from radarstream.pipelines import stages
-from radarstream.pipelines.evaluation.experiment.counting import ItemCosts, Ledger, Tally
+from radarstream.pipelines.evaluation.experiment.charging import ItemCosts
+from radarstream.pipelines.evaluation.experiment.counting import Ledger, Tally
 from radarstream.pipelines.evaluation.experiment.records import EvidenceRow
 from radarstream.pipelines.signals.atomic_answers import document_prompts
 from radarstream.pipelines.signals.ports import Models
