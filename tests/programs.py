@@ -104,7 +104,7 @@ def run(
 @contextmanager
 def started(
     *arguments: str,
-    directory: Path = REPOSITORY,
+    directory: Path | None = None,
     out: Path,
     err: Path | None = None,
     module: str = "",
@@ -114,7 +114,7 @@ def started(
     """A command, its output in files; it is killed at the end."""
     program = Program(
         arguments,
-        directory=directory,
+        directory=directory or Path.cwd(),
         out=out,
         err=err or out,
         variables=variables,
@@ -130,7 +130,7 @@ def started(
 
 def done(
     *arguments: object,
-    directory: Path = REPOSITORY,
+    directory: Path | None = None,
     timeout_s: float = 120.0,
     module: str = "",
     **variables: str,

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
+from select import select
 from typing import Any
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.schemas.prompt import Prompt
-from tests.programs import started
+from tests.programs import Program, started
 
 
 def block(call: int, reached: Path, gate: Path, background: bool) -> None:
@@ -32,6 +33,16 @@ def block(call: int, reached: Path, gate: Path, background: bool) -> None:
     ScriptedGenerator.complete = blocking  # type: ignore[method-assign]
 
 
+def wait_for(reached: Path, running: Program) -> None:
+    """Wait until the pipe is written to, for as long as the command runs."""
+    pipe = os.open(reached, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while not select([pipe], [], [], 0.1)[0]:
+            assert running.poll() is None, "it ended before the call"
+    finally:
+        os.close(pipe)
+
+
 def interrupted(
     directory: Path,
     call: int,
@@ -47,7 +58,7 @@ def interrupted(
     first = partial(block, call, reached, gate, background)
     out, err = directory / "said", directory / "erred"
     with started(*arguments, out=out, err=err, first=first) as running:
-        assert reached.read_text() == "here"
+        wait_for(reached, running)
         running.send_signal(number)
         code = running.wait(60)
     return code, err.read_text()
