@@ -10,10 +10,10 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.pipelines.build import build_models, shared_engine
-from radarstream.pipelines.cli.evaluation_progress import resumable, shown, told_before
+from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import print_experiment
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
-from radarstream.pipelines.cli.terminal import make_directory, printable, stderr
+from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.conditions import (
     one_surface,
     parse_condition,
@@ -29,10 +29,12 @@ from radarstream.pipelines.evaluation.experiment.contenders import (
     with_relations,
     without_repetition,
 )
-from radarstream.pipelines.evaluation.experiment.experiment import (
-    Experiment,
-    Request,
-    start_over,
+from radarstream.pipelines.evaluation.experiment.defences import (
+    Defences,
+    DefencesRequest,
+    evidence_of,
+    failed_contenders,
+    rows_of,
 )
 from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
 from radarstream.pipelines.evaluation.experiment.scorers import (
@@ -41,6 +43,7 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
     scorer_settings,
 )
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
@@ -105,7 +108,7 @@ def evaluate(
     """Compare defences under attacks on a data set, all on the same evidence.
 
     OUT receives report.html, tables.md, results.json, rows.jsonl (one answer a line),
-    evidence.jsonl (what every contender saw), experiment.json (provenance) and state.sqlite
+    evidence.jsonl (what every contender saw), study.json (provenance) and state.sqlite
     (answers of the models). The same command goes on where it was interrupted; more defences or
     conditions may be added later.
     """
@@ -124,7 +127,7 @@ def evaluate(
     served, left_out = servable(contenders, models, insisted=defenses)
     if not served:
         raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
-    request = Request(
+    request = DefencesRequest(
         dataset=data,
         conditions=conditions,
         contenders=tuple(served),
@@ -136,23 +139,17 @@ def evaluate(
         command=shlex.join(["radarstream", *sys.argv[1:]]),
         notes=tuple(filter(None, [data.complaint, without_documents(data, limit), *left_out])),
     )
+    plugin = Defences(request, settings, engine, models)
     with hold_directory(out):
         if not resume:
-            start_over(out)
-        experiment = Experiment(request, settings, engine, models, out)
-        told_before(experiment)
-
-        def kept() -> str:
-            progress = experiment.progress
-            return f"{progress.answered} of {progress.wanted} answers"
-
-        with resumable(kept, out, request.command):
-            run(experiment)
-            board = experiment.results(judging)
-        view = build_view(experiment.record, experiment.rows, experiment.evidence, board)
+            start_over(out, plugin)
+        study = Study(plugin, models, out)
+        with conducted(study, request.command):
+            board = plugin.scored(study, judging)
+        view = build_view(study.record, rows_of(study), evidence_of(study), board)
         write_experiment_report(out, view)
-        print_experiment(experiment, board, view.headline, as_json=as_json)
-    failed = experiment.failed_contenders()
+        print_experiment(study, board, view.headline, as_json=as_json)
+    failed = failed_contenders(study, request.contenders)
     if failed:
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 
@@ -206,14 +203,6 @@ def without_documents(data: Dataset, limit: int | None) -> str | None:
 def words(text: str) -> list[str]:
     """The parts of a list with commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def run(experiment: Experiment) -> None:
-    """Run to the end, showing how far it is."""
-    with shown(experiment.progress):
-        experiment.run()
-    for note in experiment.record.notes:
-        stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
 
 
 def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
