@@ -245,9 +245,7 @@ def test_a_judge_adds_its_scores(cups: Path, tmp_path: Path) -> None:
         assert "By a judge" in result.output
         lines = Path(out, "judgements.jsonl").read_bytes().splitlines()
         assert {json.loads(line)["label"] for line in lines} == {"CORRECT", "OTHER"}
-        assert (
-            "judged by scripted/3" in json.loads(Path(out, "study.json").read_text())["notes"]
-        )
+        assert "judged by scripted/3" in json.loads(Path(out, "study.json").read_text())["notes"]
     assert run(*options, "--out", "c", "--judge", "none.toml").exception is not None
 
 
