@@ -154,8 +154,7 @@ def evaluate(
             start_over(out, plugin)
         study = Study(plugin, models, out)
         with conducted(study, request.command):
-            board = plugin.scored(study, judging)
-        frame = plugin.frame(study)
+            board, frame = plugin.scored(study, judging)
         if table is not None:
             write_table(frame, table)
         view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)
