@@ -150,13 +150,11 @@ def study_frame(
                 | ({} if row.error else _judgement(said.get(row.key)))
             )
             earlier[_gist(row.labels)] = None
-    return _frame(found).sort(
-        _place_in("contender", contenders),
-        _place_in("condition", conditions),
-        "query_id",
-        "step",
-        maintain_order=True,
+    places = (
+        pl.col("contender").cast(pl.Enum(contenders)),
+        pl.col("condition").cast(pl.Enum(conditions)),
     )
+    return _frame(found).sort(*places, "query_id", "step")
 
 
 def replay_frame(
@@ -287,11 +285,6 @@ def _judgement(judgement: Judgement | None) -> Values:
     if judgement.scores is not None:
         found |= {f"judge_{name}": value for name, value in asdict(judgement.scores).items()}
     return found
-
-
-def _place_in(column: str, names: Sequence[str]) -> pl.Expr:
-    """The place of a column's value in a list of names."""
-    return pl.col(column).replace_strict(names, range(len(names)), return_dtype=pl.Int64)
 
 
 def _aimed(row: Row, own_target: set[str]) -> Row:
