@@ -36,7 +36,7 @@ from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tab
 from radarstream.pipelines.evaluation.attribution_report.page import STUDY, write_study_page
 from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.experiment.row_files import write_json
+from radarstream.pipelines.evaluation.study.row_files import write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import load_settings
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
@@ -16,8 +17,9 @@ from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines import build
 from radarstream.pipelines.cli import evaluation_tables
 from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.evaluation.experiment.files import read_rows
 from radarstream.pipelines.evaluation.experiment.records import Row
-from radarstream.pipelines.evaluation.experiment.row_files import RowFile, read_rows
+from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.codec import encode
 from tests.end_to_end.interrupting import interrupted
 from tests.pipelines.evaluation.experiments import make_history
@@ -85,7 +87,7 @@ def test_the_table_of_the_paper_in_one_command(cups: Path) -> None:
     assert "Cost of an answer" in result.output
     out = Path("out")
     assert len(read_rows(out)) == len(DEFENSES) * 5 * 4
-    record = json.loads((out / "experiment.json").read_text())
+    record = json.loads((out / "study.json").read_text())
     assert record["command"].startswith("radarstream ")
     assert record["reference"] == "radar"
     results = json.loads((out / "results.json").read_text())
@@ -101,6 +103,44 @@ def test_json_is_the_whole_result(cups: Path) -> None:
     assert found["results"]["conditions"] == ["benign"]
     assert found["results"] == json.loads(Path("out/results.json").read_text())
     assert found["results"]["reference"] == "vanilla"
+
+
+def test_all_answers_are_written_as_a_table_and_scored_by_the_wanted_definition(
+    tmp_path: Path,
+) -> None:
+    """7 is in the answer "2017", but is not what it says."""
+    year = {"docs": ["Oslo won it in 2017."] * 3, "answer": "7", "incorrect_answer": "1"}
+    item = {"question": "In which year did Oslo win it?", "yearly_contexts": {"2018": year}}
+    data = tmp_path / "history.json"
+    data.write_text(json.dumps(item))
+    common = ("--dataset", data, "--dry-run", "--defenses", "vanilla", "--attacks", "")
+    whole = succeeded(*common, "--out", "out", "--table", "answers.parquet")
+    frame = pl.read_parquet("answers.parquet")
+    assert frame.select("contender", "condition", "step").rows() == [("vanilla", "benign", 0)]
+    assert frame["correct"].to_list() == [False]
+    assert frame["contained_correct"].to_list() == [True]
+    accuracy = json.loads(Path("out/results.json").read_text())["cells"][0]["accuracy"]
+    assert (accuracy["hits"], accuracy["trials"]) == (0, 1)
+    assert "Accuracy / attack success (whole words)" in " ".join(whole.stdout.split())
+    contained = succeeded(*common, "--out", "out", "--score", "contained", "--table", "a.csv")
+    assert "Accuracy / attack success (contained)" in " ".join(contained.stdout.split())
+    results = json.loads(Path("out/results.json").read_text())
+    assert results["definition"] == "contained"
+    assert results["cells"][0]["accuracy"]["hits"] == 1
+    tables = Path("out/tables.md").read_text()
+    assert "(contained)" in tables and "(whole words)" in tables
+    assert pl.read_csv("a.csv")["answer"].cast(str).to_list() == ["2017"]
+    again = CliRunner().invoke(app, ["report", "out"])
+    assert again.exit_code == 0, again.output
+    assert Path("out/tables.md").read_text() == tables
+
+
+def test_a_table_of_another_kind_is_refused_before_any_work(
+    cups: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, error = refused(capsys, "--dataset", cups, "--dry-run", "--table", "answers.xlsx")
+    assert (code, Path("build").exists()) == (2, False)
+    assert "a table is written as .parquet or .csv" in error
 
 
 def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
@@ -131,7 +171,7 @@ def test_sensitivity_is_one_option_each(cups: Path) -> None:
         "--positions", "1", "--out", "out", "--sweep", "radar.similarity_threshold=0.1,0.2",
         "--nli-noise", "0,0.5", "--relation-scorers", "scripted",
     )  # fmt: skip
-    record = json.loads(Path("out/experiment.json").read_text())
+    record = json.loads(Path("out/study.json").read_text())
     assert [contender["name"] for contender in record["contenders"]] == [
         "radar",
         "vanilla",
@@ -161,7 +201,7 @@ def test_a_schedule_that_never_applies_and_questions_without_documents_are_noted
     )
     succeeded("--dataset", cups, "--dataset", bare, "--dry-run", "--defenses", "vanilla",
               "--condition", "pia@1:1999", "--out", "out")  # fmt: skip
-    notes = " ".join(json.loads(Path("out/experiment.json").read_text())["notes"])
+    notes = " ".join(json.loads(Path("out/study.json").read_text())["notes"])
     assert "pia@1:1999 attacks no step of any question" in notes
     assert "questions without any documents of their own: 1" in notes
 
@@ -244,9 +284,7 @@ def test_a_judge_adds_its_scores(cups: Path, tmp_path: Path) -> None:
         assert "By a judge" in result.output
         lines = Path(out, "judgements.jsonl").read_bytes().splitlines()
         assert {json.loads(line)["label"] for line in lines} == {"CORRECT", "OTHER"}
-        assert (
-            "judged by scripted/3" in json.loads(Path(out, "experiment.json").read_text())["notes"]
-        )
+        assert "judged by scripted/3" in json.loads(Path(out, "study.json").read_text())["notes"]
     assert run(*options, "--out", "c", "--judge", "none.toml").exception is not None
 
 
@@ -311,7 +349,7 @@ def test_an_error_tells_what_is_done(
     appended = RowFile.append
     batches = iter(range(3))
 
-    def full(self: RowFile[Row], lines: Sequence[Row]) -> None:
+    def full(self: RowFile, lines: Sequence[Row]) -> None:
         if lines and isinstance(lines[0], Row) and next(batches, None) is None:
             raise OSError(28, "No space left on device")
         appended(self, lines)
@@ -361,7 +399,7 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     assert max(map(len, lines)) <= 80
     assert "…" not in result.stdout
     assert sum(line.startswith("robust_rag_decoding ") for line in lines) == 3
-    assert "Accuracy / attack success (contains), continued" in result.stdout
+    assert "Accuracy / attack success (whole words), continued" in result.stdout
     (heads,) = [line for line in lines if "calls" in line and "seconds" in line]
     assert heads.split() == [
         "defence",
