@@ -13,6 +13,7 @@ from radarstream.schemas.snapshot import Document, Query
 
 EventKey = tuple[str, str]  # scenario, query id
 RowKey = tuple[str, str, str]  # attributor, scenario, query id
+EVENTS = "events"  # the author of events, beside the names of attributors
 
 
 class Outcome(StrEnum):
@@ -76,6 +77,16 @@ class EventRow:
     def key(self) -> EventKey:
         """What tells an event from all others."""
         return self.scenario, self.query_id
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return EVENTS
+
+    @property
+    def error(self) -> str | None:
+        """Which model failed, if one did."""
+        return self.detail if self.outcome is Outcome.FAILED else None
 
     def misgeneration(self, scope: int | None = None) -> Misgeneration:
         """The event as an attributor sees it, all its texts or the first `scope`."""
@@ -141,6 +152,11 @@ class AttributionRow:
     def key(self) -> RowKey:
         """What tells a row from all others."""
         return self.attributor, self.scenario, self.query_id
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return self.attributor
 
     @property
     def flagged(self) -> frozenset[str]:

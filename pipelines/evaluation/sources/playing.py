@@ -14,6 +14,7 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.sources.agreement import agree
 from radarstream.connectors.state_table.sources.ledger import record, standings
 from radarstream.connectors.state_table.sources.reader import SourceReader
+from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct
@@ -170,10 +171,15 @@ def guard_of(
     contender: Contender, rules: LedgerRules, models: Models, engine: Engine
 ) -> Guard[Any]:
     """A guard that reads this ledger, if its defence listens."""
-    options = {"source_prior": contender.source_prior} if contender.source_prior else {}
-    defense = build_defense(contender.defense, options)
+    defense = defense_of(contender)
     sources = SourceReader(engine, half_life_days=rules.half_life_days)
     return Guard(contender.name, defense, models, sources=sources)
+
+
+def defense_of(contender: Contender) -> Defense[Any]:
+    """The defence of a contender, with its weight of the ledger."""
+    options = {"source_prior": contender.source_prior} if contender.source_prior else {}
+    return build_defense(contender.defense, options)
 
 
 def lonely(evidence: Evidence, snapshot: SearchSnapshot) -> bool:

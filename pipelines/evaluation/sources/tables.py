@@ -12,9 +12,9 @@ from radarstream.pipelines.evaluation.experiment.table import (
     percent,
 )
 from radarstream.pipelines.evaluation.metrics import Rate
-from radarstream.pipelines.evaluation.sources.study import (
+from radarstream.pipelines.evaluation.sources.plays import HONEST_DAYS
+from radarstream.pipelines.evaluation.sources.results import (
     EVENTS_TO_NEUTRALISE,
-    HONEST_DAYS,
     AttackResult,
     FlagResult,
     Results,
