@@ -1,19 +1,28 @@
 """`radarstream evaluate`: defences against attacks on one data set, at equal evidence."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from sqlalchemy import Engine
 
-from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.pipelines.build import build_models, shared_engine
-from radarstream.pipelines.cli.evaluation_progress import resumable, shown, told_before
+from radarstream.pipelines.cli.evaluation_options import (
+    ContenderFailedError,
+    Documents,
+    Limit,
+    Out,
+    Resume,
+    Seed,
+    command_line,
+    opened,
+    study_settings,
+    words,
+)
+from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import print_experiment
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
-from radarstream.pipelines.cli.terminal import make_directory, printable, stderr
+from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.conditions import (
     one_surface,
     parse_condition,
@@ -29,10 +38,11 @@ from radarstream.pipelines.evaluation.experiment.contenders import (
     with_relations,
     without_repetition,
 )
-from radarstream.pipelines.evaluation.experiment.experiment import (
-    Experiment,
-    Request,
-    start_over,
+from radarstream.pipelines.evaluation.experiment.defences import (
+    Defences,
+    DefencesRequest,
+    evidence_of,
+    rows_of,
 )
 from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
 from radarstream.pipelines.evaluation.experiment.scorers import (
@@ -43,13 +53,7 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
-from radarstream.schemas.errors import ConfigurationError, RadarstreamError
-
-STATE = "state.sqlite"
-
-
-class ContenderFailedError(RadarstreamError):
-    """A contender has no answer without an error."""
+from radarstream.schemas.errors import ConfigurationError
 
 
 def evaluate(
@@ -73,13 +77,13 @@ def evaluate(
     adaptations: Annotated[
         str, typer.Option(help="What static defences carry through a history.")
     ] = "none,cumulative,lightweight",
-    k: Annotated[int, typer.Option("-k", min=1, help="Documents per question.")] = 10,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path("build/evaluate"),
+    k: Documents = 10,
+    limit: Limit = None,
+    out: Out = Path("build/evaluate"),
     reference: Annotated[
         str | None, typer.Option(help="Whom the others are compared with; default radar.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of attacks and perturbations.")] = 0,
+    seed: Seed = 0,
     sweep: Annotated[
         list[str] | None,
         typer.Option(help="One contender per value: radar.similarity_threshold=0.1,0.2."),
@@ -93,9 +97,7 @@ def evaluate(
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
-    resume: Annotated[
-        bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
-    ] = True,
+    resume: Resume = True,
     judge: Annotated[
         str,
         typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
@@ -105,13 +107,11 @@ def evaluate(
     """Compare defences under attacks on a data set, all on the same evidence.
 
     OUT receives report.html, tables.md, results.json, rows.jsonl (one answer a line),
-    evidence.jsonl (what every contender saw), experiment.json (provenance) and state.sqlite
+    evidence.jsonl (what every contender saw), study.json (provenance) and state.sqlite
     (answers of the models). The same command goes on where it was interrupted; more defences or
     conditions may be added later.
     """
-    settings = load_settings(config, profile="scripted" if dry_run else profile)
-    if "database" not in settings.model_fields_set:
-        settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
+    settings = study_settings(out, config, profile, dry_run=dry_run)
     data = load_dataset(dataset, settings.limits.as_limits())
     contenders = contenders_of(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
@@ -124,7 +124,7 @@ def evaluate(
     served, left_out = servable(contenders, models, insisted=defenses)
     if not served:
         raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
-    request = Request(
+    request = DefencesRequest(
         dataset=data,
         conditions=conditions,
         contenders=tuple(served),
@@ -133,27 +133,17 @@ def evaluate(
         limit=limit,
         seed=seed,
         surface=surface_of(conditions[-1]).value,
-        command=shlex.join(["radarstream", *sys.argv[1:]]),
+        command=command_line(),
         notes=tuple(filter(None, [data.complaint, without_documents(data, limit), *left_out])),
     )
-    with hold_directory(out):
-        if not resume:
-            start_over(out)
-        experiment = Experiment(request, settings, engine, models, out)
-        told_before(experiment)
-
-        def kept() -> str:
-            progress = experiment.progress
-            return f"{progress.answered} of {progress.wanted} answers"
-
-        with resumable(kept, out, request.command):
-            run(experiment)
-            board = experiment.results(judging)
-        view = build_view(experiment.record, experiment.rows, experiment.evidence, board)
+    plugin = Defences(request, settings, engine, models)
+    with opened(plugin, models, out, resume=resume) as study:
+        with conducted(study, request.command):
+            board = plugin.scored(study, judging)
+        view = build_view(study.record, rows_of(study), evidence_of(study), board)
         write_experiment_report(out, view)
-        print_experiment(experiment, board, view.headline, as_json=as_json)
-    failed = experiment.failed_contenders()
-    if failed:
+        print_experiment(study, board, view.headline, as_json=as_json)
+    if failed := study.failed(contender.name for contender in request.contenders):
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 
 
@@ -201,19 +191,6 @@ def without_documents(data: Dataset, limit: int | None) -> str | None:
     if not bare:
         return None
     return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
-
-
-def words(text: str) -> list[str]:
-    """The parts of a list with commas."""
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def run(experiment: Experiment) -> None:
-    """Run to the end, showing how far it is."""
-    with shown(experiment.progress):
-        experiment.run()
-    for note in experiment.record.notes:
-        stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
 
 
 def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:

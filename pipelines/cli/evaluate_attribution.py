@@ -23,6 +23,7 @@ from radarstream.pipelines.cli.evaluation_tables import print_table
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
+from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
 from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import (
@@ -32,6 +33,8 @@ from radarstream.pipelines.evaluation.attribution.study import (
 )
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.wording import counted_noun
 
 SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
 
@@ -87,16 +90,23 @@ def evaluate_attribution(
     plugin = AttributionPlugin(request, settings, models)
     with (
         opened(plugin, models, out, resume=resume) as study,
-        conducted(study, request.command),
+        conducted(study, request.command, lambda: kept(study.store)),
     ):
         page = plugin.write_page(study)
     if as_json:
-        print_json({"record": asdict(study.record), "results": asdict(scored(study))})
+        results = scored(study.record, study.store)
+        print_json({"record": asdict(study.record), "results": asdict(results)})
     else:
         for table in plugin.tables(study):
             if table.key in SHOWN:
                 print_table(table)
         print_path("tables", out / TABLES)
         print_path("report", page)
-    if failed := study.failed(request.attributors):
+    if failed := study.failed(spec.name for spec in request.attributors):
         raise ContenderFailedError(f"no attribution without an error by {', '.join(failed)}")
+
+
+def kept(store: RowStore) -> str:
+    """How much there is."""
+    events, rows = len(store.of(EventRow)), len(store.of(AttributionRow))
+    return f"{counted_noun(events, 'question')} and {counted_noun(rows, 'attribution')}"

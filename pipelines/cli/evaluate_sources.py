@@ -27,7 +27,8 @@ from radarstream.pipelines.cli.terminal import (
 from radarstream.pipelines.evaluation.sources.study import (
     SourcesPlugin,
     SourcesRequest,
-    with_record,
+    as_stored,
+    scored,
 )
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
 from radarstream.schemas.errors import ConfigurationError
@@ -72,7 +73,7 @@ def evaluate_sources(
     ):
         path = plugin.write_page(study)
     if as_json:
-        print_json(with_record(study, plugin.scored(study)))
+        print_json(as_stored(study.record, scored(study.record, study.store)))
         return
     tables = plugin.tables(study)
     for table in tables:

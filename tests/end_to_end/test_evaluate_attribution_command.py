@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.attribution.study import Study
+from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.evaluation.attribution_studies import towns
@@ -95,7 +95,7 @@ def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
 
     words = ("--dataset", questions, "--attacks", "clean", "--attributors", "norm",
              "--dry-run", "--out", "out")  # fmt: skip
-    monkeypatch.setattr(Study, "attribute", cut)
+    monkeypatch.setattr(AttributionPlugin, "attribute", cut)
     result = run(*words)
     assert result.exit_code == 130
     asked = len(Path("out/events.jsonl").read_text().splitlines())

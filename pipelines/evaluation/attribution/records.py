@@ -60,15 +60,14 @@ class AttributionRecord(StudyRecord):
         return replace(super().continuing(earlier), thresholds=earlier.thresholds)
 
 
-def code_of(attributors: tuple[Spec, ...]) -> dict[str, str]:
-    """Digests of the code that events depend on, and the rows of each attributor.
-
-    Attributors that can no longer be built are left out.
+def code_of(attributors: tuple[Spec, ...]) -> dict[str, str | None]:
+    """Digests of the code that events depend on, and the rows of each attributor; None for one that
+    can no longer be built.
     """
-    found = {EVENTS: digest_of((*STAGING, *SHARED))}
+    found: dict[str, str | None] = {EVENTS: digest_of((*STAGING, *SHARED))}
     for spec in attributors:
         try:
             found[spec.name] = digest_of((type(spec.build()).__module__, *JUDGING))
         except ConfigurationError:
-            continue
+            found[spec.name] = None
     return found

@@ -49,7 +49,7 @@ from radarstream.pipelines.evaluation.experiment.table import Table
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
-from radarstream.pipelines.evaluation.study.row_files import write_json
+from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError
@@ -99,17 +99,19 @@ class AttributionPlugin:
             texts=len(self.questions.corpus.entries),
             scenarios=tuple(scenario.name for scenario in request.scenarios),
             attributors=request.attributors,
-            code=code_of(request.attributors),
+            code={name: code for name, code in code_of(request.attributors).items() if code},
             asked=tuple(snapshot.query.id for snapshot in self.questions.asked),
             notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 
-    def code(self, record: AttributionRecord) -> Mapping[str, str]:
-        """One digest for the events, and one per attributor that can be built."""
+    def code(self, record: AttributionRecord) -> Mapping[str, str | None]:
+        """One digest for the events, and one per attributor."""
         return code_of(record.attributors)
 
-    def plan(self, study: AttributionStudy) -> None:
-        """Count the questions that are left to ask, and the rows that attributors owe."""
+    def plan(self, study: AttributionStudy) -> Iterator[Batch]:
+        """Count the questions that are left to ask and the rows that attributors owe, then do it,
+        scenario by scenario.
+        """
         self.study = study
         self.events: dict[EventKey, EventRow] = study.store.of(EventRow)
         self.rows: dict[RowKey, AttributionRow] = study.store.of(AttributionRow)
@@ -121,6 +123,7 @@ class AttributionPlugin:
             {spec.name: sum(len(self.due(s, spec)) for s in scenarios) for spec in attributors}
         )
         self.expect()
+        return self.work()
 
     def expect(self) -> None:
         """Count the rows of each attributor: those owed, and as large a share of the questions
@@ -133,10 +136,12 @@ class AttributionPlugin:
         for name, owed in self.owed.items():
             progress.expected[name] = owed + round(share * left)
 
-    def work(self, study: AttributionStudy) -> Iterator[Batch]:
-        """Events and attributions, scenario by scenario."""
-        if study.progress.total:
-            study.progress.doing = "embedding the corpus"
+    def work(self) -> Iterator[Batch]:
+        """Events and attributions. The corpus is embedded first, so that no question is timed with
+        it.
+        """
+        if self.study.progress.total:
+            self.study.progress.doing = "embedding the corpus"
             passages = [entry.document.passage for entry in self.questions.corpus.entries]
             if passages:
                 self.asking.embedder.embed(passages)
@@ -254,22 +259,23 @@ class AttributionPlugin:
 
     def tables(self, study: AttributionStudy) -> tuple[Table, ...]:
         """Who is found out, what removal changes, what it costs."""
-        return tables_of(scored(study), study.record.names)
+        return tables_of(scored(study.record, study.store), study.record.names)
 
     def write_page(self, study: AttributionStudy) -> Path:
         """The results, the tables and the report."""
-        results, names = scored(study), study.record.names
-        write_json(study.out / RESULTS, asdict(results))
-        (study.out / TABLES).write_text(as_markdown(results, names), encoding="utf-8")
-        return write_study_page(study.out, study_view(study.record, *found(study), results))
+        return write_results(study.out, study.record, study.store)
 
 
-def found(study: AttributionStudy) -> tuple[list[EventRow], list[AttributionRow]]:
-    """All events and rows."""
-    return [*study.store.of(EventRow).values()], [*study.store.of(AttributionRow).values()]
+def scored(record: AttributionRecord, store: RowStore) -> Results:
+    """The results of all events and rows of a directory."""
+    events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
+    return results_of(events, rows, record.names, record.scenarios, seed=record.seed)
 
 
-def scored(study: AttributionStudy) -> Results:
-    """The results of all events and rows."""
-    record = study.record
-    return results_of(*found(study), record.names, record.scenarios, seed=record.seed)
+def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Path:
+    """Write the results, the tables and the report of a directory; returns the report."""
+    results = scored(record, store)
+    write_json(out / RESULTS, asdict(results))
+    (out / TABLES).write_text(as_markdown(results, record.names), encoding="utf-8")
+    events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
+    return write_study_page(out, study_view(record, events, rows, results))

@@ -120,14 +120,11 @@ class Stage:
         """
         with TemporaryDirectory() as directory:
             file = Path(directory) / "ledger.sqlite"
-            file.write_bytes(empty_database())
+            file.write_bytes(database_with(tuple(credit), rules))
             engine = open_engine(f"sqlite:///{file}")
             try:
                 with engine.begin() as connection:
                     record(connection, before, rules)
-                    whole_day = replace(rules, agreement=rules.honest_per_day)
-                    for domain, at_ms in credit:
-                        agree(connection, [domain], at_ms, whole_day)
                 return self._played(contender, rules, oracle, engine)
             finally:
                 engine.dispose()
@@ -159,11 +156,18 @@ class Stage:
 
 
 @cache
-def empty_database() -> bytes:
-    """A database without rows; migrating one takes longer than playing a small world."""
+def database_with(credit: tuple[tuple[str, int], ...], rules: LedgerRules) -> bytes:
+    """A database that holds credit only; filling one takes longer than playing a small world."""
     with TemporaryDirectory() as directory:
-        file = Path(directory) / "empty.sqlite"
-        open_engine(f"sqlite:///{file}").dispose()
+        file = Path(directory) / "ledger.sqlite"
+        if credit:
+            file.write_bytes(database_with((), rules))
+        engine = open_engine(f"sqlite:///{file}")
+        whole_day = replace(rules, agreement=rules.honest_per_day)
+        with engine.begin() as connection:
+            for domain, at_ms in credit:
+                agree(connection, [domain], at_ms, whole_day)
+        engine.dispose()
         return file.read_bytes()
 
 

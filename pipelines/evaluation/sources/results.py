@@ -47,6 +47,7 @@ class FlagResult:
     """What false flags cost a site, as in `FlagRow`, and the accuracy over all steps."""
 
     world: str
+    contender: str
     flags: int
     honest_days: int
     honesty: float
@@ -96,6 +97,7 @@ def flag_result(row: FlagRow, answers: pl.DataFrame) -> FlagResult:
     """Sum up the answers of one play."""
     return FlagResult(
         world=row.world,
+        contender=row.contender,
         flags=row.flags,
         honest_days=row.honest_days,
         honesty=row.honesty,

@@ -33,7 +33,7 @@ from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Stud
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
-from radarstream.pipelines.evaluation.study.row_files import write_json
+from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.sources import LedgerRules
@@ -58,11 +58,12 @@ class SourcesRecord(StudyRecord):
         "rules": "rules of the ledger",
         **StudyRecord.SAME,
     }
-    MEMBERS: ClassVar[tuple[str, ...]] = ("contenders",)
+    MEMBERS: ClassVar[tuple[str, ...]] = ("worlds", "contenders")
 
     campaign: Campaign
     priors: tuple[float, ...]
     rules: LedgerRules
+    worlds: tuple[str, ...]
     contenders: tuple[Contender, ...]
 
 
@@ -160,17 +161,18 @@ class SourcesPlugin:
             campaign=request.campaign,
             priors=request.priors,
             rules=self.settings.sources.rules,
+            worlds=tuple(world.name for world in request.worlds),
             contenders=compared,
             code=code_of(compared),
             asked=tuple(dict.fromkeys(h[0].query.id for h in request.dataset.histories)),
         )
 
-    def code(self, record: SourcesRecord) -> Mapping[str, str]:
+    def code(self, record: SourcesRecord) -> Mapping[str, str | None]:
         """One digest per contender."""
         return code_of(record.contenders)
 
-    def plan(self, study: SourcesStudy) -> None:
-        """Count the plays that are left, and the snapshots that they need."""
+    def plan(self, study: SourcesStudy) -> Iterator[Batch]:
+        """Count the plays that are left and the snapshots that they need, then play."""
         plays = self.request.plays()
         size = self.request.campaign.questions * self.request.campaign.steps
         self.left = [play for play in plays if row_of(study, play) is None]
@@ -181,6 +183,7 @@ class SourcesPlugin:
         progress.expected[EVIDENCE_WORK] = len(stages) * size
         for play in self.left:
             progress.expected[play.contender.name] += 1
+        return self.work(study)
 
     def work(self, study: SourcesStudy) -> Iterator[Batch]:
         """Gather the evidence of each world, then play."""
@@ -197,30 +200,40 @@ class SourcesPlugin:
                 answers = [AnswerRow(name, condition, *astuple(step)) for step in played.steps]
                 yield Batch(name, 1, [*answers, row])
 
-    def scored(self, study: SourcesStudy) -> Results:
-        """The results of the plays that were asked for."""
-        rows = [row for play in self.request.plays() if (row := row_of(study, play)) is not None]
-        return results_of(
-            study.store.of(AnswerRow).values(),
-            [row for row in rows if isinstance(row, AttackRow)],
-            [row for row in rows if isinstance(row, FlagRow)],
-        )
-
     def tables(self, study: SourcesStudy) -> tuple[Table, ...]:
         """Attack success, accuracy and false flags, world by world."""
-        return tables_of(self.scored(study))
+        return tables_of(scored(study.record, study.store))
 
     def write_page(self, study: SourcesStudy) -> Path:
-        """The results, and the tables under the command that made them; there is no other page."""
-        results, path = self.scored(study), study.out / TABLES
-        write_json(study.out / RESULTS, with_record(study, results))
-        path.write_text(as_markdown(results, study.record.command), encoding="utf-8")
-        return path
+        """The results and the tables; there is no other page."""
+        return write_results(study.out, study.record, study.store)
 
 
-def with_record(study: SourcesStudy, results: Results) -> dict[str, Any]:
+def scored(record: SourcesRecord, store: RowStore) -> Results:
+    """The results of all plays of a directory: as the record has worlds and contenders."""
+    worlds = {name: place for place, name in enumerate(record.worlds)}
+    compared = {contender.name: place for place, contender in enumerate(record.contenders)}
+
+    def place(row: AttackRow | FlagRow) -> tuple[int, int]:
+        return worlds[row.world], compared[row.contender]
+
+    attacks, flags = store.of(AttackRow).values(), store.of(FlagRow).values()
+    return results_of(
+        store.of(AnswerRow).values(), sorted(attacks, key=place), sorted(flags, key=place)
+    )
+
+
+def as_stored(record: SourcesRecord, results: Results) -> dict[str, Any]:
     """The results as they are stored and printed."""
-    return {"record": asdict(study.record), "results": asdict(results)}
+    return {"record": asdict(record), "results": asdict(results)}
+
+
+def write_results(out: Path, record: SourcesRecord, store: RowStore) -> Path:
+    """Write the results of a directory, and the tables under the last command; returns these."""
+    results, path = scored(record, store), out / TABLES
+    write_json(out / RESULTS, as_stored(record, results))
+    path.write_text(as_markdown(results, record.command), encoding="utf-8")
+    return path
 
 
 def row_of(study: SourcesStudy, play: Play) -> AttackRow | FlagRow | None:

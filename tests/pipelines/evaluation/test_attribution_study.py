@@ -9,6 +9,7 @@ import pytest
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.attribution import registry
 from radarstream.pipelines.evaluation.attribution import attributors, staging
+from radarstream.pipelines.evaluation.attribution import study as attribution
 from radarstream.pipelines.evaluation.attribution.events import won
 from radarstream.pipelines.evaluation.attribution.results import acted
 from radarstream.pipelines.evaluation.attribution.rows import (
@@ -19,7 +20,7 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.staging import Questions
-from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin, scored
+from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown
 from radarstream.pipelines.evaluation.experiment import answering_code
 from radarstream.pipelines.evaluation.study import harness
@@ -54,6 +55,10 @@ def bench(tmp_path):
 
 def events_of(study, scenario):
     return {e.query_id: e for e in study.store.of(EventRow).values() if e.scenario == scenario}
+
+
+def scored(study):
+    return attribution.scored(study.record, study.store)
 
 
 def rows_of(study):

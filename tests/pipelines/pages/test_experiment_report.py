@@ -13,13 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.cli.report import report
+from radarstream.pipelines.evaluation.experiment.files import EVIDENCE, ROWS
 from radarstream.pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
-from radarstream.pipelines.evaluation.experiment.row_files import (
-    EVIDENCE,
-    ROWS,
-    RowFile,
-    write_record,
-)
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment_report import (
     build_view,
@@ -37,6 +32,8 @@ from radarstream.pipelines.evaluation.experiment_report.pooled import rank
 from radarstream.pipelines.evaluation.experiment_report.sensitivity import sweeps
 from radarstream.pipelines.evaluation.report.safe_text import HIDDEN, visible
 from radarstream.pipelines.evaluation.report.svg import element
+from radarstream.pipelines.evaluation.study.record import write_record
+from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, Verdict
 from tests.pipelines.pages.experiment_run import (
