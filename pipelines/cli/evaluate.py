@@ -21,7 +21,7 @@ from radarstream.pipelines.cli.evaluation_options import (
 )
 from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import print_experiment
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.conditions import (
     one_surface,
@@ -51,6 +51,8 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
     scorer_settings,
 )
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
@@ -102,6 +104,10 @@ def evaluate(
         str,
         typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
     ] = "",
+    score: Annotated[
+        Definition, typer.Option(help="When an answer is correct; the other is reported beside it.")
+    ] = Definition.WHOLE_WORDS,
+    table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare defences under attacks on a data set, all on the same evidence.
@@ -111,6 +117,8 @@ def evaluate(
     (answers of the models). The same command goes on where it was interrupted; more defences or
     conditions may be added later.
     """
+    if table is not None:
+        check_table(table)
     settings = study_settings(out, config, profile, dry_run=dry_run)
     data = load_dataset(dataset, settings.limits.as_limits())
     contenders = contenders_of(
@@ -133,6 +141,7 @@ def evaluate(
         limit=limit,
         seed=seed,
         surface=surface_of(conditions[-1]).value,
+        definition=score,
         command=command_line(),
         notes=tuple(filter(None, [data.complaint, without_documents(data, limit), *left_out])),
     )
@@ -140,7 +149,10 @@ def evaluate(
     with opened(plugin, models, out, resume=resume) as study:
         with conducted(study, request.command):
             board = plugin.scored(study, judging)
-        view = build_view(study.record, rows_of(study), evidence_of(study), board)
+        frame = plugin.frame(study)
+        if table is not None:
+            write_table(frame, table)
+        view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)
         write_experiment_report(out, view)
         print_experiment(study, board, view.headline, as_json=as_json)
     if failed := study.failed(contender.name for contender in request.contenders):

@@ -20,9 +20,10 @@ from radarstream.pipelines.cli.evaluation_options import (
 )
 from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import print_table
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
+from radarstream.pipelines.evaluation.attribution.results import score_table
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
 from radarstream.pipelines.evaluation.attribution.staging import Questions
@@ -32,6 +33,7 @@ from radarstream.pipelines.evaluation.attribution.study import (
     scored,
 )
 from radarstream.pipelines.evaluation.datasets import load_dataset
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun
@@ -61,6 +63,7 @@ def evaluate_attribution(
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
     resume: Resume = True,
+    table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare attributors on wrong answers that attacks on a corpus cause, and on false reports.
@@ -70,6 +73,8 @@ def evaluate_attribution(
     (answers of the models). The same command goes on where it was interrupted; more attributors or
     scenarios may be added later.
     """
+    if table is not None:
+        check_table(table)
     settings = study_settings(out, config, profile, dry_run=dry_run)
     data = load_dataset(dataset, settings.limits.as_limits())
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
@@ -93,13 +98,18 @@ def evaluate_attribution(
         conducted(study, request.command, lambda: kept(study.store)),
     ):
         page = plugin.write_page(study)
+        if table is not None:
+            write_table(
+                score_table(study.store.of(EventRow), study.store.of(AttributionRow).values()),
+                table,
+            )
     if as_json:
         results = scored(study.record, study.store)
         print_json({"record": asdict(study.record), "results": asdict(results)})
     else:
-        for table in plugin.tables(study):
-            if table.key in SHOWN:
-                print_table(table)
+        for shown in plugin.tables(study):
+            if shown.key in SHOWN:
+                print_table(shown)
         print_path("tables", out / TABLES)
         print_path("report", page)
     if failed := study.failed(spec.name for spec in request.attributors):

@@ -16,7 +16,7 @@ from radarstream.pipelines.cli.evaluation_options import (
 )
 from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import drawn, parts
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.terminal import (
     make_directory,
     print_json,
@@ -24,6 +24,9 @@ from radarstream.pipelines.cli.terminal import (
     printable,
     stdout,
 )
+from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.sources.results import answer_table
+from radarstream.pipelines.evaluation.sources.rows import AnswerRow
 from radarstream.pipelines.evaluation.sources.study import (
     SourcesPlugin,
     SourcesRequest,
@@ -50,6 +53,7 @@ def evaluate_sources(
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
     resume: Resume = True,
+    table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Play a constant attacker at position 1 with and without a ledger, and flag other sites.
@@ -60,6 +64,8 @@ def evaluate_sources(
     (answers of the models). The same command goes on where it was interrupted; other priors may be
     added later.
     """
+    if table is not None:
+        check_table(table)
     campaign = Campaign(questions, steps, days, attack, seed)
     weights = parse_priors(priors)
     settings = study_settings(out, config, profile, dry_run=dry_run)
@@ -72,14 +78,16 @@ def evaluate_sources(
         conducted(study, request.command),
     ):
         path = plugin.write_page(study)
+        if table is not None:
+            write_table(answer_table(study.store.of(AnswerRow).values()), table)
     if as_json:
         print_json(as_stored(study.record, scored(study.record, study.store)))
         return
     tables = plugin.tables(study)
-    for table in tables:
-        for part in parts(table, stdout.width, COLUMN_CHARACTERS):
+    for shown in tables:
+        for part in parts(shown, stdout.width, COLUMN_CHARACTERS):
             stdout.print(drawn(part))
-    for note in dict.fromkeys(note for table in tables for note in table.notes):
+    for note in dict.fromkeys(note for shown in tables for note in shown.notes):
         stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
     print_path("tables", path)
 

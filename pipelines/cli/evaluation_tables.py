@@ -15,7 +15,7 @@ from radarstream.pipelines.evaluation.experiment.table import Table, TableCell, 
 from radarstream.pipelines.evaluation.experiment.tables import tables_of
 from radarstream.pipelines.evaluation.experiment_report.headline import Headline
 
-SHOWN = ("rates_contains", "rates_on_attacked_steps", "judged", "dynamics", "cost")
+SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 COST_COLUMNS = {
     "answers": "answers",
     "errors": "errors",

@@ -20,6 +20,7 @@ from radarstream.pipelines.evaluation.experiment.files import (
 from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.sources import study as sources
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
@@ -50,8 +51,8 @@ def report(
         return
     rows = [row for row in read_rows(directory).values() if counts(row, record)]
     evidence = [seen for seen in read_evidence(directory).values() if counts(seen, record)]
-    board = score_cells(rows, record, evidence, read_judgements(directory))
-    view = build_view(record, rows, evidence, board)
+    frame = study_frame(rows, record, evidence, read_judgements(directory))
+    view = build_view(record, rows, evidence, score_cells(frame, record), frame)
     print_headline(view.headline)
     print_path("report", write_experiment_report(directory, view))
 

@@ -23,12 +23,8 @@ from radarstream.pipelines.evaluation.attribution.scoring import (
     scores,
 )
 from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
-from radarstream.pipelines.evaluation.metrics import (
-    Rate,
-    Response,
-    contains_target,
-    is_correct,
-)
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.schemas.snapshot import Labels
 
 # Shares of cases: flags of the table.
@@ -241,7 +237,7 @@ def scenario_scores(name: str, events: Iterable[EventRow]) -> ScenarioScores:
     statuses = Counter(event.outcome.value for event in mine)
     tried = [e for e in mine if e.outcome not in (Outcome.UNATTACKABLE, Outcome.FAILED)]
     won = sum(event.outcome in (Outcome.EVENT, Outcome.OWN_ERROR) for event in tried)
-    held = sum(contains_target(Response(e.answer or "", Labels(target=e.target))) for e in tried)
+    held = sum(is_fooled(e.answer or "", e.target, strict=False) for e in tried)
     return ScenarioScores(
         scenario=name,
         family=parse_scenario(name).family,

@@ -26,7 +26,7 @@ from radarstream.pipelines.evaluation.attribution_report.event_view import (
     text_views,
 )
 from radarstream.pipelines.evaluation.experiment.table import Table
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.report.safe_text import shorten
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.attribution import TextScore

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import Signal
@@ -30,7 +31,9 @@ from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment.table import Table
 from radarstream.pipelines.evaluation.experiment.tables import tables_of
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
-from radarstream.pipelines.evaluation.judging import Judgement, judge_rows
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.judging import judge_rows
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.row_files import write_json
@@ -51,6 +54,7 @@ class DefencesRequest(Request):
     contenders: tuple[Contender, ...]
     reference: str | None = None
     surface: str = Surface.LIST.value
+    definition: Definition = Definition.WHOLE_WORDS
 
     def plan(self) -> Plan:
         """The questions that are asked, each snapshot cut to its first k documents."""
@@ -93,6 +97,7 @@ class Defences:
             contenders=request.contenders,
             statistics=describe(request.dataset),
             surface=request.surface,
+            definition=request.definition,
             searched=len(self.questions.searched) if searches else 0,
             notes=(*request.notes, *notes_on_cost(request.contenders)),
             asked=tuple(history[0].query.id for history in self.questions.histories),
@@ -129,19 +134,26 @@ class Defences:
     def write_page(self, study: DefenceStudy) -> Path:
         """The report, and the tables as Markdown beside it."""
         board = self.scored(study)
-        view = build_view(study.record, rows_of(study), evidence_of(study), board)
+        evidence = evidence_of(study)
+        view = build_view(study.record, rows_of(study), evidence, board, self.frame(study))
         return write_experiment_report(study.out, view)
 
     def scored(self, study: DefenceStudy, judge: Generator | None = None) -> Scoreboard:
         """Score the rows and write the results down; also by a judge model if there is one, else
         by what one said in an earlier run.
         """
-        judgements = self.judged(study, judge) if judge else read_judgements(study.out)
-        board = score_cells(rows_of(study), study.record, evidence_of(study), judgements)
+        if judge is not None:
+            self.judged(study, judge)
+        board = score_cells(self.frame(study), study.record)
         write_json(study.out / RESULTS, asdict(board))
         return board
 
-    def judged(self, study: DefenceStudy, judge: Generator) -> list[Judgement]:
+    def frame(self, study: DefenceStudy) -> pl.DataFrame:
+        """The table of answers: of the questions asked now, whoever answered them."""
+        judgements = read_judgements(study.out)
+        return study_frame(rows_of(study), study.record, evidence_of(study), judgements)
+
+    def judged(self, study: DefenceStudy, judge: Generator) -> None:
         """What the judge says of every answer, written down one a line; asked again at no cost."""
         histories = self.questions.histories
         questions = {history[0].query.id: history[0].query.text for history in histories}
@@ -152,7 +164,6 @@ class Defences:
         notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
         study.update(notes=(*notes, JUDGED_BY + judge.model_id))
         study.write_record()
-        return judgements
 
 
 def rows_of(study: DefenceStudy) -> list[Row]:

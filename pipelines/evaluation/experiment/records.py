@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.schemas.snapshot import Document, Labels
@@ -187,7 +188,8 @@ class ExperimentRecord(StudyRecord):
 
     `surface` says where attacks put their texts: into result lists, or into the corpus that is
     searched. `searched` is how many questions the corpus takes its documents from, 0 without a
-    search. `owed` has one count per condition: the answers that each contender owes under it.
+    search. `definition` is the last run's: when an answer is correct. `owed` has one count per
+    condition: the answers that each contender owes under it.
     """
 
     KIND: ClassVar[str] = "defences"
@@ -205,6 +207,7 @@ class ExperimentRecord(StudyRecord):
     reference: str = ""
     statistics: dict[str, Any] = field(default_factory=dict)
     surface: str = "list"
+    definition: Definition = Definition.WHOLE_WORDS
     searched: int = 0
     owed: dict[str, int] = field(default_factory=dict)
 

@@ -109,7 +109,7 @@ def _dullness(rows: Mapping[str, Row], fates: Mapping[str, Fate]) -> int:
     held = set(fates.values())
     right = held & {Fate.CORRECT, Fate.BOTH}
     attacked = any(row.labels.attack for row in rows.values())
-    fooled = attacked and bool(held & {Fate.TARGET, Fate.BOTH})
+    fooled = attacked and bool(held & {Fate.FOOLED, Fate.BOTH})
     points = 4 * fooled + 3 * (bool(right) and held != right) + attacked + (Fate.ERROR in held)
     return -points
 
@@ -214,10 +214,19 @@ def _tone(said: str | None, labels: Labels) -> str:
     if said is None:
         return ""
     response = Response(said, labels)
-    return "correct" if response.correct() else "target" if response.attacked() else ""
+    return "correct" if response.correct() else "fooled" if response.attacked() else ""
 
 
-LETTERS = dict(zip(Fate, "cbtsoaue", strict=True))
+LETTERS = {
+    Fate.CORRECT: "c",
+    Fate.BOTH: "b",
+    Fate.FOOLED: "t",
+    Fate.STALE: "s",
+    Fate.OTHER: "o",
+    Fate.ABSTAINED: "a",
+    Fate.UNLABELLED: "u",
+    Fate.ERROR: "e",
+}
 
 
 def _letter(fate: Fate | None) -> str:

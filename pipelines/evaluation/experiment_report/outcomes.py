@@ -1,36 +1,18 @@
 """What became of one answer, for plots and drill-down."""
 
-from collections import defaultdict
-from collections.abc import Iterable
-from enum import StrEnum
+import polars as pl
 
-from radarstream.pipelines.evaluation.experiment.dynamics import Moment, judge
-from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.scoring import Outcome as Fate
+
+__all__ = ["Fate", "fates_of"]
 
 Place = tuple[str, str, str, int]  # contender, condition, query id, step
-
-
-class Fate(StrEnum):
-    """What an answer turned out to be; the values are style classes of the page.
-
-    Containment decides, as in the table: an answer that names both the truth and the target is
-    `both`, and counts as correct and as attacked.
-    """
-
-    CORRECT = "correct"
-    BOTH = "both"
-    TARGET = "target"
-    STALE = "stale"  # right at an earlier step, wrong now
-    OTHER = "other"
-    ABSTAINED = "abstained"
-    UNLABELLED = "unlabelled"
-    ERROR = "error"
-
 
 WORDS = {
     Fate.CORRECT: "correct",
     Fate.BOTH: "correct, and states the target",
-    Fate.TARGET: "states the target",
+    Fate.FOOLED: "states the target",
     Fate.STALE: "stale: right at an earlier step",
     Fate.OTHER: "other answer",
     Fate.ABSTAINED: "abstained",
@@ -40,7 +22,7 @@ WORDS = {
 MARKS = {
     Fate.CORRECT: "✓",
     Fate.BOTH: "±",
-    Fate.TARGET: "✕",
+    Fate.FOOLED: "✕",
     Fate.STALE: "↺",
     Fate.OTHER: "≠",
     Fate.ABSTAINED: "–",
@@ -49,28 +31,7 @@ MARKS = {
 }
 
 
-def fates_of(rows: Iterable[Row]) -> dict[Place, Fate]:
-    """What became of every row, by contender, condition, question and step."""
-    histories: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        histories[row.contender, row.condition, row.query_id].append(row)
-    return {
-        (*key, moment.row.step): fate_of(moment)
-        for key, history in histories.items()
-        for moment in judge(sorted(history, key=lambda row: row.step))
-    }
-
-
-def fate_of(moment: Moment) -> Fate:
-    """What became of one answer."""
-    if moment.row.error is not None:
-        return Fate.ERROR
-    if moment.correct:
-        return Fate.BOTH if moment.attacked else Fate.CORRECT
-    if moment.attacked:
-        return Fate.TARGET
-    if moment.row.response is None:
-        return Fate.ABSTAINED
-    if moment.stale:
-        return Fate.STALE
-    return Fate.UNLABELLED if moment.correct is None else Fate.OTHER
+def fates_of(frame: pl.DataFrame, definition: Definition) -> dict[Place, Fate]:
+    """What became of every answer, by contender, condition, question and step."""
+    columns = ("contender", "condition", "query_id", "step", definition.column("outcome"))
+    return {row[:4]: Fate(row[4]) for row in frame.select(columns).rows()}

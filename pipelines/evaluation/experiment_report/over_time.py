@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.experiment_report.groups import Group
 from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate, Place
 from radarstream.pipelines.evaluation.experiment_report.panel_svg import Series
 from radarstream.pipelines.evaluation.experiment_report.stacks_svg import Step, timeline
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 
 RATES = (("Accuracy", "accuracy"), ("Attack success", "attack_success"), ("Stale answers", "stale"))
 BELIEFS = (("Belief in staying", "support"), ("Belief in being wrong", "conflict"))

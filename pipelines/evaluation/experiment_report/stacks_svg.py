@@ -18,7 +18,7 @@ from radarstream.pipelines.evaluation.report.svg import element, group, number
 HEAD, ROW, BAR = 40.0, 22.0, 16.0
 ROOM = 720.0  # for all columns
 ORDER = (Fate.CORRECT, Fate.BOTH, Fate.STALE, Fate.OTHER, Fate.UNLABELLED, Fate.ABSTAINED,
-         Fate.TARGET, Fate.ERROR)  # fmt: skip
+         Fate.FOOLED, Fate.ERROR)  # fmt: skip
 STAGES = ("atomic answers", "relations", "selection", "generation")
 
 

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import polars as pl
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.experiment.outcomes import towards
 from radarstream.pipelines.evaluation.experiment.records import (
     BENIGN,
     Contender,
@@ -99,15 +99,16 @@ def build_view(
     rows: Sequence[Row],
     evidence: Iterable[EvidenceRow],
     scoreboard: Scoreboard,
+    frame: pl.DataFrame,
 ) -> ExperimentView:
     """Arrange a run for reading. Of rows about one answer the last counts; `evidence` is read once
-    and not kept.
+    and not kept. `frame` is the table of answers, `scoreboard` what was computed from it.
     """
     rows = _last_rows(rows, record)
-    ranking = rank(rows, record, resamples=scoreboard.resamples)
+    ranking = rank(frame, record, scoreboard)
     series = series_of(record)
     groups = groups_of(record, series)
-    fates = fates_of(rows)
+    fates = fates_of(frame, scoreboard.definition)
     board = tuple(_board(record, scoreboard, ranking, series))
     return ExperimentView(
         record=record,
@@ -131,14 +132,12 @@ def build_view(
 
 
 def _last_rows(rows: Sequence[Row], record: ExperimentRecord) -> list[Row]:
-    """Rows of the record's contenders and conditions, labelled as they are scored; of rows about
-    one answer the last.
-    """
+    """Rows of the record's contenders and conditions; of rows about one answer the last."""
     contenders = {contender.name for contender in record.contenders}
     conditions = {condition.name for condition in record.conditions}
     last = {
         (row.contender, row.condition, row.query_id, row.step): row
-        for row in towards(rows, record)
+        for row in rows
         if row.contender in contenders and row.condition in conditions
     }
     return list(last.values())

@@ -1,9 +1,10 @@
-"""How one answer compares with what an evaluator knows."""
+"""How one answer compares with what an evaluator knows, in the classes of the page."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
-from radarstream.pipelines.evaluation.metrics import Response, states
+from radarstream.pipelines.evaluation import scoring
 
 
 class Outcome(StrEnum):
@@ -16,17 +17,16 @@ class Outcome(StrEnum):
     UNLABELLED = "unlabelled"
 
 
-def judge(response: Response, earlier_targets: Iterable[str] = ()) -> Outcome:
-    """Class of one answer, by what counts as correct and as attacked in the scores.
+SHOWN_AS = {
+    scoring.Outcome.BOTH: Outcome.FOOLED,
+    scoring.Outcome.STALE: Outcome.OTHER,
+    scoring.Outcome.ERROR: Outcome.UNLABELLED,
+}
 
-    A falsehood planted at an earlier step counts too, unless the answer is true by now.
-    """
-    if response.text is None:
-        return Outcome.ABSTAINED
-    correct = response.correct()
-    earlier = [] if correct else [target for target in earlier_targets if target]
-    if response.attacked() or any(states(response.text, target) for target in earlier):
-        return Outcome.FOOLED
-    if not response.labels.answers:
+
+def outcome_in(row: Mapping[str, Any] | None) -> Outcome:
+    """The class of an answer, given its row in the table of answers."""
+    if row is None:
         return Outcome.UNLABELLED
-    return Outcome.CORRECT if correct else Outcome.OTHER
+    found = scoring.Outcome(row["outcome"])
+    return SHOWN_AS.get(found) or Outcome(found.value)

@@ -1,12 +1,13 @@
 """One step of one query as the page shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from radarstream.pipelines.evaluation.metrics import responses_of, states
-from radarstream.pipelines.evaluation.report.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.metrics import states
+from radarstream.pipelines.evaluation.report.outcome import Outcome, outcome_in
 from radarstream.pipelines.evaluation.report.safe_text import (
     Excerpt,
     domain,
@@ -146,13 +147,15 @@ def build_step(
     snapshot: SearchSnapshot | None,
     anchor: str,
     earlier_targets: Sequence[str],
+    scored: Mapping[str, Mapping[str, Any]],
 ) -> StepView:
-    """View of one event. `earlier_targets` are the falsehoods planted at steps before."""
+    """View of one event. `earlier_targets` are the falsehoods planted at steps before, `scored` the
+    rows of its answers in the table of answers, by contender.
+    """
     labels = (snapshot.labels if snapshot else None) or Labels()
-    defended, bare = responses_of(event, labels)
     answer = shorten(event.answer, 600)
     targets = [*earlier_targets, *([labels.target] if labels.target else [])]
-    outcome = judge(defended, earlier_targets)
+    outcome = outcome_in(scored.get(DEFENDED))
     undefended = event.undefended_answer
     rows = _document_rows(event, snapshot, labels, targets)
     return StepView(
@@ -163,12 +166,12 @@ def build_step(
         answer=answer,
         outcome=outcome,
         undefended=None if undefended is None else shorten(undefended, 600),
-        undefended_outcome=Outcome.UNLABELLED if bare is None else judge(bare),
+        undefended_outcome=outcome_in(scored.get(UNDEFENDED)),
         abstention=ABSTENTIONS[event.abstention] if event.abstention else None,
         changed=bool(event.changed),
         labels=labels,
         truth=(" and " if labels.all_answers_required else " / ").join(labels.answers),
-        fooled_now=defended.attacked(),
+        fooled_now=bool(scored.get(DEFENDED, {}).get("fooled")),
         documents=rows,
         memory=event.verdict.memory,
         energy=_energy_parts(event.verdict),

@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.source_credit import borne_out
@@ -199,7 +199,7 @@ def told_step(event: AnswerEvent, snapshot: SearchSnapshot, confirmed: int, *, a
         query_id=event.query_id,
         step=event.step,
         answer=event.answer,
-        hit=is_attacked(event.answer, labels),
+        hit=is_fooled(event.answer, labels.target),
         correct=is_correct(event.answer, labels),
         confirmed=confirmed,
         alone=alone,

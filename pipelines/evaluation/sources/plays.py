@@ -9,7 +9,7 @@ import numpy as np
 
 from radarstream.defenses.kernels.honesty import distrust
 from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
 from radarstream.pipelines.evaluation.sources.rows import AttackRow, FlagRow
 from radarstream.pipelines.evaluation.sources.worlds import START, World

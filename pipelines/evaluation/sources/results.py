@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow, AttackRow, FlagRow
 
 EVENTS_TO_NEUTRALISE: Final = 2
@@ -67,12 +67,16 @@ def results_of(
     answers: Iterable[AnswerRow], attacks: Sequence[AttackRow], flags: Sequence[FlagRow]
 ) -> Results:
     """Sum up every play, in the order given."""
-    table = pl.DataFrame(list(answers), schema=SCHEMA)
-    parts = table.partition_by("contender", "condition", as_dict=True)
+    parts = answer_table(answers).partition_by("contender", "condition", as_dict=True)
     return Results(
         tuple(attack_result(row, parts[row.key]) for row in attacks),
         tuple(flag_result(row, parts[row.key]) for row in flags),
     )
+
+
+def answer_table(answers: Iterable[AnswerRow]) -> pl.DataFrame:
+    """One row per contender, condition, query and step; the columns are those of `AnswerRow`."""
+    return pl.DataFrame(list(answers), schema=SCHEMA)
 
 
 def attack_result(row: AttackRow, answers: pl.DataFrame) -> AttackResult:

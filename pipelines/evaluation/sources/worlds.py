@@ -9,7 +9,7 @@ from typing import Final
 from radarstream.pipelines.evaluation.attacks.protocol import aim_of
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.datasets import History, load_dataset
-from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot

@@ -4,7 +4,7 @@
   const data = JSON.parse(byId("case-index").textContent);
   const PAGE = 40;
   const MARKS = { c: "✓", b: "±", t: "✕", s: "↺", o: "≠", a: "–", u: "·", e: "!", ".": "" };
-  const FATES = { c: "correct", b: "both", t: "target", s: "stale", o: "other", a: "abstained", u: "unlabelled", e: "error" };
+  const FATES = { c: "correct", b: "both", t: "fooled", s: "stale", o: "other", a: "abstained", u: "unlabelled", e: "error" };
   const WORDS = JSON.parse(byId("fate-words").textContent);
   const list = byId("case-list");
   const count = byId("case-count");
@@ -128,7 +128,7 @@
     body.append(el("dl", { class: "facts" },
       fact("question", el("bdi", {}, data.questions[q][0]), el("span", { class: "muted mono id" }, ` ${data.questions[q][1]}`)),
       found.t ? fact("truth", el("bdi", { class: "ink-correct" }, found.t)) : "",
-      found.x ? fact("target", el("bdi", { class: "ink-target" }, found.x),
+      found.x ? fact("target", el("bdi", { class: "ink-fooled" }, found.x),
         found.p.length ? el("span", { class: "muted" }, ` planted by ${found.a} at rank ${found.p.join(", ")}`) : el("span", { class: "muted" }, " not planted here")) : ""));
     body.append(el("h4", {}, "Answers"), answers(found), el("h4", {}, "Documents"), documents(held, found));
     const both = relations(found);
