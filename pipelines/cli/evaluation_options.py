@@ -24,7 +24,7 @@ Limit = Annotated[
     typer.Option(min=1, help="Only the first N questions, over the documents of so many."),
 ]
 Out = Annotated[Path, typer.Option(help="Directory for results and the models' answers.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")]
 Resume = Annotated[
     bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
 ]

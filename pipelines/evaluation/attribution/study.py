@@ -52,7 +52,7 @@ from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.errors import ModelError
+from radarstream.schemas.errors import ConfigurationError, ModelError
 
 AT_ONCE = 4  # cases attributed in lockstep, and lost when a run is stopped
 NARROWS = "rag_origin"  # the method that chooses its scope by itself
@@ -72,9 +72,10 @@ class AttributionRequest(Request):
 
 @dataclass
 class AttributionPlugin:
-    """Every attributor on every wrong answer that a scenario leads to.
+    """The plug-in: every attributor on every wrong answer that a scenario leads to.
 
-    `scope_rule` says how many of an event's texts are judged.
+    `scope_rule` says how many of an event's texts are judged. Raises ConfigurationError when there
+    is no question to ask.
     """
 
     request: AttributionRequest
@@ -88,6 +89,10 @@ class AttributionPlugin:
 
     def __post_init__(self) -> None:
         self.questions = Questions.of(self.request.dataset, self.request.limit)
+        if not self.questions.asked:
+            raise ConfigurationError(
+                "nothing to ask: every question asks for a long answer, and these are not scored"
+            )
 
     def describe(self) -> AttributionRecord:
         """The record of this run alone."""

@@ -143,7 +143,7 @@ def with_ledger(prior: float) -> Contender:
 
 @dataclass
 class SourcesPlugin:
-    """Every play of a request, each with a ledger of its own; evidence is gathered per world."""
+    """The plug-in: every play, each with a ledger of its own, on evidence gathered once a world."""
 
     request: SourcesRequest
     settings: Settings

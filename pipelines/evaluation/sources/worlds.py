@@ -15,6 +15,7 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 START: Final = datetime(2025, 1, 1, 12, tzinfo=UTC)
+_MOST_DAYS: Final = 3_650
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,10 @@ class Campaign:
     def __post_init__(self) -> None:
         if not 2 <= self.steps <= 13:
             raise ConfigurationError("a simulated history has 2 to 13 steps")
-        if self.days <= 0.0:
-            raise ConfigurationError("days between two steps must be more than 0")
+        if not 0.0 < self.days <= _MOST_DAYS:
+            raise ConfigurationError(
+                f"days between two steps must be above 0 and at most {_MOST_DAYS:,}"
+            )
 
 
 def attacked_histories(world: World, campaign: Campaign) -> tuple[History, ...]:

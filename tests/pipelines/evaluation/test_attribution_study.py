@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from radarstream.connectors.files.robust_rag import LONG_FORM
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.attribution import registry
 from radarstream.pipelines.evaluation.attribution import attributors, staging
@@ -371,6 +372,26 @@ def test_a_limit_shrinks_the_corpus_with_the_questions(bench):
     assert not any(town in text for text in embedded for town in ("Corvane", "Tethra"))
     assert {len(e.texts) for e in study.store.of(EventRow).values()} == {11}
     assert Bench(bench.out.with_name("whole")).study("injection", NOBODY).record.texts == 18
+
+
+def test_a_limit_limits_what_is_embedded(bench, tmp_path):
+    bench.run("injection", NOBODY, limit=1)
+    whole = Bench(tmp_path / "whole")
+    whole.run("injection", NOBODY)
+    corpus = {document.passage for (town,) in towns().histories for document in town.documents}
+    assert len(corpus) == 18 and corpus <= set(whole.embedder.asked)
+    assert len(corpus & set(bench.embedder.asked)) == 6
+    assert len(bench.embedder.asked) == 6 + 1 + 5  # the corpus, the question, what was planted
+    assert len(whole.embedder.asked) == 3 * len(bench.embedder.asked)
+
+
+def test_questions_that_all_ask_for_long_answers_are_refused(bench):
+    histories = tuple(
+        (replace(town, query=replace(town.query, tags=(LONG_FORM,))),)
+        for (town,) in towns().histories
+    )
+    with pytest.raises(ConfigurationError, match="every question asks for a long answer"):
+        bench.study("injection", NOBODY, dataset=replace(towns(), histories=histories))
 
 
 def test_questions_without_documents_are_asked_of_as_many_that_have_some(bench):

@@ -91,7 +91,9 @@ class TestHistories:
             times = [snapshot.observed_at for snapshot in honest]
             assert {(b - a).days for a, b in zip(times, times[1:], strict=False)} == {7}
 
-    @pytest.mark.parametrize("wrong", [{"steps": 1}, {"steps": 14}, {"days": 0.0}])
+    @pytest.mark.parametrize(
+        "wrong", [{"steps": 1}, {"steps": 14}, {"days": 0.0}, {"days": float("nan")}, {"days": 1e9}]
+    )
     def test_campaigns_that_cannot_be(self, wrong: dict[str, float]):
         with pytest.raises(ConfigurationError):
             Campaign(**wrong)
