@@ -1,4 +1,4 @@
-"""`radarstream evaluate-attribution`: who names the texts that taught a wrong answer."""
+"""`radarstream evaluate-attribution`: which texts taught a wrong answer."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -66,7 +66,7 @@ def evaluate_attribution(
     table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare attributors on wrong answers that attacks on a corpus cause, and on false reports.
+    """Compare attributors on wrong answers that attacks on a corpus cause, and on false complaints.
 
     OUT receives report.html, tables.md, results.json, events.jsonl (one question under one
     scenario a line), rows.jsonl (one attribution a line), study.json (provenance) and state.sqlite

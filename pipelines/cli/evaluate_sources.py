@@ -1,4 +1,4 @@
-"""`radarstream evaluate-sources`: what a ledger of sources is worth against a patient attacker."""
+"""`radarstream evaluate-sources`: what the source ledger is worth against a patient attacker."""
 
 from pathlib import Path
 from typing import Annotated

@@ -23,12 +23,12 @@ MICRO = (
 )
 MACRO = (
     "DACC / FPR / FNR over the texts in scope, means over events (macro), in percent; an event "
-    "without a text of the kind counts as 0 (so many: empty)."
+    "without a text of the kind counts as 0, and (n empty) says how many there are."
 )
 
 
 def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]:
-    """Every table that the results have something for, the most wanted first."""
+    """Every table that the results can fill, the most important first."""
     names = sorted(attributors, key=lambda name: name != REFERENCE)
     attacked = [s.scenario for s in results.scenarios if s.events and s.family is not Family.CLEAN]
     families = [family for family in Family if any_cell(results, names, family)]
@@ -169,7 +169,7 @@ def removal(cell: Cell) -> TableCell:
 
 
 def quiet(cell: Cell) -> TableCell:
-    """Events in which a text was flagged, acted on, or no text was blamed for a reason."""
+    """Cases in which a text was flagged, could be quarantined, or the model is said to err."""
     intrinsic = Rate(cell.findings.get("intrinsic_error", 0), cell.events)
     return TableCell(
         f"{percent(cell.flagged)} / {percent(cell.acted)} / {percent(intrinsic)}",
@@ -237,15 +237,16 @@ REMOVAL = (
 QUIET = (
     "Percent of events in which a text is flagged / in which flagged texts could be quarantined "
     "without an operator / in which the model is said to err by itself. Nothing should be flagged.",
-    f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: right answers that "
-    f"are reported; {Clean.INVENTED_REPORTS}: answers that nobody gave. Quarantine without an "
-    "operator takes trusted reporters, an answer that the pipeline gives, another one without the "
-    "flagged texts, and texts that stand clearly apart, not by chance, and make it likelier.",
+    f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: complaints about "
+    f"correct answers; {Clean.INVENTED_REPORTS}: about answers that nobody gave. Quarantine "
+    "without an operator needs trusted senders, an answer that the pipeline gives, another answer "
+    "without the flagged texts, and flagged texts that stand clearly apart, not by chance, and "
+    "make the answer likelier.",
 )
 COST = (
-    "Means over events. Seconds are wall clock, whatever else the machine was doing: completions "
-    "found in the cache count with what they once took, but comparisons, embeddings and scored "
-    "prompts found there take next to nothing, so that only a first run tells the seconds.",
-    "Finding the scope is counted for methods that do it themselves, and not for the others, which "
-    "are given it.",
+    "Means over events. Seconds are wall clock, whatever else the machine was doing. Completions "
+    "found in the cache count with what they took when they were made; comparisons, embeddings "
+    "and scored prompts found there take next to nothing, so that only a first run measures "
+    "seconds.",
+    "Finding the scope counts for methods that do it themselves; the others are given it.",
 )

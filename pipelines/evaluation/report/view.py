@@ -242,9 +242,7 @@ def _columns(queries: Sequence[QueryView]) -> tuple[tuple[int, str], ...]:
 
 def _scores(frame: pl.DataFrame) -> tuple[ScoreRow, ...]:
     attacked = pl.col("attack").is_not_null()
-    if not frame.select(
-        (pl.col("truth").list.len() > 0).any() | pl.col("target").count() > 0
-    ).item():
+    if frame["truth_key"].is_null().all() and frame["target"].is_null().all():
         return ()
     rows = []
     for contender in (DEFENDED, UNDEFENDED):

@@ -42,7 +42,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """What is confirmed after every hit: the liar's site, and by mistake some honest ones.
+    """What is confirmed after every hit: the attacker's site, and by mistake some honest ones.
 
     `false_positives` is the share of honest documents of the snapshot that are blamed as well,
     each by lot of the seed, the question and the step alone.
@@ -71,7 +71,7 @@ class Oracle:
 @dataclass(frozen=True, slots=True)
 class Step:
     """One answer. `confirmed` is how many hits of this question were confirmed before it, `alone`
-    that no page but the liar's said anything.
+    that no page but the attacker's said anything.
     """
 
     query_id: str

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from radarstream.pipelines.cli.report import report
 from radarstream.pipelines.evaluation.experiment.files import EVIDENCE, ROWS
 from radarstream.pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
-from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment_report import (
     build_view,
     cases,
@@ -30,12 +29,15 @@ from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate, fa
 from radarstream.pipelines.evaluation.experiment_report.panel_svg import LABEL_GAP, spread
 from radarstream.pipelines.evaluation.experiment_report.pooled import rank
 from radarstream.pipelines.evaluation.experiment_report.sensitivity import sweeps
+from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.report.safe_text import HIDDEN, visible
 from radarstream.pipelines.evaluation.report.svg import element
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.record import write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, Verdict
+from tests.experiment_rows import scored
 from tests.pipelines.pages.experiment_run import (
     CONDITIONS,
     IN_TIME,
@@ -48,16 +50,23 @@ from tests.pipelines.pages.experiment_run import (
 from tests.pipelines.pages.report_run import LICENCES
 from tests.pipelines.pages.test_report import Page
 
-RESAMPLES = 300
 FEW = (STATIC[0], STATIC[4], STATIC[6])
 
 
 def write(out: Path, experiment) -> str:
     record, rows, evidence = experiment
-    board = score_cells(rows, record, resamples=RESAMPLES)
-    return write_experiment_report(out, build_view(record, rows, evidence, board)).read_text(
-        "utf-8"
-    )
+    board, frame = scored(rows, record)
+    view = build_view(record, rows, evidence, board, frame)
+    return write_experiment_report(out, view).read_text("utf-8")
+
+
+def fates_in(rows, record):
+    return fates_of(study_frame(rows, record), Definition.WHOLE_WORDS)
+
+
+def ranked(rows, record):
+    board, frame = scored(rows, record)
+    return rank(frame, record, board)
 
 
 def islands(page: str) -> dict[str, object]:
@@ -152,7 +161,7 @@ def test_policy_allows_this_script_and_no_other(page):
 
 def test_table_shows_the_scoreboard(page, experiment):
     record, rows, _ = experiment
-    board = score_cells(rows, record, resamples=RESAMPLES)
+    board, _ = scored(rows, record)
     table = re.search(r'<table class="board">(.*?)</table>', page, re.S).group(1)
     for number, contender in enumerate(record.contenders, start=1):
         for place, condition in enumerate(record.conditions, start=1):
@@ -166,7 +175,7 @@ def test_table_shows_the_scoreboard(page, experiment):
 
 def test_every_case_is_listed_with_its_outcome(page, experiment):
     record, rows, _ = experiment
-    fates = fates_of(rows)
+    fates = fates_in(rows, record)
     index = islands(page)["case-index"]
     assert len(index["cases"]) == 6 * len(CONDITIONS)
     letters = {letter: fate for fate, letter in cases.LETTERS.items()}
@@ -225,12 +234,12 @@ def test_a_large_run_lists_the_telling_cases_and_says_so(experiment, tmp_path, m
     assert f"{len(index['cases'])} of 30 cases are listed" in text
     assert len(text) < 400_000
     record, rows, _ = experiment
+    fates = fates_in(rows, record)
     fooled = {
         (row.condition, row.query_id)
         for row in rows
-        if row.labels.attack and fates_of([row])[row.contender, row.condition, row.query_id, 0]
-        in (Fate.TARGET, Fate.BOTH)
-    }  # fmt: skip
+        if row.labels.attack and fates[row.key] in (Fate.FOOLED, Fate.BOTH)
+    }
     listed = {
         (record.conditions[c].name, index["questions"][q][1]) for q, _, c, *_ in index["cases"]
     }
@@ -295,11 +304,11 @@ def test_unique_ids_and_inside_links(page, in_time, hostile):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("Ann", Fate.CORRECT), ("Ann or Bob", Fate.BOTH), ("Bob", Fate.TARGET), ("Old", Fate.STALE),
+    [("Ann", Fate.CORRECT), ("Ann or Bob", Fate.BOTH), ("Bob", Fate.FOOLED), ("Old", Fate.STALE),
      ("Zoe", Fate.OTHER), (None, Fate.ABSTAINED), ("!", Fate.ERROR), ("?", Fate.UNLABELLED)],
 )  # fmt: skip
 def test_fates(text, expected):
-    _, rows, _ = make_experiment(
+    record, rows, _ = make_experiment(
         questions=1, steps=2, conditions=CONDITIONS[:1], contenders=FEW[:1]
     )
     then, now = Labels(answers=("Old",)), Labels(answers=("Ann",), target="Bob")
@@ -312,7 +321,7 @@ def test_fates(text, expected):
         replace(rows[0], labels=then, verdict=Verdict("Old", ()), error=None),
         replace(rows[1], labels=now, verdict=verdict, error=error),
     ]
-    found = fates_of(history)
+    found = fates_in(history, record)
     assert [found[r.contender, r.condition, r.query_id, r.step] for r in history] == [
         Fate.CORRECT,
         expected,
@@ -336,8 +345,8 @@ def words_of(rates: dict[str, tuple[int, int]], questions: int = 40) -> str:
             if number >= questions - fooled:
                 text = labels.target
             made.append(replace(row, contender=name, verdict=Verdict(text, ()), error=None))
-    board = score_cells(made, record, resamples=RESAMPLES)
-    found = headline(record, board, rank(made, record, resamples=RESAMPLES))
+    board, _ = scored(made, record)
+    found = headline(record, board, ranked(made, record))
     return " ".join((found.verdict, *found.sentences))
 
 
@@ -389,13 +398,13 @@ def test_contenders_with_many_errors_or_noise_are_not_recommended():
         else row
         for row in rows
     ]
-    assert rank(broken, record, resamples=RESAMPLES).best.contender == "vanilla"
-    board = score_cells(broken, record, resamples=RESAMPLES)
-    words = headline(record, board, rank(broken, record, resamples=RESAMPLES))
+    assert ranked(broken, record).best.contender == "vanilla"
+    board, _ = scored(broken, record)
+    words = headline(record, board, ranked(broken, record))
     assert any(said.startswith("Not comparable: radar,") for said in words.sentences)
     assert words.verdict == "No other contender can be compared with vanilla."
     noisy = replace(record, contenders=(STATIC[0], replace(STATIC[6], relations="noise=0.5")))
-    assert rank(rows, noisy, resamples=RESAMPLES).best.contender == "vanilla"
+    assert ranked(rows, noisy).best.contender == "vanilla"
 
 
 def only(rows, kept: dict[str, set[str]]):
@@ -408,10 +417,10 @@ def test_contenders_that_share_no_attacked_answer_are_not_compared():
         questions=40, conditions=CONDITIONS[:3], contenders=(STATIC[0], STATIC[6])
     )
     rows = only(rows, {"radar": {"benign", "pia@1"}, "vanilla": {"benign", "pia@10"}})
-    ranking = rank(rows, record, resamples=RESAMPLES)
+    ranking = ranked(rows, record)
     assert all(0.4 < one.scored <= 0.5 for one in ranking.contenders)
     assert ranking.best is None
-    words = headline(record, score_cells(rows, record, resamples=RESAMPLES), ranking)
+    words = headline(record, scored(rows, record)[0], ranking)
     assert words.verdict == "No contender can be recommended."
 
 
@@ -420,8 +429,8 @@ def test_a_contender_of_few_conditions_is_neither_beaten_nor_best(tmp_path):
         questions=40, conditions=CONDITIONS, contenders=(STATIC[0], STATIC[4], STATIC[6])
     )
     rows = only(rows, {"reliability_rag": {"benign", "pia@10"}})
-    ranking = rank(rows, record, resamples=RESAMPLES)
-    board = score_cells(rows, record, resamples=RESAMPLES)
+    ranking = ranked(rows, record)
+    board, _ = scored(rows, record)
     words = headline(record, board, ranking)
     assert not ranking.of("reliability_rag").eligible
     assert words.verdict.startswith("Run radar")
