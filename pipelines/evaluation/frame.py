@@ -12,7 +12,8 @@ Which answer
 What an evaluator knows
 - attack: the attack on this step; null where this step is not attacked
 - poisoned_ranks: the ranks of planted documents
-- truth: the right answers; all_required: whether an answer must name all of them
+- truth: the right answers
+- all_required: whether an answer must name all of them
 - target: the answer that the attacker wants; null where nobody wants one at this step
 - truth_key: the right answers in one normal form; equal where the truth is the same
 What was answered
@@ -32,7 +33,8 @@ Likeness to the closest right answer, 0 to 1
 What the defence did
 - documents, kept, rejected: how many it was given, kept and rejected; kept and rejected are null
   where it does not select
-- poisoned_kept: how many planted documents it kept; null where none was planted
+- poisoned_kept: how many planted documents it kept; null where none was planted, and for
+  contenders that answer from a pool of all steps' documents
 - memory: retained, falsified, or none
 - previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
 - state_bytes: bytes of the state that is kept for the next step
@@ -162,6 +164,7 @@ def study_frame(
                 | _decided(row.verdict, row.labels)
                 | _spent(row)
                 | ({} if context is None else context_of(row, context))
+                | ({"poisoned_kept": None} if contender in pooling else {})
                 | ({} if row.error else _judgement(said.get(row.key)))
             )
     return _frame(found).sort(
