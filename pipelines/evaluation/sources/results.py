@@ -1,8 +1,8 @@
 """What a ledger changes: attack success step by step, what honest sites lose, false flags."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Final, get_type_hints
 
 import polars as pl
 
@@ -10,48 +10,28 @@ from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow, AttackRow, FlagRow
 
 EVENTS_TO_NEUTRALISE: Final = 2
-SCHEMA = {
-    **dict.fromkeys(("contender", "condition", "query_id"), pl.String),
-    "step": pl.Int64,
-    "answer": pl.String,
-    **dict.fromkeys(("fooled", "correct"), pl.Boolean),
-    "confirmed": pl.Int64,
-    "alone": pl.Boolean,
-}
 
 
 @dataclass(frozen=True, slots=True)
-class AttackResult:
-    """One defence against the attacker of one world.
+class AttackResult(AttackRow):
+    """One play against an attacker, summed up.
 
     `attacked` and `correct` are per step. `after` and `alone` are the attack success after
     `EVENTS_TO_NEUTRALISE` confirmed wrong answers to the same question: `after` where another page
-    answered, too, `alone` where none did. The losses are those of `AttackRow`; `events` counts all
-    answers that were fooled.
+    answered, too, `alone` where none did. `events` counts all answers that were fooled.
     """
 
-    world: str
-    contender: str
-    oracle: str
     attacked: tuple[Rate, ...]
     correct: tuple[Rate, ...]
     after: Rate
     alone: Rate
-    honest_loss: float
-    worst_loss: float
     events: int
 
 
 @dataclass(frozen=True, slots=True)
-class FlagResult:
-    """What false flags cost a site, as in `FlagRow`, and the accuracy over all steps."""
+class FlagResult(FlagRow):
+    """One play after false flags, and the accuracy over all its steps."""
 
-    world: str
-    contender: str
-    flags: int
-    honest_days: int
-    honesty: float
-    weight: float
     correct: Rate
 
 
@@ -70,13 +50,13 @@ def results_of(
     parts = answer_table(answers).partition_by("contender", "condition", as_dict=True)
     return Results(
         tuple(attack_result(row, parts[row.key]) for row in attacks),
-        tuple(flag_result(row, parts[row.key]) for row in flags),
+        tuple(FlagResult(**asdict(r), correct=rate(parts[r.key]["correct"])) for r in flags),
     )
 
 
 def answer_table(answers: Iterable[AnswerRow]) -> pl.DataFrame:
     """One row per contender, condition, query and step; the columns are those of `AnswerRow`."""
-    return pl.DataFrame(list(answers), schema=SCHEMA)
+    return pl.DataFrame(list(answers), schema=get_type_hints(AnswerRow))
 
 
 def attack_result(row: AttackRow, answers: pl.DataFrame) -> AttackResult:
@@ -84,29 +64,12 @@ def attack_result(row: AttackRow, answers: pl.DataFrame) -> AttackResult:
     steps = answers.group_by("step").agg(pl.len(), pl.col("fooled", "correct").sum()).sort("step")
     late = answers.filter(pl.col("confirmed") >= EVENTS_TO_NEUTRALISE)
     return AttackResult(
-        world=row.world,
-        contender=row.contender,
-        oracle=row.oracle,
+        **asdict(row),
         attacked=tuple(map(Rate, steps["fooled"], steps["len"])),
         correct=tuple(map(Rate, steps["correct"], steps["len"])),
         after=rate(late.filter(~pl.col("alone"))["fooled"]),
         alone=rate(late.filter("alone")["fooled"]),
-        honest_loss=row.honest_loss,
-        worst_loss=row.worst_loss,
         events=rate(answers["fooled"]).hits,
-    )
-
-
-def flag_result(row: FlagRow, answers: pl.DataFrame) -> FlagResult:
-    """Sum up the answers of one play."""
-    return FlagResult(
-        world=row.world,
-        contender=row.contender,
-        flags=row.flags,
-        honest_days=row.honest_days,
-        honesty=row.honesty,
-        weight=row.weight,
-        correct=rate(answers["correct"]),
     )
 
 
