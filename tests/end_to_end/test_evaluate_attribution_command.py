@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -51,8 +52,11 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
     assert names <= {path.name for path in Path("out").iterdir()}
     rows = Path("out/rows.jsonl").read_bytes()
     assert rows
-    second = run(*words)
+    second = run(*words, "--table", "cases.csv")
     assert second.exit_code == 0 and Path("out/rows.jsonl").read_bytes() == rows
+    table = pl.read_csv("cases.csv")
+    assert table.height == len(rows.splitlines())
+    assert {"contender", "condition", "query_id", "tp", "cost_seconds"} <= set(table.columns)
     record = json.loads(Path("out/study.json").read_text())
     assert record["command"].startswith("radarstream evaluate-attribution --dataset")
 
@@ -73,6 +77,7 @@ def test_results_as_json(questions: Path) -> None:
         (("--attacks", "nonsense"), "unknown attack"),
         (("--attributors", "nobody"), "no attributor named"),
         (("--attributors", "norm:beauty=1"), "beauty"),
+        (("--table", "cases.xlsx"), "a table is written as .parquet or .csv"),
     ],
 )
 def test_wrong_usage_is_told(questions: Path, words: tuple[str, ...], message: str) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -293,10 +294,13 @@ def test_the_command_writes_tables_and_results_and_resumes(tmp_path: Path):
     assert "k=2, one honest answer: attack success" in result.stdout
     rows = lines(out)
     (out / "tables.md").unlink()
-    again = run(*command)
+    again = run(*command, "--table", tmp_path / "answers.parquet")
     assert again.exit_code == 0, (again.output, again.exception)
     assert "114 of 114 answers" in again.stderr
     assert again.stdout == result.stdout and lines(out) == rows
+    table = pl.read_parquet(tmp_path / "answers.parquet")
+    assert table.height == len(rows["rows.jsonl"]) == 114
+    assert table.columns[:4] == ["contender", "condition", "query_id", "step"]
     refused = run(*command, "--days", 3)
     assert "campaign" in str(refused.exception)
     (out / "tables.md").unlink()
