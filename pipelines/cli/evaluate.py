@@ -148,8 +148,7 @@ def evaluate(
     plugin = Defences(request, settings, engine, models)
     with opened(plugin, models, out, resume=resume) as study:
         with conducted(study, request.command):
-            board = plugin.scored(study, judging)
-        frame = plugin.frame(study)
+            board, frame = plugin.scored(study, judging)
         if table is not None:
             write_table(frame, table)
         view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)

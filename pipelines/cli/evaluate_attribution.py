@@ -23,15 +23,19 @@ from radarstream.pipelines.cli.evaluation_tables import print_table
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
-from radarstream.pipelines.evaluation.attribution.results import score_table
+from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
+from radarstream.pipelines.evaluation.attribution.results import Results, score_table
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
 from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import (
     AttributionPlugin,
     AttributionRequest,
-    scored,
+    write_results,
 )
+from radarstream.pipelines.evaluation.attribution.tables import tables_of
+from radarstream.pipelines.evaluation.attribution_report.page import write_study_page
+from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.study.harness import TABLES
@@ -97,23 +101,29 @@ def evaluate_attribution(
         opened(plugin, models, out, resume=resume) as study,
         conducted(study, request.command, lambda: kept(study.store)),
     ):
-        page = plugin.write_page(study)
+        results, page = write_report(out, study.record, study.store)
         if table is not None:
             write_table(
                 score_table(study.store.of(EventRow), study.store.of(AttributionRow).values()),
                 table,
             )
     if as_json:
-        results = scored(study.record, study.store)
         print_json({"record": asdict(study.record), "results": asdict(results)})
     else:
-        for shown in plugin.tables(study):
+        for shown in tables_of(results, study.record.names):
             if shown.key in SHOWN:
                 print_table(shown)
         print_path("tables", out / TABLES)
         print_path("report", page)
     if failed := study.failed(spec.name for spec in request.attributors):
         raise ContenderFailedError(f"no attribution without an error by {', '.join(failed)}")
+
+
+def write_report(out: Path, record: AttributionRecord, store: RowStore) -> tuple[Results, Path]:
+    """Write the results, the tables and the report of what a directory holds."""
+    results = write_results(out, record, store)
+    events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
+    return results, write_study_page(out, study_view(record, events, rows, results))
 
 
 def kept(store: RowStore) -> str:

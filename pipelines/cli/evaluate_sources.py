@@ -31,9 +31,11 @@ from radarstream.pipelines.evaluation.sources.study import (
     SourcesPlugin,
     SourcesRequest,
     as_stored,
-    scored,
+    write_results,
 )
+from radarstream.pipelines.evaluation.sources.tables import tables_of
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
+from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.schemas.errors import ConfigurationError
 
 COLUMN_CHARACTERS = 8
@@ -77,19 +79,19 @@ def evaluate_sources(
         opened(plugin, models, out, resume=resume) as study,
         conducted(study, request.command),
     ):
-        path = plugin.write_page(study)
+        results = write_results(out, study.record, study.store)
         if table is not None:
             write_table(answer_table(study.store.of(AnswerRow).values()), table)
     if as_json:
-        print_json(as_stored(study.record, scored(study.record, study.store)))
+        print_json(as_stored(study.record, results))
         return
-    tables = plugin.tables(study)
+    tables = tables_of(results)
     for shown in tables:
         for part in parts(shown, stdout.width, COLUMN_CHARACTERS):
             stdout.print(drawn(part))
     for note in dict.fromkeys(note for shown in tables for note in shown.notes):
         stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
-    print_path("tables", path)
+    print_path("tables", out / TABLES)
 
 
 def parse_priors(text: str) -> list[float]:

@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from radarstream.pipelines.cli.evaluate_attribution import (
+    write_report as write_attribution_report,
+)
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.run_files import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
-from radarstream.pipelines.evaluation.attribution import study as attribution
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.experiment.files import (
@@ -21,9 +23,9 @@ from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, Exp
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from radarstream.pipelines.evaluation.frame import study_frame
-from radarstream.pipelines.evaluation.sources import study as sources
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
-from radarstream.pipelines.evaluation.sources.study import SourcesRecord
+from radarstream.pipelines.evaluation.sources.study import SourcesRecord, write_results
+from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.record import kind_of
 from radarstream.pipelines.evaluation.study.record import read_record as read_study
 from radarstream.pipelines.evaluation.study.row_files import RowStore
@@ -39,11 +41,13 @@ def report(
     kind = kind_of(directory)
     if kind == AttributionRecord.KIND and (study := read_study(directory, AttributionRecord)):
         store = RowStore(directory, ATTRIBUTIONS)
-        print_path("report", attribution.write_results(directory, study, store))
+        _, page = write_attribution_report(directory, study, store)
+        print_path("report", page)
         return
     if kind == SourcesRecord.KIND and (played := read_study(directory, SourcesRecord)):
         store = RowStore(directory, PLAYS)
-        print_path("tables", sources.write_results(directory, played, store))
+        write_results(directory, played, store)
+        print_path("tables", directory / TABLES)
         return
     record = read_record(directory)
     if record is None:

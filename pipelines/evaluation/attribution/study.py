@@ -42,8 +42,6 @@ from radarstream.pipelines.evaluation.attribution.staging import (
     staged,
 )
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
-from radarstream.pipelines.evaluation.attribution_report.page import write_study_page
-from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
 from radarstream.pipelines.evaluation.experiment.running import batched
 from radarstream.pipelines.evaluation.experiment.table import Table
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
@@ -266,10 +264,6 @@ class AttributionPlugin:
         """Who is found out, what removal changes, what it costs."""
         return tables_of(scored(study.record, study.store), study.record.names)
 
-    def write_page(self, study: AttributionStudy) -> Path:
-        """The results, the tables and the report."""
-        return write_results(study.out, study.record, study.store)
-
 
 def scored(record: AttributionRecord, store: RowStore) -> Results:
     """The results of all events and rows of a directory."""
@@ -277,10 +271,9 @@ def scored(record: AttributionRecord, store: RowStore) -> Results:
     return results_of(events, rows, record.names, record.scenarios, seed=record.seed)
 
 
-def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Path:
-    """Write the results, the tables and the report of a directory; returns the report."""
+def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Results:
+    """Score what a directory holds; write the results and the tables."""
     results = scored(record, store)
     write_json(out / RESULTS, asdict(results))
     (out / TABLES).write_text(as_markdown(results, record.names), encoding="utf-8")
-    events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
-    return write_study_page(out, study_view(record, events, rows, results))
+    return results

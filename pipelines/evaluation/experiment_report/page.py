@@ -27,7 +27,7 @@ from radarstream.pipelines.evaluation.report.svg import element
 PACKAGE = "radarstream.pipelines.evaluation.experiment_report"
 SHARED = "radarstream.pipelines.evaluation.report"
 REPORT, TABLES = "report.html", "tables.md"
-SHOWN = {"rates_contains", "cost"}  # tables that the page shows in a form of its own
+SHOWN = {"rates", "cost"}  # tables that the page shows in a form of its own
 
 
 def write_experiment_report(out: Path, view: ExperimentView) -> Path:

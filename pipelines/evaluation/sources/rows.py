@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-PlayKey = tuple[str, str]  # contender, condition
-
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:

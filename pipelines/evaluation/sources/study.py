@@ -122,14 +122,14 @@ class SourcesRequest(Request):
 
 
 def contenders(priors: Sequence[float]) -> tuple[Contender, ...]:
-    """No defence, RADAR without a ledger and with one of every weight, RADAR+ likewise with the
-    last weight, which also learns.
+    """No defence; RADAR without a ledger, with one of each weight, and with one of the last weight
+    that also learns; RADAR+ without a ledger and with the last weight.
     """
     last = priors[-1]
     return (
         Contender("vanilla", "vanilla"),
         Contender("radar"),
-        *map(with_ledger, priors),
+        *map(with_ledger, dict.fromkeys(priors)),
         Contender(f"radar, prior {last:g}, learning", source_prior=last, learn=True),
         Contender("radar_plus", "radar_plus"),
         Contender(f"radar_plus, prior {last:g}", "radar_plus", last),
@@ -204,13 +204,9 @@ class SourcesPlugin:
         """Attack success, accuracy and false flags, world by world."""
         return tables_of(scored(study.record, study.store))
 
-    def write_page(self, study: SourcesStudy) -> Path:
-        """The results and the tables; there is no other page."""
-        return write_results(study.out, study.record, study.store)
-
 
 def scored(record: SourcesRecord, store: RowStore) -> Results:
-    """The results of all plays of a directory: as the record has worlds and contenders."""
+    """The results of all plays of a directory, in the order of the record's members."""
     worlds = {name: place for place, name in enumerate(record.worlds)}
     compared = {contender.name: place for place, contender in enumerate(record.contenders)}
 
@@ -228,12 +224,12 @@ def as_stored(record: SourcesRecord, results: Results) -> dict[str, Any]:
     return {"record": asdict(record), "results": asdict(results)}
 
 
-def write_results(out: Path, record: SourcesRecord, store: RowStore) -> Path:
-    """Write the results of a directory, and the tables under the last command; returns these."""
-    results, path = scored(record, store), out / TABLES
+def write_results(out: Path, record: SourcesRecord, store: RowStore) -> Results:
+    """Score what a directory holds; write the results, and the tables under the last command."""
+    results = scored(record, store)
     write_json(out / RESULTS, as_stored(record, results))
-    path.write_text(as_markdown(results, record.command), encoding="utf-8")
-    return path
+    (out / TABLES).write_text(as_markdown(results, record.command), encoding="utf-8")
+    return results
 
 
 def row_of(study: SourcesStudy, play: Play) -> AttackRow | FlagRow | None:

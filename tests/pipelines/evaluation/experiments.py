@@ -91,7 +91,7 @@ class Experiment(Study[ExperimentRecord]):
         return self.failed(contender.name for contender in self.plugin.request.contenders)
 
     def results(self, judge: Generator | None = None) -> Scoreboard:
-        return self.plugin.scored(self, judge)
+        return self.plugin.scored(self, judge)[0]
 
 
 @dataclass

@@ -6,6 +6,7 @@ import pytest
 from selenium.common.exceptions import NoAlertPresentException
 
 from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.pipelines.cli.evaluate_attribution import write_report
 from radarstream.pipelines.cli.report_attributions import report_attributions
 from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
@@ -30,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_stream_pages(out / "hostile", *hostile_views(), heads=[], most=5)
     bench = Bench(out / "study")
     study = bench.run("injection,false-reports", "rag_origin,keyword_match,norm")
-    study.plugin.write_page(study)
+    write_report(study.out, study.record, study.store)
     return out
 
 
