@@ -51,7 +51,7 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
     scorer_settings,
 )
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
-from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models

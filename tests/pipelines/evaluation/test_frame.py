@@ -9,7 +9,8 @@ import pytest
 
 from radarstream.pipelines.evaluation import frame as frames
 from radarstream.pipelines.evaluation.experiment.records import Condition, Cost
-from radarstream.pipelines.evaluation.frame import SCHEMA, study_frame, write_table
+from radarstream.pipelines.evaluation.frame import SCHEMA, study_frame
+from radarstream.pipelines.evaluation.frame_files import write_table
 from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.schemas.errors import ConfigurationError
