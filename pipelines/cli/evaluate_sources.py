@@ -24,7 +24,7 @@ from radarstream.pipelines.cli.terminal import (
     printable,
     stdout,
 )
-from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.sources.results import answer_table
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
 from radarstream.pipelines.evaluation.sources.study import (
