@@ -105,7 +105,7 @@ def evaluate(
         typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
     ] = "",
     score: Annotated[
-        Definition, typer.Option(help="When an answer is correct; the other is reported beside it.")
+        Definition, typer.Option(help="When an answer names the truth; the other is reported, too.")
     ] = Definition.WHOLE_WORDS,
     table: TableFile = None,
     as_json: AsJson = False,

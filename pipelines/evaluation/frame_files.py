@@ -8,11 +8,12 @@ from radarstream.schemas.errors import ConfigurationError
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write Parquet or CSV, by the ending of the name; whole or not at all.
+    """Write Parquet or CSV, by the ending of the name; whole or not at all. Folders are made.
 
     Raises ConfigurationError for another ending.
     """
     check_table(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     if path.suffix == ".parquet":
         frame.write_parquet(partial)

@@ -91,9 +91,9 @@ def test_rows_come_in_the_order_of_the_record_whatever_their_order() -> None:
 def test_a_table_is_written_whole_and_read_back(tmp_path: Path, name: str) -> None:
     joint = Labels(("Ann, B", "Bob"), all_answers_required=True)
     frame = study_frame([row("half \ud800 pair\x1b", labels=joint), row(None, step=1)], record())
-    path = tmp_path / name
+    path = tmp_path / "new" / "folder" / name
     write_table(frame, path)
-    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert [file.name for file in path.parent.iterdir()] == [name]
     if name.endswith("parquet"):
         assert pl.read_parquet(path).equals(frame)
         return
