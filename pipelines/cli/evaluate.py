@@ -1,15 +1,24 @@
 """`radarstream evaluate`: defences against attacks on one data set, at equal evidence."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from sqlalchemy import Engine
 
-from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.pipelines.build import build_models, shared_engine
+from radarstream.pipelines.cli.evaluation_options import (
+    ContenderFailedError,
+    Documents,
+    Limit,
+    Out,
+    Resume,
+    Seed,
+    command_line,
+    opened,
+    study_settings,
+    words,
+)
 from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import print_experiment
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
@@ -33,7 +42,6 @@ from radarstream.pipelines.evaluation.experiment.defences import (
     Defences,
     DefencesRequest,
     evidence_of,
-    failed_contenders,
     rows_of,
 )
 from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
@@ -45,16 +53,9 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
-from radarstream.schemas.errors import ConfigurationError, RadarstreamError
-
-STATE = "state.sqlite"
-
-
-class ContenderFailedError(RadarstreamError):
-    """A contender has no answer without an error."""
+from radarstream.schemas.errors import ConfigurationError
 
 
 def evaluate(
@@ -78,13 +79,13 @@ def evaluate(
     adaptations: Annotated[
         str, typer.Option(help="What static defences carry through a history.")
     ] = "none,cumulative,lightweight",
-    k: Annotated[int, typer.Option("-k", min=1, help="Documents per question.")] = 10,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path("build/evaluate"),
+    k: Documents = 10,
+    limit: Limit = None,
+    out: Out = Path("build/evaluate"),
     reference: Annotated[
         str | None, typer.Option(help="Whom the others are compared with; default radar.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of attacks and perturbations.")] = 0,
+    seed: Seed = 0,
     sweep: Annotated[
         list[str] | None,
         typer.Option(help="One contender per value: radar.similarity_threshold=0.1,0.2."),
@@ -98,9 +99,7 @@ def evaluate(
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
-    resume: Annotated[
-        bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
-    ] = True,
+    resume: Resume = True,
     judge: Annotated[
         str,
         typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
@@ -120,9 +119,7 @@ def evaluate(
     """
     if table is not None:
         check_table(table)
-    settings = load_settings(config, profile="scripted" if dry_run else profile)
-    if "database" not in settings.model_fields_set:
-        settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
+    settings = study_settings(out, config, profile, dry_run=dry_run)
     data = load_dataset(dataset, settings.limits)
     contenders = contenders_of(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
@@ -145,14 +142,11 @@ def evaluate(
         seed=seed,
         surface=surface_of(conditions[-1]).value,
         definition=score,
-        command=shlex.join(["radarstream", *sys.argv[1:]]),
+        command=command_line(),
         notes=tuple(filter(None, [data.complaint, without_documents(data, limit), *left_out])),
     )
     plugin = Defences(request, settings, engine, models)
-    with hold_directory(out):
-        if not resume:
-            start_over(out, plugin)
-        study = Study(plugin, models, out)
+    with opened(plugin, models, out, resume=resume) as study:
         with conducted(study, request.command):
             board, frame = plugin.scored(study, judging)
         if table is not None:
@@ -160,8 +154,7 @@ def evaluate(
         view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)
         write_experiment_report(out, view)
         print_experiment(study, board, view.headline, as_json=as_json)
-    failed = failed_contenders(study, request.contenders)
-    if failed:
+    if failed := study.failed(contender.name for contender in request.contenders):
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 
 
@@ -209,11 +202,6 @@ def without_documents(data: Dataset, limit: int | None) -> str | None:
     if not bare:
         return None
     return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
-
-
-def words(text: str) -> list[str]:
-    """The parts of a list with commas."""
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:

@@ -1,35 +1,44 @@
-"""`radarstream evaluate-sources`: what a ledger of sources is worth against a patient attacker."""
+"""`radarstream evaluate-sources`: what the source ledger is worth against a patient attacker."""
 
-import shlex
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from radarstream.pipelines.build import build_models, shared_engine
+from radarstream.pipelines.cli.evaluation_options import (
+    Out,
+    Resume,
+    Seed,
+    command_line,
+    opened,
+    study_settings,
+)
+from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import drawn, parts
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.terminal import (
     make_directory,
     print_json,
     print_path,
     printable,
-    stderr,
     stdout,
 )
-from radarstream.pipelines.evaluation.provenance import code_revision
-from radarstream.pipelines.evaluation.sources.study import study
-from radarstream.pipelines.evaluation.sources.tables import as_markdown, tables_of
+from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.sources.results import answer_table
+from radarstream.pipelines.evaluation.sources.rows import AnswerRow
+from radarstream.pipelines.evaluation.sources.study import (
+    SourcesPlugin,
+    SourcesRequest,
+    as_stored,
+    write_results,
+)
+from radarstream.pipelines.evaluation.sources.tables import tables_of
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
-from radarstream.pipelines.evaluation.study.row_files import write_json
-from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.sources import LedgerRules
 
 COLUMN_CHARACTERS = 8
-RESULTS, TABLES, STATE = "results.json", "tables.md", "state.sqlite"
 
 
 def evaluate_sources(
@@ -40,51 +49,47 @@ def evaluate_sources(
         str, typer.Option(help="What the attacker plants: poison, pia, …")
     ] = "poison",
     priors: Annotated[str, typer.Option(help="Values of RADAR's source_prior.")] = "0.5,1",
-    out: Annotated[
-        Path, typer.Option(help="Directory for results and the models' answers.")
-    ] = Path("build/evaluate-sources"),
-    seed: Annotated[int, typer.Option(help="Of the histories and of mistaken blame.")] = 0,
+    out: Out = Path("build/evaluate-sources"),
+    seed: Seed = 0,
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
+    resume: Resume = True,
+    table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Play a constant attacker at position 1 with and without a ledger, and flag other sites.
 
     Every hit is confirmed by an oracle before the next step; texts are not quarantined, so that
-    the ledger works alone. OUT receives tables.md, results.json and the models' answers.
+    the ledger works alone. OUT receives tables.md, results.json, rows.jsonl (one answer a line),
+    attacks.jsonl and flags.jsonl (one play a line), study.json (provenance) and state.sqlite
+    (answers of the models). The same command goes on where it was interrupted; other priors may be
+    added later.
     """
+    if table is not None:
+        check_table(table)
     campaign = Campaign(questions, steps, days, attack, seed)
     weights = parse_priors(priors)
-    settings = load_settings(config, profile="scripted" if dry_run else profile)
-    if "database" not in settings.model_fields_set:
-        settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
+    settings = study_settings(out, config, profile, dry_run=dry_run)
+    request = SourcesRequest.of(WORLDS, campaign, weights, command_line())
     make_directory(out)
     models = build_models(settings, shared_engine(settings))
-    command = shlex.join(["radarstream", *sys.argv[1:]])
-
-    def tell(what: str) -> None:
-        stderr.print(what, highlight=False, markup=False)
-
-    results = study(WORLDS, campaign, weights, settings.sources, models, tell=tell)
-    record = {
-        "command": command,
-        "code": code_revision(),
-        "campaign": asdict(campaign),
-        "priors": weights,
-        "rules": settings.sources.model_dump(include=set(LedgerRules.model_fields)),
-        "models": list(models.ids.values()),
-    }
-    found = {"record": record, "results": asdict(results)}
-    write_json(out / RESULTS, found)
-    (out / TABLES).write_text(as_markdown(results, command), encoding="utf-8")
+    plugin = SourcesPlugin(request, settings, models)
+    with (
+        opened(plugin, models, out, resume=resume) as study,
+        conducted(study, request.command),
+    ):
+        results = write_results(out, study.record, study.store)
+        if table is not None:
+            write_table(answer_table(study.store.of(AnswerRow).values()), table)
     if as_json:
-        print_json(found)
+        print_json(as_stored(study.record, results))
         return
-    for table in tables_of(results):
-        for part in parts(table, stdout.width, COLUMN_CHARACTERS):
+    tables = tables_of(results)
+    for shown in tables:
+        for part in parts(shown, stdout.width, COLUMN_CHARACTERS):
             stdout.print(drawn(part))
-    for note in dict.fromkeys(note for table in tables_of(results) for note in table.notes):
+    for note in dict.fromkeys(note for shown in tables for note in shown.notes):
         stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
     print_path("tables", out / TABLES)
 

@@ -32,16 +32,18 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def conducted(study: Study[Any], command: str) -> Iterator[None]:
+def conducted(
+    study: Study[Any], command: str, kept: Callable[[], str] | None = None
+) -> Iterator[None]:
     """Run a study to its end, showing how far it is. The enclosed code is part of the work that an
-    interruption cuts short.
+    interruption cuts short. `kept` says what there is then; by default how many answers.
     """
     tell_before(study)
 
-    def kept() -> str:
+    def answers() -> str:
         return f"{study.progress.answered} of {study.progress.wanted} answers"
 
-    with resumable(kept, study.out, command):
+    with resumable(kept or answers, study.out, command):
         with shown(study.progress):
             study.run()
         for note in study.record.notes:

@@ -1,22 +1,18 @@
-"""`radarstream report`: render the report of a replay, an experiment or a study again."""
+"""`radarstream report`: render the report of a replay or a study again."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from radarstream.pipelines.cli.evaluate_attribution import (
+    write_report as write_attribution_report,
+)
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.run_files import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
-from radarstream.pipelines.evaluation.attribution.records import (
-    StudyRecord,
-    read_events,
-)
-from radarstream.pipelines.evaluation.attribution.records import read_record as read_study
-from radarstream.pipelines.evaluation.attribution.records import read_rows as read_study_rows
-from radarstream.pipelines.evaluation.attribution.results import results_of
-from radarstream.pipelines.evaluation.attribution_report.page import write_study_page
-from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
+from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
+from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.experiment.files import (
     read_evidence,
     read_judgements,
@@ -27,7 +23,12 @@ from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, Exp
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
+from radarstream.pipelines.evaluation.sources.study import SourcesRecord, write_results
+from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.record import kind_of
+from radarstream.pipelines.evaluation.study.record import read_record as read_study
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 
 
 def report(
@@ -36,10 +37,17 @@ def report(
         typer.Argument(help="What --out named."),
     ],
 ) -> None:
-    """Render the HTML report of a replay, an experiment or a study of attributors again."""
-    study = read_study(directory) if kind_of(directory) == "attribution" else None
-    if study is not None:
-        print_path("report", write_study_report(directory, study))
+    """Render the report of a replay or a study again; of `evaluate-sources` its tables."""
+    kind = kind_of(directory)
+    if kind == AttributionRecord.KIND and (study := read_study(directory, AttributionRecord)):
+        store = RowStore(directory, ATTRIBUTIONS)
+        _, page = write_attribution_report(directory, study, store)
+        print_path("report", page)
+        return
+    if kind == SourcesRecord.KIND and (played := read_study(directory, SourcesRecord)):
+        store = RowStore(directory, PLAYS)
+        write_results(directory, played, store)
+        print_path("tables", directory / TABLES)
         return
     record = read_record(directory)
     if record is None:
@@ -51,15 +59,6 @@ def report(
     view = build_view(record, rows, evidence, score_cells(frame, record), frame)
     print_headline(view.headline)
     print_path("report", write_experiment_report(directory, view))
-
-
-def write_study_report(directory: Path, record: StudyRecord) -> Path:
-    """Render what a study found."""
-    events = list(read_events(directory).values())
-    rows = list(read_study_rows(directory).values())
-    names = [spec.name for spec in record.attributors]
-    results = results_of(events, rows, names, record.scenarios, seed=record.seed)
-    return write_study_page(directory, study_view(record, events, rows, results))
 
 
 def counts(line: Row | EvidenceRow, record: ExperimentRecord) -> bool:

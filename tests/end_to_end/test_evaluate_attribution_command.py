@@ -5,13 +5,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.attribution.study import Study
+from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.evaluation.attribution_studies import towns
@@ -51,8 +52,11 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
     assert names <= {path.name for path in Path("out").iterdir()}
     rows = Path("out/rows.jsonl").read_bytes()
     assert rows
-    second = run(*words)
+    second = run(*words, "--table", "cases.csv")
     assert second.exit_code == 0 and Path("out/rows.jsonl").read_bytes() == rows
+    table = pl.read_csv("cases.csv")
+    assert table.height == len(rows.splitlines())
+    assert {"contender", "condition", "query_id", "tp", "cost_seconds"} <= set(table.columns)
     record = json.loads(Path("out/study.json").read_text())
     assert record["command"].startswith("radarstream evaluate-attribution --dataset")
 
@@ -73,6 +77,7 @@ def test_results_as_json(questions: Path) -> None:
         (("--attacks", "nonsense"), "unknown attack"),
         (("--attributors", "nobody"), "no attributor named"),
         (("--attributors", "norm:beauty=1"), "beauty"),
+        (("--table", "cases.xlsx"), "a table is written as .parquet or .csv"),
     ],
 )
 def test_wrong_usage_is_told(questions: Path, words: tuple[str, ...], message: str) -> None:
@@ -95,7 +100,7 @@ def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
 
     words = ("--dataset", questions, "--attacks", "clean", "--attributors", "norm",
              "--dry-run", "--out", "out")  # fmt: skip
-    monkeypatch.setattr(Study, "attribute", cut)
+    monkeypatch.setattr(AttributionPlugin, "attribute", cut)
     result = run(*words)
     assert result.exit_code == 130
     asked = len(Path("out/events.jsonl").read_text().splitlines())

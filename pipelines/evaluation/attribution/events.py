@@ -13,7 +13,7 @@ from radarstream.pipelines.evaluation.attribution.rows import EventRow, EventTex
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean
 from radarstream.pipelines.evaluation.attribution.staging import Staged, Unattackable
 from radarstream.pipelines.evaluation.experiment.cells import error_words
-from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct, is_refusal
+from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled, is_refusal
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError
@@ -90,7 +90,7 @@ def won(
         target = labels.target
         if isinstance(answer, ModelError):
             found[index] = answer
-        elif is_attacked(answer.text, labels):
+        elif is_fooled(answer.text, target):
             found[index] = True
         elif target is None or is_refusal(target) or answer.abstained:
             found[index] = False

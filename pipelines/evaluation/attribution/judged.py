@@ -21,7 +21,7 @@ from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.experiment.cells import error_words
 from radarstream.pipelines.evaluation.experiment.charging import ItemCosts
 from radarstream.pipelines.evaluation.experiment.counting import Ledger
-from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models

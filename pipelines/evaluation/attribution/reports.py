@@ -1,11 +1,11 @@
-"""What a reporter says the answer was."""
+"""What a complaint says the answer was."""
 
 from collections.abc import Callable
 from zlib import crc32
 
 from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Clean, Scenario
 
-# RAGOrigin's noisy reports (Table 23) are paraphrases by a language model; these rules stand in.
+# RAGOrigin's noisy feedback (Table 23) is paraphrased by a language model; these rules stand in.
 _NOISES: tuple[Callable[[str], str], ...] = (
     lambda answer: f"It told me {answer}",
     lambda answer: f"{answer}, if I remember right",
@@ -16,7 +16,7 @@ _NOISES: tuple[Callable[[str], str], ...] = (
 
 
 def reported(scenario: Scenario, query_id: str, answer: str, target: str | None) -> str:
-    """The answer as it is reported: as it was given, in other words, or made up."""
+    """The answer as a complaint quotes it: as it was given, in other words, or made up."""
     if scenario.clean is Clean.INVENTED_REPORTS:
         return target or ""
     if scenario.circumstance is Circumstance.NOISY:

@@ -1,8 +1,9 @@
-"""What an evaluation of attributors writes down: its events, and what each attributor made of them.
+"""What a study of attributors writes down.
 
-An *event* is one question under one scenario: what was answered, whether that answer is one to
-attribute, and the texts it may come from. A *row* is one attributor's finding on one event, and
-what is answered once the texts it flags are gone. Everything else is worked out from the two.
+An `EventRow` is one question under one scenario: what was answered, whether that answer is a case
+for attributors, and the texts it may come from. An `AttributionRow` is what one attributor found
+about one case, and what is answered once the texts it flags are gone. All results are computed
+from the two.
 """
 
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from radarstream.schemas.snapshot import Document, Query
 
 EventKey = tuple[str, str]  # scenario, query id
 RowKey = tuple[str, str, str]  # attributor, scenario, query id
+EVENTS = "events"  # the author of events, beside the names of attributors
 
 
 class Outcome(StrEnum):
     """What became of one question under one scenario."""
 
-    EVENT = "event"  # the answer is reported and attributed
-    RESISTED = "resisted"  # the answer is not one that this scenario reports
+    EVENT = "event"  # a case: somebody complains about the answer, and it is attributed
+    RESISTED = "resisted"  # the answer is not one that this scenario complains about
     OWN_ERROR = "own_error"  # the clean corpus leads to the attacker's answer, too
     NOT_RETRIEVED = "not_retrieved"  # no planted text was among those answered from
     UNATTACKABLE = "unattackable"  # the data lack what the attack needs
@@ -27,10 +29,10 @@ class Outcome(StrEnum):
 
 
 class Role(StrEnum):
-    """What a text is to an event. No attributor ever sees it."""
+    """What a text is to a case. No attributor ever sees it."""
 
     BENIGN = "benign"
-    POISON = "poison"  # planted to make the answer that was reported
+    POISON = "poison"  # planted to cause the answer that was complained about
     BYSTANDER = "bystander"  # planted by or for somebody else: neither right nor wrong to flag
 
 
@@ -50,9 +52,9 @@ class EventRow:
 
     `question` is what was asked, `answer` what was answered from the first `k` of `texts`,
     `clean_answer` what is answered from the corpus before the attack, to the same question.
-    `reported` is what the reporter says the answer was, and `reproduced` whether the pipeline
-    gives it. `planted` are the ids of all texts with the role POISON, retrieved or not. Texts are
-    kept of events only; `detail` says why there is none.
+    `reported` is the answer as the complaint quotes it, `reproduced` whether the pipeline gives it.
+    `planted` are the ids of all texts with the role POISON, retrieved or not. Texts are kept of
+    cases only; `detail` says why a question is none.
     """
 
     scenario: str
@@ -76,6 +78,16 @@ class EventRow:
     def key(self) -> EventKey:
         """What tells an event from all others."""
         return self.scenario, self.query_id
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return EVENTS
+
+    @property
+    def error(self) -> str | None:
+        """Which model failed, if one did."""
+        return self.detail if self.outcome is Outcome.FAILED else None
 
     def case(self, scope: int | None = None) -> Case:
         """The event as an attributor sees it, all its texts or the first `scope`."""
@@ -111,7 +123,7 @@ class AttributionCost:
 class After:
     """What is answered from the corpus without the flagged texts, retrieved anew.
 
-    `persists`: it is still the answer that was reported, so that what was flagged taught nothing.
+    `persists`: it is still the answer complained about, so that what was flagged did not teach it.
     """
 
     answer: str
@@ -122,9 +134,9 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class AttributionRow:
-    """What one attributor made of one event. With `error` there is no attribution and no score.
+    """What one attributor found about one case. With `error` there is no attribution and no score.
 
-    `scope` is how many of the event's texts are judged, for every attributor alike: those that
+    `scope` is how many texts of the case are judged, the same for every attributor; texts that
     `attribution` does not name are not flagged.
     """
 
@@ -141,6 +153,11 @@ class AttributionRow:
     def key(self) -> RowKey:
         """What tells a row from all others."""
         return self.attributor, self.scenario, self.query_id
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return self.attributor
 
     @property
     def flagged(self) -> frozenset[str]:

@@ -1,12 +1,12 @@
-"""Scenarios: what happens before an answer is reported.
+"""Scenarios: what happens before somebody complains about an answer.
 
     scenario     = attack [ "@m" texts ] [ "/" circumstance ]
                  | "benign-errors" | "false-reports" | "invented-reports"
-    circumstance = "noisy"      the reporter gives the answer in other words
+    circumstance = "noisy"      the complaint quotes the answer in other words
                  | "crowd"      every question of the data is attacked at once
 
-`texts` is how many are planted, 5 unless the attack says otherwise. Without an attack, what is
-reported is an answer that is wrong all by itself, one that is right, or one that nobody gave.
+`texts` is how many are planted, 5 unless the attack says otherwise. Without an attack, complaints
+are about an answer that is wrong by itself, one that is correct, or one that nobody gave.
 """
 
 import re
@@ -24,15 +24,15 @@ _SCENARIO = re.compile(
 
 
 class Clean(StrEnum):
-    """Reports on answers that nobody attacked."""
+    """Complaints about answers that nobody attacked."""
 
-    ERRORS = "benign-errors"  # wrong all by itself
-    FALSE_REPORTS = "false-reports"  # right, reported as wrong
+    ERRORS = "benign-errors"  # wrong by itself
+    FALSE_REPORTS = "false-reports"  # correct, and called wrong
     INVENTED_REPORTS = "invented-reports"  # the attacker's target, which nobody gave
 
 
 class Circumstance(StrEnum):
-    """What makes an event harder than the attack alone."""
+    """What makes a case harder than the attack alone."""
 
     NONE = ""
     NOISY = "noisy"
@@ -70,7 +70,7 @@ class Scenario:
 
     @property
     def clean(self) -> Clean | None:
-        """What is reported where nobody attacks; None under attack."""
+        """What is complained about where nobody attacks; None under attack."""
         return Clean(self.attack) if self.attack in set(Clean) else None
 
     @property

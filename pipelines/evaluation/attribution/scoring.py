@@ -1,31 +1,38 @@
-"""Scores of attributors: what they flag against what was planted (RAGOrigin, section 6.1).
+"""Rates of attributors: what they flag against what was planted (RAGOrigin, section 6.1).
 
 Over the texts in scope, poison being the positives:
 
 - DACC = (TP + TN) / all, FPR = FP / (FP + TN), FNR = FN / (FN + TP);
-- micro: counts are added up over events, as RAGOrigin does; macro: the mean of the events' rates,
-  as RAGForensics does. They do not compare with each other;
+- micro: counts are added up over cases, as RAGOrigin does; macro: the mean of the cases' rates,
+  as RAGForensics does. The two cannot be compared with each other;
 - `fnr_corpus`: planted texts that were not flagged, in scope or not, over all that were planted.
 
-A rate without a denominator counts as 0 and is told by `empty`. Bystanders, texts that somebody
-else planted, are neither right nor wrong to flag and count nowhere.
+A rate without a denominator counts as 0; `empty` counts these cases. Bystanders, texts that
+somebody else planted, are neither right nor wrong to flag and count nowhere.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Role
 from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
 
 Interval = tuple[float, float]
-Pair = tuple[EventRow, AttributionRow]
+COUNTS = ("tp", "fp", "tn", "fn", "planted")
+tp, fp, tn, fn, planted = map(pl.col, COUNTS)
+RATES = {  # hits and trials
+    "dacc": (tp + tn, tp + fp + tn + fn),
+    "fpr": (fp, fp + tn),
+    "fnr": (fn, fn + tp),
+    "fnr_corpus": (planted - tp, planted),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Texts of one event by what they are and whether they were flagged.
+    """Texts of one case by what they are and whether they were flagged.
 
     `planted` is how many poisoned texts the corpus held, those out of scope included.
     """
@@ -36,22 +43,12 @@ class Confusion:
     fn: int
     planted: int
 
-    def ratios(self) -> dict[str, tuple[int, int]]:
-        """Hits and trials of every rate by its name."""
-        tp, fp, tn, fn = self.tp, self.fp, self.tn, self.fn
-        return {
-            "dacc": (tp + tn, tp + fp + tn + fn),
-            "fpr": (fp, fp + tn),
-            "fnr": (fn, fn + tp),
-            "fnr_corpus": (self.planted - tp, self.planted),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One rate over events; `empty` events have no denominator, and count as 0 in `macro`.
+    """One rate over cases; `empty` cases have no denominator, and count as 0 in `macro`.
 
-    Intervals are 95 %, from resampling events; None without a trial.
+    Intervals are 95 %, from resampling cases; None without a trial.
     """
 
     micro: float
@@ -75,14 +72,14 @@ def confusion(event: EventRow, row: AttributionRow) -> Confusion:
     )
 
 
-def scores(confusions: Sequence[Confusion], *, seed: int = 0) -> dict[str, Score]:
-    """Every rate by its name; nothing without an event."""
-    if not confusions:
+def scores(counts: pl.DataFrame, *, seed: int = 0) -> dict[str, Score]:
+    """Every rate by its name, over lines with `COUNTS`; nothing without a line."""
+    if counts.is_empty():
         return {}
-    names = list(confusions[0].ratios())
-    found = [confusion.ratios() for confusion in confusions]
-    hits = np.array([[ratios[n][0] for n in names] for ratios in found], dtype=np.float64)
-    trials = np.array([[ratios[n][1] for n in names] for ratios in found], dtype=np.float64)
+    hits, trials = (
+        counts.select(pair[side].cast(pl.Float64).alias(n) for n, pair in RATES.items()).to_numpy()
+        for side in (0, 1)
+    )
     rates = np.divide(hits, trials, out=np.zeros_like(hits), where=trials > 0)
     micro = ratio_intervals(hits, trials, seed=seed)
     macro = ratio_intervals(rates, np.ones_like(rates), seed=seed)
@@ -94,7 +91,7 @@ def scores(confusions: Sequence[Confusion], *, seed: int = 0) -> dict[str, Score
             micro_interval=interval(micro[i]),
             macro_interval=interval(macro[i]) if trials[:, i].any() else None,
         )
-        for i, name in enumerate(names)
+        for i, name in enumerate(RATES)
     }
 
 

@@ -1,18 +1,16 @@
-"""A study from its data set to its rows: what `radarstream evaluate-attribution` does.
+"""The study of attributors: what `radarstream evaluate-attribution` runs on the harness.
 
-Events and rows are appended batch by batch. What is there is not asked again, unless a model had
-failed; what models answered is kept by their caches.
+Scenario by scenario, every question is asked; then every attributor is given the wrong answers.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from time import perf_counter
 
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
+from radarstream.pipelines.evaluation.attribution.attributors import Spec
 from radarstream.pipelines.evaluation.attribution.calibration import (
     Calibrated,
     benign_sample,
@@ -27,24 +25,14 @@ from radarstream.pipelines.evaluation.attribution.judged import (
     verified,
     with_removal,
 )
-from radarstream.pipelines.evaluation.attribution.records import (
-    EVENTS,
-    RECORD,
-    ROWS,
-    Spec,
-    StudyRecord,
-    code_of,
-    continued,
-    events_code,
-    read_events,
-    read_record,
-    read_rows,
-)
+from radarstream.pipelines.evaluation.attribution.records import FILES, AttributionRecord, code_of
+from radarstream.pipelines.evaluation.attribution.results import Results, results_of
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
     EventKey,
     EventRow,
     Outcome,
+    RowKey,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
 from radarstream.pipelines.evaluation.attribution.staging import (
@@ -53,158 +41,136 @@ from radarstream.pipelines.evaluation.attribution.staging import (
     Unattackable,
     staged,
 )
-from radarstream.pipelines.evaluation.datasets import Dataset
+from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.experiment.running import batched
-from radarstream.pipelines.evaluation.provenance import code_revision
-from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK, Progress
-from radarstream.pipelines.evaluation.study.prompts import (
-    noting_use,
-    package_versions,
-    prompt_digests,
-)
-from radarstream.pipelines.evaluation.study.row_files import RowFile, write_json
+from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
+from radarstream.pipelines.evaluation.study.plugin import Batch, Request
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.errors import ModelError
-from radarstream.schemas.prompt import Task
+from radarstream.schemas.errors import ConfigurationError, ModelError
 
-AT_ONCE = 4  # events attributed in lockstep, and lost when a run is stopped
+AT_ONCE = 4  # cases attributed in lockstep, and lost when a run is stopped
 NARROWS = "rag_origin"  # the method that chooses its scope by itself
+PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
+
+AttributionStudy = Study[AttributionRecord]
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for; `limit` is how many questions, None for all of them."""
+@dataclass(frozen=True, kw_only=True)
+class AttributionRequest(Request):
+    """Which attributors meet which scenarios; `k` texts are answered from."""
 
-    dataset: Dataset
     scenarios: tuple[Scenario, ...]
     attributors: tuple[Spec, ...]
     k: int = 5
-    limit: int | None = None
-    seed: int = 0
-    command: str = ""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass
-class Study:
-    """One run into a directory, which may hold earlier runs of the same study.
+class AttributionPlugin:
+    """The plug-in: every attributor on every wrong answer that a scenario leads to.
 
-    `scope_rule` says how many of an event's texts are judged. Raises ConfigurationError when the
-    directory holds another study.
+    `scope_rule` says how many of an event's texts are judged. Raises ConfigurationError when there
+    is no question to ask.
     """
 
-    request: Request
+    request: AttributionRequest
     settings: Settings
     models: Models
-    out: Path
     scope_rule: ScopeRule = rag_origin_scope
+    scopes: dict[EventKey, int] = field(default_factory=dict)
+
+    files = FILES
+    results: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        request = self.request
-        self.questions = Questions.of(request.dataset, request.limit)
-        self.progress = Progress()
-        now, earlier = self.described(), read_record(self.out)
-        self.record = continued(earlier, now) if earlier else now
-        self.events, self.rows = read_events(self.out), read_rows(self.out)
-        self.scopes: dict[EventKey, int] = {}
-        embedder = RememberingEmbedder(self.models.embedder)
-        self.asking = replace(noting_use(self.models, self.note_use), embedder=embedder)
-        scenarios = request.scenarios
-        self.progress.expected[EVIDENCE_WORK] = sum(len(self.unasked(s)) for s in scenarios)
-        self.owed = Counter(
-            {s.name: sum(len(self.due(one, s)) for one in scenarios) for s in request.attributors}
-        )
-        self.expect()
+        self.questions = Questions.of(self.request.dataset, self.request.limit)
+        if not self.questions.asked:
+            raise ConfigurationError(
+                "nothing to ask: every question asks for a long answer, and these are not scored"
+            )
 
-    def described(self) -> StudyRecord:
+    def describe(self) -> AttributionRecord:
         """The record of this run alone."""
-        request, models = self.request, self.models
-        tokens = {"tokens": models.tokens.model_id} if models.tokens else {}
-        code = {"events": events_code()} | {one.name: code_of(one) for one in request.attributors}
-        return StudyRecord(
-            dataset=request.dataset.name,
-            dataset_digest=request.dataset.digest,
+        request, tokens = self.request, self.models.tokens
+        common = request.common(self.models, self.settings)
+        common["models"] |= {"tokens": tokens.model_id} if tokens else {}
+        return AttributionRecord(
+            **common,
             texts=len(self.questions.corpus.entries),
-            k=request.k,
-            seed=request.seed,
             scenarios=tuple(scenario.name for scenario in request.scenarios),
             attributors=request.attributors,
-            models=models.ids | tokens,
-            command=request.command,
-            revision=code_revision(),
-            versions=package_versions(),
-            settings=self.settings.model_dump(mode="json"),
-            code=code,
+            code={name: code for name, code in code_of(request.attributors).items() if code},
             asked=tuple(snapshot.query.id for snapshot in self.questions.asked),
             notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 
-    def note_use(self, task: Task) -> None:
-        """Write down the wording of a task before the first row that depends on it."""
-        prompts = self.record.prompts | {task.value: prompt_digests()[task.value]}
-        if prompts != self.record.prompts:
-            self.record = replace(self.record, prompts=prompts)
-            self.write_record()
+    def code(self, record: AttributionRecord) -> Mapping[str, str | None]:
+        """One digest for the events, and one per attributor."""
+        return code_of(record.attributors)
 
-    def write_record(self) -> None:
-        """Store what the study is; whole or not at all."""
-        write_json(self.out / RECORD, self.record.as_json())
+    def plan(self, study: AttributionStudy) -> Iterator[Batch]:
+        """Count the questions that are left to ask and the rows that attributors owe, then do it,
+        scenario by scenario.
+        """
+        self.study = study
+        self.events: dict[EventKey, EventRow] = study.store.of(EventRow)
+        self.rows: dict[RowKey, AttributionRow] = study.store.of(AttributionRow)
+        embedder = RememberingEmbedder(study.models.embedder)
+        self.asking = replace(study.models, embedder=embedder)
+        scenarios, attributors = self.request.scenarios, self.request.attributors
+        study.progress.expected[EVIDENCE_WORK] = sum(len(self.unasked(s)) for s in scenarios)
+        self.owed = Counter(
+            {spec.name: sum(len(self.due(s, spec)) for s in scenarios) for spec in attributors}
+        )
+        self.expect()
+        return self.work()
 
     def expect(self) -> None:
         """Count the rows of each attributor: those owed, and as large a share of the questions
-        left as became events so far, all of them while none was asked.
+        left as became cases so far, all of them while none was asked.
         """
-        expected = self.progress.expected
-        left = expected[EVIDENCE_WORK] - self.progress.finished[EVIDENCE_WORK]
-        outcomes = [event.outcome for event in self.events.values()]
-        share = outcomes.count(Outcome.EVENT) / len(outcomes) if outcomes else 1.0
+        progress = self.study.progress
+        left = progress.expected[EVIDENCE_WORK] - progress.finished[EVIDENCE_WORK]
+        found = [event.outcome for event in self.events.values()]
+        share = found.count(Outcome.EVENT) / len(found) if found else 1.0
         for name, owed in self.owed.items():
-            expected[name] = owed + round(share * left)
+            progress.expected[name] = owed + round(share * left)
 
-    def run(self) -> None:
-        """Do what is not yet done. What is done is on disk, however this ends."""
-        started = perf_counter()
-        self.write_record()
-        try:
-            with ExitStack() as files:
-                self.event_file = files.enter_context(RowFile(self.out / EVENTS))
-                self.row_file = files.enter_context(RowFile(self.out / ROWS))
-                if self.progress.total:
-                    self.embed_corpus()
-                for scenario in self.request.scenarios:
-                    self.run_scenario(scenario)
-        finally:
-            seconds = self.record.seconds + perf_counter() - started
-            self.record = replace(self.record, seconds=seconds)
-            self.write_record()
+    def work(self) -> Iterator[Batch]:
+        """Events and attributions. The corpus is embedded first, so that no question is timed with
+        it.
+        """
+        if self.study.progress.total:
+            self.study.progress.doing = "embedding the corpus"
+            passages = [entry.document.passage for entry in self.questions.corpus.entries]
+            if passages:
+                self.asking.embedder.embed(passages)
+            yield PREPARED
+        for scenario in self.request.scenarios:
+            yield from self.run_scenario(scenario)
 
-    def embed_corpus(self) -> None:
-        """Have all questions find the corpus embedded, so that the first is not timed with it."""
-        self.progress.doing = "embedding the corpus"
-        passages = [entry.document.passage for entry in self.questions.corpus.entries]
-        if passages:
-            self.asking.embedder.embed(passages)
-
-    def run_scenario(self, scenario: Scenario) -> None:
-        """Ask every question, then let every attributor loose on the events."""
+    def run_scenario(self, scenario: Scenario) -> Iterator[Batch]:
+        """Ask every question that is left, then give every attributor what it owes."""
         unasked = self.unasked(scenario)
         if not unasked and not any(self.due(scenario, s) for s in self.request.attributors):
             return
         items = {item.query.id: item for item in staged(scenario, self.questions)}
-        self.progress.doing = f"{scenario.name}: asking"
-        for batch in batched(unasked, self.settings.batch.snapshots):
-            with self.progress.working(EVIDENCE_WORK) as piece:
-                self.ask([items[query_id] for query_id in batch], scenario)
-                piece.units = len(batch)
+        yield PREPARED
+        self.study.progress.doing = f"{scenario.name}: asking"
+        for part in batched(unasked, self.settings.batch.snapshots):
+            rows = self.asked([items[query_id] for query_id in part], scenario)
+            yield Batch(EVIDENCE_WORK, len(part), rows)
             self.expect()
         ready = {key: item for key, item in items.items() if isinstance(item, Staged)}
         for spec in self.request.attributors:
-            self.progress.doing = f"{scenario.name}: {spec.name}"
-            self.attribute(scenario, spec, ready)
+            self.study.progress.doing = f"{scenario.name}: {spec.name}"
+            yield from self.attribute(scenario, spec, ready)
 
-    def ask(self, items: Sequence[Staged | Unattackable], scenario: Scenario) -> None:
-        """Write down what becomes of some questions; those without an event need no rows."""
+    def asked(self, items: Sequence[Staged | Unattackable], scenario: Scenario) -> list[EventRow]:
+        """What becomes of some questions."""
         ready = [item for item in items if isinstance(item, Staged)]
         rows = [
             left_out(scenario.name, item, self.request.k)
@@ -212,29 +178,28 @@ class Study:
             if isinstance(item, Unattackable)
         ]
         rows += verified(observe(ready, self.asking, k=self.request.k), self.asking)
-        self.events |= {row.key: row for row in rows}
-        self.event_file.append(rows)
-        for spec in self.request.attributors:
-            self.owed[spec.name] += sum(
-                row.outcome is Outcome.EVENT and not self.complete((spec.name, *row.key))
-                for row in rows
-            )
+        cases = [row.key for row in rows if row.outcome is Outcome.EVENT]
+        for name in self.owed:
+            self.owed[name] += sum(not self.complete((name, *key)) for key in cases)
+        return rows
 
-    def attribute(self, scenario: Scenario, spec: Spec, items: Mapping[str, Staged]) -> None:
-        """Write down what an attributor makes of the events that it has not seen."""
+    def attribute(
+        self, scenario: Scenario, spec: Spec, items: Mapping[str, Staged]
+    ) -> Iterator[Batch]:
+        """What an attributor makes of the cases that it has not seen."""
         due = self.due(scenario, spec)
-        attributor = self.calibrated(spec) if due else spec.build()
-        for batch in batched(due, AT_ONCE):
-            with self.progress.working(spec.name) as piece:
-                events = [self.events[scenario.name, query_id] for query_id in batch]
-                sized, rows = self.sized(spec, events)
-                narrows = spec.method == NARROWS
-                rows += findings(spec.name, attributor, sized, self.asking, narrows=narrows)
-                told = {event.query_id: event.reported or "" for event in events}
-                rows = with_removal(rows, items, self.asking, k=self.request.k, reported=told)
-                self.rows |= {row.key: row for row in rows}
-                self.row_file.append(rows)
-                piece.units = len(batch)
+        if not due:
+            return
+        attributor = self.calibrated(spec)
+        yield PREPARED
+        for part in batched(due, AT_ONCE):
+            events = [self.events[scenario.name, query_id] for query_id in part]
+            sized, rows = self.sized(spec, events)
+            narrows = spec.method == NARROWS
+            rows += findings(spec.name, attributor, sized, self.asking, narrows=narrows)
+            given = {event.query_id: event.reported or "" for event in events}
+            rows = with_removal(rows, items, self.asking, k=self.request.k, reported=given)
+            yield Batch(spec.name, len(part), rows)
 
     def calibrated(self, spec: Spec) -> Attributor:
         """The attributor, with a threshold from benign texts if it takes one and has none.
@@ -244,62 +209,71 @@ class Study:
         attributor = spec.build()
         if not isinstance(attributor, Calibrated) or attributor.threshold is not None:
             return attributor
-        known = self.record.thresholds.get(spec.name)
-        if known is None:
+        thresholds = self.study.record.thresholds
+        if spec.name not in thresholds:
             benign = benign_sample(self.questions.corpus, self.request.seed)
-            known = threshold_of(attributor, benign, self.asking)
-            thresholds = self.record.thresholds | {spec.name: known}
-            self.record = replace(self.record, thresholds=thresholds)
-            self.write_record()
-        return replace(spec, options=(*spec.options, ("threshold", known))).build()
+            found = threshold_of(attributor, benign, self.asking)
+            thresholds = thresholds | {spec.name: found}
+            self.study.update(thresholds=thresholds)
+            self.study.write_record()
+        known = ("threshold", thresholds[spec.name])
+        return replace(spec, options=(*spec.options, known)).build()
 
     def sized(
         self, spec: Spec, events: Sequence[EventRow]
     ) -> tuple[list[tuple[EventRow, int]], list[AttributionRow]]:
         """Events with their scope, and rows of those whose scope failed."""
         unknown = [event for event in events if event.key not in self.scopes]
-        outcomes = scopes(self.scope_rule, unknown, self.asking)
         failed: dict[EventKey, ModelError] = {}
-        for event, outcome in zip(unknown, outcomes, strict=True):
-            if isinstance(outcome, ModelError):
-                failed[event.key] = outcome
+        sizes = scopes(self.scope_rule, unknown, self.asking)
+        for event, size in zip(unknown, sizes, strict=True):
+            if isinstance(size, ModelError):
+                failed[event.key] = size
             else:
-                self.scopes[event.key] = outcome
+                self.scopes[event.key] = size
         sized = [(event, self.scopes[event.key]) for event in events if event.key in self.scopes]
-        rows = [
+        return sized, [
             AttributionRow(spec.name, *key, error=f"scope: {error}"[:300])
             for key, error in failed.items()
         ]
-        return sized, rows
 
     def unasked(self, scenario: Scenario) -> list[str]:
-        """Ids of the questions that are not asked yet, or not answered."""
-        return [
-            snapshot.query.id
-            for snapshot in self.questions.asked
-            if not self.settled(self.events.get((scenario.name, snapshot.query.id)))
-        ]
-
-    def settled(self, event: EventRow | None) -> bool:
-        """Whether there is nothing to ask again."""
-        return event is not None and event.outcome is not Outcome.FAILED
+        """Ids of the questions that are not asked yet, or whose models failed."""
+        found = {
+            s.query.id: self.events.get((scenario.name, s.query.id)) for s in self.questions.asked
+        }
+        return [id_ for id_, event in found.items() if event is None or event.error is not None]
 
     def due(self, scenario: Scenario, spec: Spec) -> list[str]:
-        """Ids of questions that are events and lack a sound row."""
-        found = (self.events.get((scenario.name, s.query.id)) for s in self.questions.asked)
+        """Ids of the questions that are cases and lack a sound row."""
+        keys = ((scenario.name, snapshot.query.id) for snapshot in self.questions.asked)
         return [
-            event.query_id
-            for event in found
-            if event is not None
+            key[1]
+            for key in keys
+            if (event := self.events.get(key))
             and event.outcome is Outcome.EVENT
-            and not self.complete((spec.name, *event.key))
+            and not self.complete((spec.name, *key))
         ]
 
-    def complete(self, key: tuple[str, str, str]) -> bool:
+    def complete(self, key: RowKey) -> bool:
         """Whether a row is there, without an error."""
         row = self.rows.get(key)
         return row is not None and row.error is None
 
-    def found(self) -> tuple[list[EventRow], list[AttributionRow]]:
-        """All events and rows."""
-        return list(self.events.values()), list(self.rows.values())
+    def tables(self, study: AttributionStudy) -> tuple[Table, ...]:
+        """Who is found out, what removal changes, what it costs."""
+        return tables_of(scored(study.record, study.store), study.record.names)
+
+
+def scored(record: AttributionRecord, store: RowStore) -> Results:
+    """The results of all events and rows of a directory."""
+    events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
+    return results_of(events, rows, record.names, record.scenarios, seed=record.seed)
+
+
+def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Results:
+    """Score what a directory holds; write the results and the tables."""
+    results = scored(record, store)
+    write_json(out / RESULTS, asdict(results))
+    (out / TABLES).write_text(as_markdown(results, record.names), encoding="utf-8")
+    return results

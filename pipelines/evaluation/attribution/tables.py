@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from radarstream.pipelines.evaluation.attribution.results import Cell, Results, ScenarioScores
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean, Family
-from radarstream.pipelines.evaluation.attribution.scoring import Score
+from radarstream.pipelines.evaluation.attribution.scoring import Interval, Score
 from radarstream.pipelines.evaluation.experiment.table import (
     NOTHING,
     Table,
@@ -23,12 +23,12 @@ MICRO = (
 )
 MACRO = (
     "DACC / FPR / FNR over the texts in scope, means over events (macro), in percent; an event "
-    "without a text of the kind counts as 0 (so many: empty)."
+    "without a text of the kind counts as 0, and (n empty) says how many there are."
 )
 
 
 def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]:
-    """Every table that the results have something for, the most wanted first."""
+    """Every table that the results can fill, the most important first."""
     names = sorted(attributors, key=lambda name: name != REFERENCE)
     attacked = [s.scenario for s in results.scenarios if s.events and s.family is not Family.CLEAN]
     families = [family for family in Family if any_cell(results, names, family)]
@@ -93,7 +93,7 @@ def scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:
     if scores.family is not Family.CLEAN:
         shares = (seen.poison_hit, seen.poison_recall)
         rates = [
-            TableCell(percent(scores.attacked), f"[{within(scores.attacked)}]"),
+            TableCell(percent(scores.attacked), f"[{span(scores.attacked.interval)}]"),
             TableCell(percent(scores.asr_contains)),
             TableCell(" / ".join(NOTHING if s is None else f"{100 * s:.0f}" for s in shares)),
         ]
@@ -136,18 +136,24 @@ def noting(cell: Cell, shown: TableCell) -> TableCell:
 
 def rates(cell: Cell) -> TableCell:
     """DACC / FPR / FNR, counts added up."""
-    shown = [cell.scores[name] for name in ("dacc", "fpr", "fnr")] if cell.scores else []
-    text = " / ".join(f"{100 * score.micro:.1f}" for score in shown)
-    detail = " / ".join(spread(score) for score in shown)
-    return TableCell(text or NOTHING, f"[{detail}]" if text else "", first(shown))
+    scores = in_scope(cell)
+    text = " / ".join(f"{100 * score.micro:.1f}" for score in scores)
+    detail = " / ".join(span(score.micro_interval) for score in scores)
+    return TableCell(text, f"[{detail}]", scores[0].micro) if scores else TableCell(NOTHING)
 
 
 def macro(cell: Cell) -> TableCell:
     """DACC / FPR / FNR, means over events."""
-    shown = [cell.scores[name] for name in ("dacc", "fpr", "fnr")] if cell.scores else []
-    text = " / ".join(f"{100 * score.macro:.1f}" for score in shown)
-    empty = sum(score.empty for score in shown)
-    return TableCell(text or NOTHING, f"({empty} empty)" if empty else "", first(shown))
+    scores = in_scope(cell)
+    text = " / ".join(f"{100 * score.macro:.1f}" for score in scores)
+    empty = sum(score.empty for score in scores)
+    detail = f"({empty} empty)" if empty else ""
+    return TableCell(text, detail, scores[0].micro) if scores else TableCell(NOTHING)
+
+
+def in_scope(cell: Cell) -> list[Score]:
+    """The rates over the texts in scope; none without an event."""
+    return [cell.scores[name] for name in ("dacc", "fpr", "fnr")] if cell.scores else []
 
 
 def missed(cell: Cell) -> TableCell:
@@ -163,17 +169,17 @@ def removal(cell: Cell) -> TableCell:
     after, right = cell.attacked_after, cell.correct_after
     return TableCell(
         f"{percent(after)} / {percent(right)}",
-        f"[{within(after)}] of {percent(cell.correct_clean)}",
+        f"[{span(after.interval)}] of {percent(cell.correct_clean)}",
         after.value,
     )
 
 
 def quiet(cell: Cell) -> TableCell:
-    """Events in which a text was flagged, acted on, or no text was blamed for a reason."""
+    """Cases in which a text was flagged, could be quarantined, or the model is said to err."""
     intrinsic = Rate(cell.findings.get("intrinsic_error", 0), cell.events)
     return TableCell(
         f"{percent(cell.flagged)} / {percent(cell.acted)} / {percent(intrinsic)}",
-        f"[{within(cell.flagged)}]",
+        f"[{span(cell.flagged.interval)}]",
         cell.flagged.value,
     )
 
@@ -206,23 +212,9 @@ def cost_cells(mean: dict[str, float], cells: Sequence[Cell]) -> tuple[TableCell
     )
 
 
-def first(scores: Sequence[Score]) -> float | None:
-    """The first score's value."""
-    return scores[0].micro if scores else None
-
-
-def spread(score: Score) -> str:
+def span(interval: Interval | None) -> str:
     """An interval in percent."""
-    if score.micro_interval is None:
-        return NOTHING
-    low, high = score.micro_interval
-    return f"{100 * low:.0f}-{100 * high:.0f}"
-
-
-def within(rate: Rate) -> str:
-    """Wilson's interval in percent."""
-    low, high = rate.interval
-    return f"{100 * low:.0f}-{100 * high:.0f}"
+    return NOTHING if interval is None else "-".join(f"{100 * end:.0f}" for end in interval)
 
 
 MISSED = (
@@ -237,15 +229,16 @@ REMOVAL = (
 QUIET = (
     "Percent of events in which a text is flagged / in which flagged texts could be quarantined "
     "without an operator / in which the model is said to err by itself. Nothing should be flagged.",
-    f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: right answers that "
-    f"are reported; {Clean.INVENTED_REPORTS}: answers that nobody gave. Quarantine without an "
-    "operator takes trusted reporters, an answer that the pipeline gives, another one without the "
-    "flagged texts, and texts that stand clearly apart, not by chance, and make it likelier.",
+    f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: complaints about "
+    f"correct answers; {Clean.INVENTED_REPORTS}: about answers that nobody gave. Quarantine "
+    "without an operator needs trusted senders, an answer that the pipeline gives, another answer "
+    "without the flagged texts, and flagged texts that stand clearly apart, not by chance, and "
+    "make the answer likelier.",
 )
 COST = (
-    "Means over events. Seconds are wall clock, whatever else the machine was doing: completions "
-    "found in the cache count with what they once took, but comparisons, embeddings and scored "
-    "prompts found there take next to nothing, so that only a first run tells the seconds.",
-    "Finding the scope is counted for methods that do it themselves, and not for the others, which "
-    "are given it.",
+    "Means over events. Seconds are wall clock, whatever else the machine was doing. Completions "
+    "found in the cache count with what they took when they were made; comparisons, embeddings "
+    "and scored prompts found there take next to nothing, so that only a first run measures "
+    "seconds.",
+    "Finding the scope counts for methods that do it themselves; the others are given it.",
 )

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from radarstream.pipelines.evaluation.attribution.records import StudyRecord
+from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.results import Cell, Results, correct
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
@@ -49,7 +49,7 @@ class ScenarioView:
 class StudyView:
     """The whole page; `reference` is the attributor whose scores are shown."""
 
-    record: StudyRecord
+    record: AttributionRecord
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     scenarios: tuple[ScenarioView, ...]
@@ -57,7 +57,7 @@ class StudyView:
 
 
 def study_view(
-    record: StudyRecord,
+    record: AttributionRecord,
     events: Iterable[EventRow],
     rows: Iterable[AttributionRow],
     results: Results,

@@ -169,13 +169,6 @@ def evidence_of(study: DefenceStudy) -> list[EvidenceRow]:
     return [row for row in study.store.of(EvidenceRow).values() if row.query_id in asked]
 
 
-def failed_contenders(study: DefenceStudy, contenders: Sequence[Contender]) -> list[str]:
-    """Those of the contenders none of whose answers came without an error."""
-    answered = {row.contender for row in rows_of(study) if row.error is None}
-    tried = {row.contender for row in rows_of(study)}
-    return [c.name for c in contenders if c.name in tried - answered]
-
-
 def notes_on_cost(contenders: Sequence[Contender]) -> tuple[str, ...]:
     """What the costs of defences that choose tokens by themselves leave out."""
     names = [c.name for c in contenders if Signal.TOKEN_PROBABILITIES in needs_of(c)]

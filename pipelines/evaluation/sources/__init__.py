@@ -1,1 +1,1 @@
-"""What a ledger of sources is worth: a patient liar, judged with and without it."""
+"""What the source ledger is worth: a patient attacker, met with and without it."""

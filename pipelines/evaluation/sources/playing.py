@@ -14,9 +14,10 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.sources.agreement import agree
 from radarstream.connectors.state_table.sources.ledger import record, standings
 from radarstream.connectors.state_table.sources.reader import SourceReader
+from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.metrics import is_attacked, is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import all_answered
@@ -42,7 +43,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """What is confirmed after every hit: the liar's site, and by mistake some honest ones.
+    """What is confirmed after every hit: the attacker's site, and by mistake some honest ones.
 
     `false_positives` is the share of honest documents of the snapshot that are blamed as well,
     each by lot of the seed, the question and the step alone.
@@ -71,7 +72,7 @@ class Oracle:
 @dataclass(frozen=True, slots=True)
 class Step:
     """One answer. `confirmed` is how many hits of this question were confirmed before it, `alone`
-    that no page but the liar's said anything.
+    that no page but the attacker's said anything.
     """
 
     query_id: str
@@ -120,14 +121,11 @@ class Stage:
         """
         with TemporaryDirectory() as directory:
             file = Path(directory) / "ledger.sqlite"
-            file.write_bytes(empty_database())
+            file.write_bytes(database_with(tuple(credit), rules))
             engine = open_engine(f"sqlite:///{file}")
             try:
                 with engine.begin() as connection:
                     record(connection, before, rules)
-                    whole_day = rules.model_copy(update={"agreement": rules.honest_per_day})
-                    for domain, at_ms in credit:
-                        agree(connection, [domain], at_ms, whole_day)
                 return self._played(contender, rules, oracle, engine)
             finally:
                 engine.dispose()
@@ -159,11 +157,18 @@ class Stage:
 
 
 @cache
-def empty_database() -> bytes:
-    """A database without rows; migrating one takes longer than playing a small world."""
+def database_with(credit: tuple[tuple[str, int], ...], rules: LedgerRules) -> bytes:
+    """A database that holds credit only; filling one takes longer than playing a small world."""
     with TemporaryDirectory() as directory:
-        file = Path(directory) / "empty.sqlite"
-        open_engine(f"sqlite:///{file}").dispose()
+        file = Path(directory) / "ledger.sqlite"
+        if credit:
+            file.write_bytes(database_with((), rules))
+        engine = open_engine(f"sqlite:///{file}")
+        whole_day = rules.model_copy(update={"agreement": rules.honest_per_day})
+        with engine.begin() as connection:
+            for domain, at_ms in credit:
+                agree(connection, [domain], at_ms, whole_day)
+        engine.dispose()
         return file.read_bytes()
 
 
@@ -171,10 +176,15 @@ def guard_of(
     contender: Contender, rules: LedgerRules, models: Models, engine: Engine
 ) -> Guard[Any]:
     """A guard that reads this ledger, if its defence listens."""
-    options = {"source_prior": contender.source_prior} if contender.source_prior else {}
-    defense = build_defense(contender.defense, options)
+    defense = defense_of(contender)
     sources = SourceReader(engine, half_life_days=rules.half_life_days)
     return Guard(contender.name, defense, models, sources=sources)
+
+
+def defense_of(contender: Contender) -> Defense[Any]:
+    """The defence of a contender, with its weight of the ledger."""
+    options = {"source_prior": contender.source_prior} if contender.source_prior else {}
+    return build_defense(contender.defense, options)
 
 
 def lonely(evidence: Evidence, snapshot: SearchSnapshot) -> bool:
@@ -190,7 +200,7 @@ def told_step(event: AnswerEvent, snapshot: SearchSnapshot, confirmed: int, *, a
         query_id=event.query_id,
         step=event.step,
         answer=event.answer,
-        hit=is_attacked(event.answer, labels),
+        hit=is_fooled(event.answer, labels.target),
         correct=is_correct(event.answer, labels),
         confirmed=confirmed,
         alone=alone,

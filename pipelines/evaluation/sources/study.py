@@ -1,212 +1,248 @@
-"""What a ledger changes: attack success step by step, what it costs the honest, false flags."""
+"""The study of the source ledger: what `radarstream evaluate-sources` runs on the harness.
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+In every world each contender meets a constant attacker, and one of them false flags.
+"""
 
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
-from radarstream.defenses.kernels.honesty import distrust
-from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.metrics import Rate, is_correct
-from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
+from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
+from radarstream.pipelines.evaluation.experiment import answering_code
+from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Stage, defense_of
+from radarstream.pipelines.evaluation.sources.plays import (
+    FLAGS,
+    HONEST_DAYS,
+    MISTAKEN,
+    Attack,
+    Flags,
+)
+from radarstream.pipelines.evaluation.sources.results import Results, results_of
+from radarstream.pipelines.evaluation.sources.rows import FILES, AnswerRow, AttackRow, FlagRow
+from radarstream.pipelines.evaluation.sources.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.sources.worlds import (
-    START,
     Campaign,
     World,
     attacked_histories,
     honest_histories,
 )
+from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
+from radarstream.pipelines.evaluation.study.plugin import Batch, Request
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.sites import key_of
-from radarstream.schemas.snapshot import Labels
-from radarstream.schemas.sources import (
-    DAY_MS,
-    NEUTRAL,
-    EventKind,
-    LedgerRules,
-    SourceEvent,
-    Standing,
+from radarstream.schemas.sources import LedgerRules
+
+CODE: Final = (  # what every answer depends on, beside its defence
+    *answering_code.SHARED,
+    *(f"radarstream.pipelines.evaluation.sources.{name}" for name in ("playing", "plays")),
+    *(f"radarstream.connectors.state_table.sources.{name}" for name in ("agreement", "ledger")),
+    "radarstream.pipelines.guard",
 )
-from radarstream.schemas.times import milliseconds
 
-EVENTS_TO_NEUTRALISE: Final = 2
-MISTAKEN: Final = 0.05  # share of honest documents that a fallible attributor blames
-FLAGS: Final = (0, 1, 2, 4, 8)
-HONEST_DAYS: Final = 90  # of agreement at the cap of a day, for a source with a past
-_START_MS: Final = milliseconds(START)
+Play = Attack | Flags
 
 
-@dataclass(frozen=True, slots=True)
-class AttackResult:
-    """One defence against the liar of one world.
+@dataclass(frozen=True, kw_only=True)
+class SourcesRecord(StudyRecord):
+    """Provenance of a study of the ledger; `priors` are the last run's."""
 
-    `attacked` and `correct` are per step. `after` are the hits after so many confirmed events
-    of the same question where another page had something to say, `alone` where none had.
-    `honest_loss` is the mean, `worst_loss` the largest share of its weight that an honest site
-    lost by the end; a weight is 1 minus the distrust.
+    KIND: ClassVar[str] = "sources"
+    SAME: ClassVar[Mapping[str, str]] = {
+        "campaign": "campaign",
+        "rules": "rules of the ledger",
+        **StudyRecord.SAME,
+    }
+    MEMBERS: ClassVar[tuple[str, ...]] = ("worlds", "contenders")
+
+    campaign: Campaign
+    priors: tuple[float, ...]
+    rules: dict[str, float]
+    worlds: tuple[str, ...]
+    contenders: tuple[Contender, ...]
+
+
+SourcesStudy = Study[SourcesRecord]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcesRequest(Request):
+    """Which worlds are played with which weights of the ledger.
+
+    `dataset` holds the attacked histories of all worlds, `k` is the largest of theirs.
     """
 
-    world: str
-    contender: str
-    oracle: str
-    attacked: tuple[Rate, ...]
-    correct: tuple[Rate, ...]
-    after: Rate
-    alone: Rate
-    honest_loss: float
-    worst_loss: float
-    events: int
+    worlds: tuple[World, ...]
+    campaign: Campaign
+    priors: tuple[float, ...]
+
+    @staticmethod
+    def of(
+        worlds: Sequence[World], campaign: Campaign, priors: Sequence[float], command: str = ""
+    ) -> "SourcesRequest":
+        """The request for simulated histories."""
+        histories = tuple(h for world in worlds for h in attacked_histories(world, campaign))
+        return SourcesRequest(
+            dataset=Dataset("simulated", histories, digest_of(histories)),
+            k=max(world.k for world in worlds),
+            seed=campaign.seed,
+            command=command,
+            worlds=tuple(worlds),
+            campaign=campaign,
+            priors=tuple(priors),
+        )
+
+    def plays(self) -> list[Play]:
+        """All plays: world by world the attacked ones, then the false flags.
+
+        A ledger is attacked with an exact and with a mistaken oracle. The flags are for RADAR with
+        the last prior.
+        """
+        seed = self.campaign.seed
+        found: list[Play] = []
+        for world in self.worlds:
+            for contender in contenders(self.priors):
+                shares = (0.0, MISTAKEN) if contender.source_prior else (0.0,)
+                found += [Attack(contender, world, Oracle(share, seed)) for share in shares]
+            flagged = with_ledger(self.priors[-1])
+            found += [Flags(flagged, world, n, days) for days in (0, HONEST_DAYS) for n in FLAGS]
+        return found
+
+    def histories(self, play: Play) -> tuple[History, ...]:
+        """The histories that a play is about."""
+        if isinstance(play, Attack):
+            number, size = self.worlds.index(play.world), self.campaign.questions
+            return self.dataset.histories[number * size : (number + 1) * size]
+        return honest_histories(play.world, self.campaign)
 
 
-@dataclass(frozen=True, slots=True)
-class FlagResult:
-    """What false flags cost the site that is right most often: its honesty and weight right after
-    them, and the accuracy over all steps of a world without a liar.
-    """
-
-    world: str
-    flags: int
-    honest_days: int
-    honesty: float
-    weight: float
-    correct: Rate
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """A whole study."""
-
-    attacks: tuple[AttackResult, ...]
-    flags: tuple[FlagResult, ...]
-
-
-def contenders(priors: Sequence[float]) -> list[Contender]:
-    """No defence, RADAR without a ledger and with one of every weight, RADAR+ likewise with the
-    last weight, which also learns.
+def contenders(priors: Sequence[float]) -> tuple[Contender, ...]:
+    """No defence; RADAR without a ledger, with one of each weight, and with one of the last weight
+    that also learns; RADAR+ without a ledger and with the last weight.
     """
     last = priors[-1]
-    return [
+    return (
         Contender("vanilla", "vanilla"),
         Contender("radar"),
-        *(Contender(f"radar, prior {p:g}", source_prior=p) for p in priors),
+        *map(with_ledger, dict.fromkeys(priors)),
         Contender(f"radar, prior {last:g}, learning", source_prior=last, learn=True),
         Contender("radar_plus", "radar_plus"),
         Contender(f"radar_plus, prior {last:g}", "radar_plus", last),
-    ]
-
-
-def study(
-    worlds: Sequence[World],
-    campaign: Campaign,
-    priors: Sequence[float],
-    rules: LedgerRules,
-    models: Models,
-    *,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Results:
-    """Play everything; `tell` hears what is being played. Raises ModelError."""
-    attacks: list[AttackResult] = []
-    flags: list[FlagResult] = []
-    for world in worlds:
-        tell(f"{world.name}: attacked")
-        stage = Stage(attacked_histories(world, campaign), models)
-        for contender in contenders(priors):
-            exact = played(stage, world, contender, rules, Oracle(seed=campaign.seed))
-            attacks.append(exact)
-            if contender.source_prior:
-                oracle = Oracle(MISTAKEN, campaign.seed)
-                attacks.append(played(stage, world, contender, rules, oracle))
-        tell(f"{world.name}: false flags")
-        honest = Stage(honest_histories(world, campaign), models)
-        flags += flagged(honest, world, priors[-1], rules)
-    return Results(tuple(attacks), tuple(flags))
-
-
-def played(
-    stage: Stage, world: World, contender: Contender, rules: LedgerRules, oracle: Oracle
-) -> AttackResult:
-    """One play, summed up."""
-    play = stage.play(contender, rules, oracle=oracle)
-    waves = [[s for s in play.steps if s.step == t] for t in range(len(stage.histories[0]))]
-    late = [s for s in play.steps if s.confirmed >= EVENTS_TO_NEUTRALISE]
-    losses = honest_losses(play, stage.histories, rules)
-    return AttackResult(
-        world=world.name,
-        contender=contender.name,
-        oracle=oracle.name,
-        attacked=tuple(rate([s.hit for s in wave]) for wave in waves),
-        correct=tuple(rate([s.correct for s in wave]) for wave in waves),
-        after=rate([s.hit for s in late if not s.alone]),
-        alone=rate([s.hit for s in late if s.alone]),
-        honest_loss=float(np.mean(losses)),
-        worst_loss=float(np.max(losses)),
-        events=sum(s.hit for s in play.steps),
     )
 
 
-def honest_losses(play: Played, histories: Sequence[History], rules: LedgerRules) -> list[float]:
-    """Per honest site the share of its weight that it has lost by the last step."""
-    liars = {
-        key_of(document)
-        for history in histories
-        for snapshot in history
-        for document in snapshot.documents
-        if snapshot.labels and document.rank in snapshot.labels.poisoned_ranks
+def with_ledger(prior: float) -> Contender:
+    """RADAR with a ledger of that weight."""
+    return Contender(f"radar, prior {prior:g}", source_prior=prior)
+
+
+@dataclass
+class SourcesPlugin:
+    """The plug-in: every play, each with a ledger of its own, on evidence gathered once a world."""
+
+    request: SourcesRequest
+    settings: Settings
+    models: Models
+
+    files = FILES
+    results: Sequence[str] = ()
+
+    def describe(self) -> SourcesRecord:
+        """The record of this run alone."""
+        request = self.request
+        compared = contenders(request.priors)
+        return SourcesRecord(
+            **request.common(self.models, self.settings),
+            campaign=request.campaign,
+            priors=request.priors,
+            rules=self.settings.sources.model_dump(include=set(LedgerRules.model_fields)),
+            worlds=tuple(world.name for world in request.worlds),
+            contenders=compared,
+            code=code_of(compared),
+            asked=tuple(dict.fromkeys(h[0].query.id for h in request.dataset.histories)),
+        )
+
+    def code(self, record: SourcesRecord) -> Mapping[str, str | None]:
+        """One digest per contender."""
+        return code_of(record.contenders)
+
+    def plan(self, study: SourcesStudy) -> Iterator[Batch]:
+        """Count the plays that are left and the snapshots that they need, then play."""
+        plays = self.request.plays()
+        size = self.request.campaign.questions * self.request.campaign.steps
+        self.left = [play for play in plays if row_of(study, play) is None]
+        progress = study.progress
+        progress.wanted = len(plays) * size
+        progress.answered = (len(plays) - len(self.left)) * size
+        stages = {(play.world, type(play)) for play in self.left}
+        progress.expected[EVIDENCE_WORK] = len(stages) * size
+        for play in self.left:
+            progress.expected[play.contender.name] += 1
+        return self.work(study)
+
+    def work(self, study: SourcesStudy) -> Iterator[Batch]:
+        """Gather the evidence of each world, then play."""
+        rules = self.settings.sources
+        for (world, kind), group in groupby(self.left, lambda play: (play.world, type(play))):
+            plays = list(group)
+            what = "attacked" if kind is Attack else "false flags"
+            study.progress.doing = f"{world.name}: {what}"
+            stage = Stage(self.request.histories(plays[0]), study.models)
+            yield Batch(EVIDENCE_WORK, sum(map(len, stage.evidence)))
+            for play in plays:
+                played, row = play.play(stage, rules)
+                name, condition = play.contender.name, play.condition
+                answers = [AnswerRow(name, condition, *astuple(step)) for step in played.steps]
+                yield Batch(name, 1, [*answers, row])
+
+    def tables(self, study: SourcesStudy) -> tuple[Table, ...]:
+        """Attack success, accuracy and false flags, world by world."""
+        return tables_of(scored(study.record, study.store))
+
+
+def scored(record: SourcesRecord, store: RowStore) -> Results:
+    """The results of all plays of a directory, in the order of the record's members."""
+    worlds = {name: place for place, name in enumerate(record.worlds)}
+    compared = {contender.name: place for place, contender in enumerate(record.contenders)}
+
+    def place(row: AttackRow | FlagRow) -> tuple[int, int]:
+        return worlds[row.world], compared[row.contender]
+
+    attacks, flags = store.of(AttackRow).values(), store.of(FlagRow).values()
+    return results_of(
+        store.of(AnswerRow).values(), sorted(attacks, key=place), sorted(flags, key=place)
+    )
+
+
+def as_stored(record: SourcesRecord, results: Results) -> dict[str, Any]:
+    """The results as they are stored and printed."""
+    return {"record": asdict(record), "results": asdict(results)}
+
+
+def write_results(out: Path, record: SourcesRecord, store: RowStore) -> Results:
+    """Score what a directory holds; write the results, and the tables under the last command."""
+    results = scored(record, store)
+    write_json(out / RESULTS, as_stored(record, results))
+    (out / TABLES).write_text(as_markdown(results, record.command), encoding="utf-8")
+    return results
+
+
+def row_of(study: SourcesStudy, play: Play) -> AttackRow | FlagRow | None:
+    """The row of a play; None where it was not played to its end."""
+    rows: Mapping[Any, AttackRow | FlagRow] = study.store.of(
+        AttackRow if isinstance(play, Attack) else FlagRow
+    )
+    return rows.get((play.contender.name, play.condition))
+
+
+def code_of(compared: Sequence[Contender]) -> dict[str, str]:
+    """One digest per contender, of the code that its answers depend on."""
+    return {
+        contender.name: answering_code.digest_of((type(defense_of(contender)).__module__, *CODE))
+        for contender in compared
     }
-    as_of_ms = max(history[-1].observed_at_ms for history in histories)
-    return [
-        1.0 - weight(standing, as_of_ms, rules)
-        for site, standing in play.ledger.items()
-        if site not in liars
-    ]
-
-
-def weight(standing: Standing, as_of_ms: int, rules: LedgerRules) -> float:
-    """1 minus the distrust: what is left of a source's word, in (0, 1]."""
-    honesty = standing.honesty(as_of_ms, rules.half_life_days)
-    return 1.0 - float(distrust(np.array(honesty), NEUTRAL))
-
-
-def flagged(stage: Stage, world: World, prior: float, rules: LedgerRules) -> list[FlagResult]:
-    """False flags, one a day before the first step, on the site that is right most often."""
-    contender = Contender("ledger", source_prior=prior)
-    site = best_site(stage)
-    found = []
-    for honest_days in (0, HONEST_DAYS):
-        credit = [(site, _START_MS - day * DAY_MS) for day in range(1, honest_days + 1)]
-        for count in FLAGS:
-            events = [
-                SourceEvent(f"flag {n}", site, EventKind.CONFIRMED, _START_MS - (n + 1) * DAY_MS)
-                for n in range(count)
-            ]
-            play = stage.play(contender, rules, before=events, credit=credit)
-            standing = play.ledger[site]
-            found.append(
-                FlagResult(
-                    world=world.name,
-                    flags=count,
-                    honest_days=honest_days,
-                    honesty=standing.honesty(_START_MS, rules.half_life_days),
-                    weight=weight(standing, _START_MS, rules),
-                    correct=rate([s.correct for s in play.steps]),
-                )
-            )
-    return found
-
-
-def best_site(stage: Stage) -> str:
-    """The site whose pages give the right answer most often."""
-    counts: Counter[str] = Counter()
-    for step, wave in enumerate(stage.evidence):
-        for history, evidence in zip(stage.histories, wave, strict=True):
-            labels = history[step].labels or Labels()
-            for document, answer in zip(evidence.documents, evidence.answers or (), strict=True):
-                counts[key_of(document)] += not answer.abstained and is_correct(answer.text, labels)
-    return max(counts, key=lambda site: (counts[site], site))
-
-
-def rate(hits: Sequence[bool]) -> Rate:
-    """How many of them."""
-    return Rate(sum(hits), len(hits))

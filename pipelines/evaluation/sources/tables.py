@@ -12,9 +12,9 @@ from radarstream.pipelines.evaluation.experiment.table import (
     percent,
 )
 from radarstream.pipelines.evaluation.rates import Rate
-from radarstream.pipelines.evaluation.sources.study import (
+from radarstream.pipelines.evaluation.sources.plays import HONEST_DAYS
+from radarstream.pipelines.evaluation.sources.results import (
     EVENTS_TO_NEUTRALISE,
-    HONEST_DAYS,
     AttackResult,
     FlagResult,
     Results,
@@ -55,7 +55,7 @@ def as_markdown(results: Results, command: str) -> str:
 
 
 def attack_table(world: str, results: Sequence[AttackResult], number: int) -> Table:
-    """One row a contender and oracle."""
+    """One row per contender and oracle."""
     steps = len(results[0].attacked)
     after = f"after {EVENTS_TO_NEUTRALISE}"
     rows = [
@@ -83,10 +83,12 @@ def attack_table(world: str, results: Sequence[AttackResult], number: int) -> Ta
 
 
 def flag_table(world: str, results: Sequence[FlagResult], number: int) -> Table:
-    """One row a number of flags, without and with a past."""
+    """One row per number of flags, without and with a past."""
+    several = len({r.contender for r in results}) > 1
     rows = [
         TableRow(
-            f"{r.flags} flags, {'with a past' if r.honest_days else 'unknown before'}",
+            f"{r.flags} flags, {'with a past' if r.honest_days else 'unknown before'}"
+            + (f", {r.contender}" if several else ""),
             (
                 TableCell(f"{r.honesty:.2f}", value=r.honesty),
                 TableCell(f"{r.weight:.2f}", value=r.weight),

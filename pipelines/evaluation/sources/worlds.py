@@ -1,4 +1,4 @@
-"""Simulated histories with a constant liar at position 1."""
+"""Simulated histories with the page of one constant attacker at position 1."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -9,20 +9,21 @@ from typing import Final
 from radarstream.pipelines.evaluation.attacks.protocol import aim_of
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.datasets import History, load_dataset
-from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 START: Final = datetime(2025, 1, 1, 12, tzinfo=UTC)
+_MOST_DAYS: Final = 3_650
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the liar is up against.
+    """The pages that the attacker competes with.
 
-    `k` counts the liar's page; of the others `off_topic` is the share that answers nothing,
-    `stale` and `noise` those that answer wrongly in good faith.
+    `k` counts the attacker's page, too. Of the others `off_topic` is the share that answers
+    nothing, `stale` and `noise` are the shares that answer wrongly in good faith.
     """
 
     name: str
@@ -41,7 +42,7 @@ WORLDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """How long questions are watched, how often, and what the liar plants."""
+    """How long questions are watched, how often, and what the attacker plants."""
 
     questions: int = 20
     steps: int = 8
@@ -52,15 +53,17 @@ class Campaign:
     def __post_init__(self) -> None:
         if not 2 <= self.steps <= 13:
             raise ConfigurationError("a simulated history has 2 to 13 steps")
-        if self.days <= 0.0:
-            raise ConfigurationError("days between two steps must be more than 0")
+        if not 0.0 < self.days <= _MOST_DAYS:
+            raise ConfigurationError(
+                f"days between two steps must be above 0 and at most {_MOST_DAYS:,}"
+            )
 
 
 def attacked_histories(world: World, campaign: Campaign) -> tuple[History, ...]:
-    """Histories with the lie at rank 1 of every step, the honest pages moved down by one.
+    """Histories with the falsehood at rank 1 of every step, the honest pages moved down by one.
 
-    A question's liar tells the same lie from the same site at every step; every question has a
-    liar of its own. Steps are `days` apart, whatever year the pages are from.
+    The attacker of a question states the same falsehood from the same site at every step; every
+    question has an attacker of its own. Steps are `days` apart, whatever year the pages are from.
     """
     return tuple(
         tuple(
@@ -72,7 +75,7 @@ def attacked_histories(world: World, campaign: Campaign) -> tuple[History, ...]:
 
 
 def honest_histories(world: World, campaign: Campaign) -> tuple[History, ...]:
-    """The same without the liar's page: k - 1 documents at ranks from 1."""
+    """The same without the attacker's page: k - 1 documents at ranks from 1."""
     options = SimulationOptions(
         questions=campaign.questions,
         k=world.k - 1,
@@ -99,7 +102,7 @@ def honest_histories(world: World, campaign: Campaign) -> tuple[History, ...]:
 def poisoned(
     snapshot: SearchSnapshot, history: History, number: int, step: int, campaign: Campaign
 ) -> SearchSnapshot:
-    """The snapshot with the lie of the first step at rank 1."""
+    """The snapshot with the falsehood of the first step at rank 1."""
     first, own = history[0].labels or Labels(), snapshot.labels or Labels()
     labels = replace(own, target=first.target, false_passages=first.false_passages)
     if is_correct(labels.target or "", labels, strict=False):
@@ -116,5 +119,5 @@ def poisoned(
 
 
 def liar_of(number: int) -> str:
-    """The site of a question's liar."""
+    """The site of the attacker of a question."""
     return f"liar-{number}.example"

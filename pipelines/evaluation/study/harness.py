@@ -97,6 +97,16 @@ class Study(Generic[RecordT]):
             self.update(prompts=prompts)
             self.write_record()
 
+    def failed(self, names: Iterable[str]) -> list[str]:
+        """Those of the contenders none of whose answers of the questions asked is without an error,
+        though some were tried.
+        """
+        answers = self.store.of(next(iter(self.plugin.files))).values()
+        rows = [row for row in answers if row.query_id in self.record.asked]
+        tried = {row.author for row in rows}
+        sound = {row.author for row in rows if row.error is None}
+        return [name for name in names if name in tried - sound]
+
     @property
     def uncounted(self) -> int:
         """How many questions have answers there and are not asked now."""

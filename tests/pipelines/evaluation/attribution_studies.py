@@ -13,10 +13,15 @@ from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRe
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.protocol import Complete, Signal
-from radarstream.pipelines.evaluation.attribution.records import Spec, parse_attributors
+from radarstream.pipelines.evaluation.attribution.attributors import Spec, parse_attributors
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
-from radarstream.pipelines.evaluation.attribution.study import Request, Study
+from radarstream.pipelines.evaluation.attribution.study import (
+    AttributionPlugin,
+    AttributionRequest,
+    AttributionStudy,
+)
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
+from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import Attribution, Case, Finding, TextScore
@@ -137,18 +142,18 @@ class Bench:
         tokens = ScriptedTokens(ScriptedGenerator(script=obedient))
         return Models(self.generator, ScriptedRelations(), self.embedder, tokens, self.embedder)
 
-    def study(self, scenarios: str, attributors: str, **request: Any) -> Study:
+    def study(self, scenarios: str, attributors: str, **request: Any) -> AttributionStudy:
         self.out.mkdir(exist_ok=True)
         options = {"dataset": towns(), "k": 2, **request}
-        found = Request(
+        found = AttributionRequest(
             scenarios=parse_scenarios(scenarios),
             attributors=parse_attributors(attributors),
             **options,
         )
         settings = load_settings(profile="scripted", batch={"snapshots": 2, "queries": 2})
-        return Study(found, settings, self.models, self.out)
+        return Study(AttributionPlugin(found, settings, self.models), self.models, self.out)
 
-    def run(self, scenarios: str, attributors: str, **request: Any) -> Study:
+    def run(self, scenarios: str, attributors: str, **request: Any) -> AttributionStudy:
         study = self.study(scenarios, attributors, **request)
         study.run()
         return study

@@ -20,7 +20,6 @@ from radarstream.pipelines.evaluation.experiment.defences import (
     Defences,
     DefencesRequest,
     evidence_of,
-    failed_contenders,
     rows_of,
 )
 from radarstream.pipelines.evaluation.experiment.records import (
@@ -84,7 +83,7 @@ class Experiment(Study[ExperimentRecord]):
         return evidence_of(self)
 
     def failed_contenders(self) -> list[str]:
-        return failed_contenders(self, self.plugin.request.contenders)
+        return self.failed(contender.name for contender in self.plugin.request.contenders)
 
     def results(self, judge: Generator | None = None) -> Scoreboard:
         return self.plugin.scored(self, judge)[0]

@@ -1,11 +1,13 @@
 """Rates of attributors: worked examples, single classes, intervals."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.pipelines.evaluation.attribution.results import score_table
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
     EventRow,
@@ -13,16 +15,26 @@ from radarstream.pipelines.evaluation.attribution.rows import (
     Outcome,
     Role,
 )
-from radarstream.pipelines.evaluation.attribution.scoring import Confusion, confusion, scores
+from radarstream.pipelines.evaluation.attribution.scoring import (
+    COUNTS,
+    Confusion,
+    confusion,
+    scores,
+)
 from radarstream.schemas.attribution import Attribution, Finding, TextScore
 from radarstream.schemas.snapshot import Document
 
-COUNTS = st.tuples(*[st.integers(0, 6)] * 4, st.integers(0, 3))
+DRAWN = st.tuples(*[st.integers(0, 6)] * 4, st.integers(0, 3))
 
 
 def made(counts, outside=0):
     tp, fp, tn, fn = counts
     return Confusion(tp, fp, tn, fn, tp + fn + outside)
+
+
+def rates(counted, seed=0):
+    table = pl.DataFrame([asdict(one) for one in counted], schema=dict.fromkeys(COUNTS, pl.Int64))
+    return scores(table, seed=seed)
 
 
 def event(roles, planted=None):
@@ -43,7 +55,7 @@ def row(flagged, scope):
 
 
 def test_micro_adds_counts_up_and_macro_averages_rates():
-    found = scores([made((5, 0, 5, 0)), made((4, 6, 9, 1))])
+    found = rates([made((5, 0, 5, 0)), made((4, 6, 9, 1))])
     micro = [found[name].micro for name in ("dacc", "fpr", "fnr")]
     macro = [found[name].macro for name in ("dacc", "fpr", "fnr")]
     assert micro == pytest.approx([0.766667, 0.3, 0.1], abs=1e-6)
@@ -51,27 +63,27 @@ def test_micro_adds_counts_up_and_macro_averages_rates():
 
 
 def test_the_rates_of_one_event():
-    found = scores([made((3, 1, 3, 1))])
+    found = rates([made((3, 1, 3, 1))])
     assert [found[name].micro for name in ("dacc", "fpr", "fnr")] == [0.75, 0.25, 0.25]
     assert all(score.empty == 0 for score in found.values())
 
 
 def test_a_single_class_has_rates_of_zero_and_says_so():
-    only_benign = scores([made((0, 0, 10, 0))])
+    only_benign = rates([made((0, 0, 10, 0))])
     assert only_benign["dacc"].micro == 1.0 and only_benign["dacc"].empty == 0
     assert (only_benign["fnr"].micro, only_benign["fnr"].macro) == (0.0, 0.0)
     assert only_benign["fnr"].empty == 1 and only_benign["fnr"].micro_interval is None
-    only_poison = scores([made((2, 0, 0, 8))])
+    only_poison = rates([made((2, 0, 0, 8))])
     assert only_poison["fpr"].empty == 1 and only_poison["fnr"].micro == 0.8
-    assert scores([made((0, 0, 0, 0))])["dacc"].empty == 1
+    assert rates([made((0, 0, 0, 0))])["dacc"].empty == 1
 
 
 def test_nothing_to_score():
-    assert scores([]) == {}
+    assert rates([]) == {}
 
 
 def test_poison_outside_the_scope_is_missed_in_the_corpus_only():
-    found = scores([made((2, 0, 3, 0), outside=3)])
+    found = rates([made((2, 0, 3, 0), outside=3)])
     assert found["fnr"].micro == 0.0
     assert found["fnr_corpus"].micro == pytest.approx(0.6)
 
@@ -90,12 +102,12 @@ def test_texts_that_a_method_does_not_name_are_not_flagged():
 
 def test_planted_texts_that_were_never_near_count_in_the_corpus():
     counted = confusion(event([Role.POISON, Role.BENIGN], ("t-1", "t-98", "t-99")), row({1}, 2))
-    assert scores([counted])["fnr_corpus"].micro == pytest.approx(2 / 3)
+    assert rates([counted])["fnr_corpus"].micro == pytest.approx(2 / 3)
 
 
-@given(st.lists(COUNTS, min_size=1, max_size=6))
+@given(st.lists(DRAWN, min_size=1, max_size=6))
 def test_rates_are_shares_and_accuracy_is_theirs_weighed(counted):
-    found = scores([made(c[:4], c[4]) for c in counted], seed=3)
+    found = rates([made(c[:4], c[4]) for c in counted], seed=3)
     tp, fp, tn, fn = (sum(c[i] for c in counted) for i in range(4))
     for score in found.values():
         assert 0.0 <= score.micro <= 1.0 and 0.0 <= score.macro <= 1.0
@@ -111,6 +123,22 @@ def test_rates_are_shares_and_accuracy_is_theirs_weighed(counted):
 
 def test_intervals_come_from_the_seed():
     events = [made((n, 1, 4, 5 - n)) for n in range(6)]
-    assert scores(events, seed=1) == scores(events, seed=1)
-    low, high = scores(events, seed=1)["fnr"].micro_interval
-    assert low < scores(events)["fnr"].micro < high
+    assert rates(events, seed=1) == rates(events, seed=1)
+    low, high = rates(events, seed=1)["fnr"].micro_interval
+    assert low < rates(events)["fnr"].micro < high
+
+
+def test_the_table_has_a_line_per_attributor_and_case_and_no_counts_where_it_failed():
+    case = replace(event([Role.POISON, Role.BENIGN]), answer="Rome", clean_answer="Bern")
+    case = replace(case, answers=("Bern",))
+    failed = AttributionRow("other", "injection", "q-1", error="gone")
+    elsewhere = replace(failed, query_id="q-2")
+    table = score_table({case.key: case}, [row({1}, 2), failed, elsewhere])
+    assert table["contender"].to_list() == ["made", "other"]
+    counts = table.select("tp", "fp", "tn", "fn", "planted", "exact", "error").rows()
+    assert counts == [(1, 0, 1, 0, 1, True, None), (*[None] * 6, "gone")]
+    assert table["correct_before"].to_list() == [False, None]
+    assert table["correct_clean"].to_list() == [True, None]
+    assert table.select("condition", "family", "query_id").row(0) == ("injection", "plain", "q-1")
+    resisted = replace(case, outcome=Outcome.RESISTED)
+    assert score_table({case.key: resisted}, [row({1}, 2)]).is_empty()

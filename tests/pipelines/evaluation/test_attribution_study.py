@@ -6,17 +6,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from radarstream.connectors.files.robust_rag import LONG_FORM
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.attribution import registry
-from radarstream.pipelines.evaluation.attribution import records, staging
+from radarstream.pipelines.evaluation.attribution import attributors, staging
+from radarstream.pipelines.evaluation.attribution import study as attribution
 from radarstream.pipelines.evaluation.attribution.events import won
-from radarstream.pipelines.evaluation.attribution.results import acted, results_of
-from radarstream.pipelines.evaluation.attribution.rows import Outcome, Role
+from radarstream.pipelines.evaluation.attribution.results import acted
+from radarstream.pipelines.evaluation.attribution.rows import (
+    AttributionRow,
+    EventRow,
+    Outcome,
+    Role,
+)
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.staging import Questions
+from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown
 from radarstream.pipelines.evaluation.experiment import answering_code
-from radarstream.pipelines.evaluation.study import progress
+from radarstream.pipelines.evaluation.study import harness
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
@@ -46,15 +54,16 @@ def bench(tmp_path):
     return Bench(tmp_path / "out")
 
 
-def scored(study):
-    events, rows = study.found()
-    names = [spec.name for spec in study.record.attributors]
-    return results_of(events, rows, names, study.record.scenarios)
-
-
 def events_of(study, scenario):
-    events, _ = study.found()
-    return {e.query_id: e for e in events if e.scenario == scenario}
+    return {e.query_id: e for e in study.store.of(EventRow).values() if e.scenario == scenario}
+
+
+def scored(study):
+    return attribution.scored(study.record, study.store)
+
+
+def rows_of(study):
+    return study.store.of(AttributionRow)
 
 
 def test_an_attack_that_misleads_is_an_event_with_its_texts_by_similarity(bench):
@@ -84,11 +93,11 @@ def test_removing_what_was_planted_ends_the_attack_and_removing_nothing_does_not
 
 def test_an_answer_that_outlives_the_removal_is_nobodys_doing(bench):
     study = bench.run("injection", f"{oracle('injection')},{NOBODY}")
-    persists = {(r.attributor, r.after.persists) for r in study.rows.values()}
+    persists = {(r.attributor, r.after.persists) for r in rows_of(study).values()}
     assert persists == {(oracle("injection"), False), (NOBODY, True)}
     event, row = (
-        study.events["injection", "q-0"],
-        study.rows[oracle("injection"), "injection", "q-0"],
+        events_of(study, "injection")["q-0"],
+        rows_of(study)[oracle("injection"), "injection", "q-0"],
     )
     assert acted(event, row)
     lasting = replace(row, after=replace(row.after, persists=True))
@@ -106,7 +115,7 @@ def test_a_text_is_embedded_once_however_often_the_corpus_is_searched(bench):
 
 def test_all_are_judged_on_the_scope_of_rag_origin(bench):
     study = bench.run("injection", f"rag_origin,{EVERYBODY}")
-    rows = {(row.attributor, row.query_id): row for row in study.rows.values()}
+    rows = {(row.attributor, row.query_id): row for row in rows_of(study).values()}
     for query_id in ("q-0", "q-1", "q-2"):
         own, given = rows["rag_origin", query_id], rows[EVERYBODY, query_id]
         assert own.scope == given.scope == len(given.attribution.texts) > 2
@@ -154,7 +163,7 @@ def test_reports_of_answers_that_nobody_attacked(bench):
     assert all(e.reproduced for e in events_of(study, "false-reports").values() if e.texts)
     assert not any(e.reproduced for e in events_of(study, "invented-reports").values())
     cells = {c.group: c for c in scored(study).by_scenario}
-    after = {r.query_id: r.after for r in study.rows.values() if r.scenario == "false-reports"}
+    after = {r.query_id: r.after for r in rows_of(study).values() if r.scenario == "false-reports"}
     assert {query: one.persists for query, one in after.items()} == {"q-0": False, "q-2": True}
     assert cells["false-reports"].acted.value == 0.5  # the other outlives the removal
     assert cells["invented-reports"].acted.value == 0.0
@@ -213,14 +222,16 @@ def test_another_study_is_refused(bench):
     bench.run("injection", NOBODY)
     with pytest.raises(ConfigurationError, match="k: 2 there, 3 here"):
         bench.study("injection", NOBODY, k=3)
-    with pytest.raises(ConfigurationError, match="dataset_digest"):
+    with pytest.raises(ConfigurationError, match=r"data set \(its content\)"):
         bench.study("injection", NOBODY, dataset=towns(2))
 
 
 def test_changed_code_is_refused(bench, monkeypatch):
     bench.run("injection", NOBODY)
     monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
-    with pytest.raises(ConfigurationError, match="the code that computes events, marked"):
+    with pytest.raises(
+        ConfigurationError, match="of marked:start=nobody, events were computed by other code"
+    ):
         bench.study("injection", NOBODY)
 
 
@@ -241,14 +252,14 @@ def test_an_attribution_that_fails_is_a_row_with_an_error_and_tried_again(bench)
         script=lambda prompt: obedient(prompt), fail_on_calls=frozenset({1})
     )
     study = bench.study("injection", "marked:asks=true", limit=1)
-    study.scope_rule = one_text
+    study.plugin.scope_rule = one_text
     study.run()
-    (row,) = (r for r in study.rows.values() if r.attributor == "marked:asks=true")
+    (row,) = (r for r in rows_of(study).values() if r.attributor == "marked:asks=true")
     assert row.error and "scripted failure" in row.error and row.attribution is None
     cell = scored(study).cell("marked:asks=true", "injection")
     assert (cell.events, cell.errors) == (0, 1)
     again = bench.run("injection", "marked:asks=true", limit=1)
-    (row,) = (r for r in again.rows.values() if r.attributor == "marked:asks=true")
+    (row,) = (r for r in rows_of(again).values() if r.attributor == "marked:asks=true")
     assert row.error is None
 
 
@@ -259,26 +270,26 @@ def one_text(_):
 
 def test_an_interrupted_study_goes_on(bench, monkeypatch):
     study = bench.study("injection,hijack", NOBODY)
-    original = type(study).attribute
+    original = AttributionPlugin.attribute
 
     def stopped(self, scenario, spec, items):
         if scenario.attack == "hijack":
             raise KeyboardInterrupt
-        original(self, scenario, spec, items)
+        yield from original(self, scenario, spec, items)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(type(study), "attribute", stopped)
+        patch.setattr(AttributionPlugin, "attribute", stopped)
         study.run()
     with (bench.out / "rows.jsonl").open("ab") as file:
         file.write(b'{"attributor": "mar')
     later = bench.run("injection,hijack", NOBODY)
-    assert {row.scenario for row in later.rows.values()} == {"injection", "hijack"}
+    assert {row.scenario for row in rows_of(later).values()} == {"injection", "hijack"}
     assert len((bench.out / "rows.jsonl").read_text().splitlines()) == 6
 
 
 def test_thresholds_come_from_benign_texts_and_are_kept(bench):
     study = bench.run("injection", "norm,perplexity")
-    longest = max(len(e.document.passage) for e in study.questions.corpus.entries)
+    longest = max(len(e.document.passage) for e in study.plugin.questions.corpus.entries)
     assert study.record.thresholds["norm"] == longest
     before = len(bench.embedder.asked)
     again = bench.run("injection", "norm,perplexity")
@@ -287,32 +298,32 @@ def test_thresholds_come_from_benign_texts_and_are_kept(bench):
 
 
 def test_several_values_of_an_option():
-    (spec,) = records.parse_attributors("rag_origin:scores=similarity+semantic")
+    (spec,) = attributors.parse_attributors("rag_origin:scores=similarity+semantic")
     assert spec.build().scores == frozenset({"similarity", "semantic"})
     with pytest.raises(ConfigurationError):
-        records.parse_attributors("rag_origin:scores=beauty")
+        attributors.parse_attributors("rag_origin:scores=beauty")
     for value in (True, False, "uncontradicted"):
         told = str(value).lower()
-        (spec,) = records.parse_attributors(f"rag_origin:check_unaided={told}")
+        (spec,) = attributors.parse_attributors(f"rag_origin:check_unaided={told}")
         assert spec.build().check_unaided == value
     with pytest.raises(ConfigurationError, match="no attributor named"):
-        records.parse_attributors("nobody")
+        attributors.parse_attributors("nobody")
 
 
 def test_attributors_that_the_models_cannot_serve_are_left_out(bench):
     poor = replace(bench.models, tokens=None)
-    specs = records.parse_attributors("rag_origin,marked")
-    kept, notes = records.servable(specs, poor, 1_000, insisted="all")
+    specs = attributors.parse_attributors("rag_origin,marked")
+    kept, notes = attributors.servable(specs, poor, 1_000, insisted="all")
     assert [spec.name for spec in kept] == ["marked"] and "rag_origin" in notes[0]
     with pytest.raises(ConfigurationError, match="token probabilities"):
-        records.servable(specs, poor, 1_000, insisted="rag_origin,marked")
+        attributors.servable(specs, poor, 1_000, insisted="rag_origin,marked")
 
 
 def test_the_record_tells_how_to_repeat_it(bench):
     bench.run("injection", EVERYBODY, command="radarstream evaluate-attribution ...")
     record = json.loads((bench.out / "study.json").read_text())
     assert record["texts"] == 18 and record["models"]["embedder"] == "words"
-    assert set(record["code"]) == {"events", "marked"}
+    assert set(record["code"]) == {"events", "marked"} and record["kind"] == "attribution"
     assert "answer_from_documents" in record["prompts"] and record["seconds"] > 0
 
 
@@ -356,11 +367,31 @@ def test_the_family_several_is_not_its_scenario_of_that_name(bench):
 
 def test_a_limit_shrinks_the_corpus_with_the_questions(bench):
     study = bench.run("injection,injection/crowd", NOBODY, limit=1)
-    assert study.record.texts == len(study.questions.corpus.entries) == 6
+    assert study.record.texts == len(study.plugin.questions.corpus.entries) == 6
     embedded = set(bench.embedder.asked)
     assert not any(town in text for text in embedded for town in ("Corvane", "Tethra"))
-    assert {len(e.texts) for e in study.events.values()} == {11}
+    assert {len(e.texts) for e in study.store.of(EventRow).values()} == {11}
     assert Bench(bench.out.with_name("whole")).study("injection", NOBODY).record.texts == 18
+
+
+def test_a_limit_limits_what_is_embedded(bench, tmp_path):
+    bench.run("injection", NOBODY, limit=1)
+    whole = Bench(tmp_path / "whole")
+    whole.run("injection", NOBODY)
+    corpus = {document.passage for (town,) in towns().histories for document in town.documents}
+    assert len(corpus) == 18 and corpus <= set(whole.embedder.asked)
+    assert len(corpus & set(bench.embedder.asked)) == 6
+    assert len(bench.embedder.asked) == 6 + 1 + 5  # the corpus, the question, what was planted
+    assert len(whole.embedder.asked) == 3 * len(bench.embedder.asked)
+
+
+def test_questions_that_all_ask_for_long_answers_are_refused(bench):
+    histories = tuple(
+        (replace(town, query=replace(town.query, tags=(LONG_FORM,))),)
+        for (town,) in towns().histories
+    )
+    with pytest.raises(ConfigurationError, match="every question asks for a long answer"):
+        bench.study("injection", NOBODY, dataset=replace(towns(), histories=histories))
 
 
 def test_questions_without_documents_are_asked_of_as_many_that_have_some(bench):
@@ -375,7 +406,9 @@ def test_questions_without_documents_are_asked_of_as_many_that_have_some(bench):
 
 def test_another_limit_is_another_study(bench):
     bench.run("injection", NOBODY, limit=1)
-    with pytest.raises(ConfigurationError, match=r"texts: 6 there, 12 here; questions: 1 there, 2"):
+    with pytest.raises(
+        ConfigurationError, match=r"texts of the corpus: 6 there, 12 here; questions: 1 there, 2"
+    ):
         bench.study("injection", NOBODY, limit=2)
     bench.study("injection", NOBODY, limit=1)
 
@@ -407,7 +440,7 @@ class Clock:
 def test_the_time_left_counts_the_events_that_questions_become(tmp_path, monkeypatch):
     """One question in four becomes an event, and the corpus is embedded once."""
     clock = Clock(tmp_path / "out")
-    monkeypatch.setattr(progress, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(harness, "perf_counter", lambda: clock.now)
     names = "injection,hijack,poisonedrag,injection-benign"
     clock.study = clock.bench.study(names, SLOW, dataset=towns(4))
     clock.study.run()
@@ -420,11 +453,11 @@ def test_the_time_left_counts_the_events_that_questions_become(tmp_path, monkeyp
 
 
 def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):
-    specs = records.parse_attributors("marked,norm,perplexity,norm:threshold=3")
-    kept, notes = records.servable(specs, bench.models, 0, insisted="all,norm:threshold=3")
+    specs = attributors.parse_attributors("marked,norm,perplexity,norm:threshold=3")
+    kept, notes = attributors.servable(specs, bench.models, 0, insisted="all,norm:threshold=3")
     assert [spec.name for spec in kept] == ["marked", "norm:threshold=3"]
     assert [note.split()[0] for note in notes] == ["the", "norm", "perplexity"]
     with pytest.raises(ConfigurationError, match="norm takes its threshold from benign texts"):
-        records.servable(specs, bench.models, 0, insisted="norm")
-    _, notes = records.servable(specs, bench.models, 9, insisted="all")
+        attributors.servable(specs, bench.models, 0, insisted="norm")
+    _, notes = attributors.servable(specs, bench.models, 9, insisted="all")
     assert notes == ("thresholds of norm, perplexity come from 9 benign texts, not from 1,000",)

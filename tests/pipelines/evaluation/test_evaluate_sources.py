@@ -3,19 +3,31 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
+import polars as pl
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
+from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.evaluation.experiment import answering_code
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
-from radarstream.pipelines.evaluation.sources.study import (
+from radarstream.pipelines.evaluation.sources.plays import (
     FLAGS,
-    flagged,
+    HONEST_DAYS,
+    Attack,
+    Flags,
     honest_losses,
-    played,
 )
+from radarstream.pipelines.evaluation.sources.study import (
+    SourcesPlugin,
+    SourcesRequest,
+    SourcesStudy,
+    scored,
+)
+from radarstream.pipelines.evaluation.sources.tables import tables_of
 from radarstream.pipelines.evaluation.sources.worlds import (
     WORLDS,
     Campaign,
@@ -23,10 +35,13 @@ from radarstream.pipelines.evaluation.sources.worlds import (
     honest_histories,
     liar_of,
 )
+from radarstream.pipelines.evaluation.study.harness import Study, start_over
+from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.sites import key_of
 from radarstream.schemas.sources import LedgerRules
+from tests.pipelines.evaluation.attribution_studies import WordEmbedder
 from tests.scripted_models import scripted_models
 
 MANY, SPARSE, DUEL = WORLDS
@@ -77,7 +92,9 @@ class TestHistories:
             times = [snapshot.observed_at for snapshot in honest]
             assert {(b - a).days for a, b in zip(times, times[1:], strict=False)} == {7}
 
-    @pytest.mark.parametrize("wrong", [{"steps": 1}, {"steps": 14}, {"days": 0.0}])
+    @pytest.mark.parametrize(
+        "wrong", [{"steps": 1}, {"steps": 14}, {"days": 0.0}, {"days": float("nan")}, {"days": 1e9}]
+    )
     def test_campaigns_that_cannot_be(self, wrong: dict[str, float]):
         with pytest.raises(ConfigurationError):
             Campaign(**wrong)
@@ -123,10 +140,10 @@ class TestCosts:
         self, sparse: Stage
     ):
         oracle = Oracle(0.5, seed=3)
-        found = [played(sparse, SPARSE, LEDGER, RULES, oracle) for _ in range(2)]
+        found = [Attack(LEDGER, SPARSE, oracle).play(sparse, RULES) for _ in range(2)]
         assert found[0] == found[1]
-        assert found[0].honest_loss > 0.0
-        assert found[0].worst_loss < 1.0
+        assert found[0][1].honest_loss > 0.0
+        assert found[0][1].worst_loss < 1.0
         snapshots = [snapshot for history in sparse.histories for snapshot in history]
         blamed = [
             [o.blamed(s, step) for step, s in enumerate(snapshots)]
@@ -137,9 +154,12 @@ class TestCosts:
 
     def test_false_flags_cost_the_unknown_and_hardly_the_known(self, models: Models):
         campaign = replace(CAMPAIGN, questions=2, steps=2)
-        results = flagged(Stage(honest_histories(DUEL, campaign), models), DUEL, 1.0, RULES)
-        assert [r.flags for r in results] == [*FLAGS, *FLAGS]
-        unknown, known = results[: len(FLAGS)], results[len(FLAGS) :]
+        stage = Stage(honest_histories(DUEL, campaign), models)
+        unknown, known = (
+            [Flags(LEDGER, DUEL, flags, days).play(stage, RULES)[1] for flags in FLAGS]
+            for days in (0, HONEST_DAYS)
+        )
+        assert [row.flags for row in (*unknown, *known)] == [*FLAGS, *FLAGS]
         assert unknown[1].weight == pytest.approx(1 / (1 + 2 ** (-1 / 90)))
         assert [r.weight for r in known[:3]] == [1.0, 1.0, 1.0]
         for before, after in zip(unknown, unknown[1:], strict=False):
@@ -148,17 +168,145 @@ class TestCosts:
             assert friend.weight > stranger.weight > 0.0
 
 
-def test_the_command_writes_tables_and_results(tmp_path: Path):
-    small = ["--questions", "1", "--steps", "2", "--priors", "1", "--attack", "pia"]
-    command = ["evaluate-sources", "--dry-run", *small, "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    written = json.loads((tmp_path / "out" / "results.json").read_text())
+SMALL = Campaign(questions=1, steps=2)
+
+
+def study(out: Path, models: Models, *priors: float, campaign: Campaign = SMALL) -> SourcesStudy:
+    out.mkdir(exist_ok=True)
+    settings = load_settings(profile="scripted")
+    request = SourcesRequest.of([DUEL], campaign, priors or (1.0,))
+    return Study(SourcesPlugin(request, settings, models), models, out)
+
+
+def lines(out: Path) -> dict[str, list[str]]:
+    return {path.name: path.read_text().splitlines() for path in sorted(out.glob("*.jsonl"))}
+
+
+@pytest.fixture(scope="module")
+def played_once(tmp_path_factory: pytest.TempPathFactory, models: Models) -> Path:
+    out = tmp_path_factory.mktemp("sources") / "out"
+    study(out, models).run()
+    return out
+
+
+@pytest.fixture
+def whole(played_once: Path, tmp_path: Path) -> Path:
+    """The directory of a study that was played to its end."""
+    return Path(copytree(played_once, tmp_path / "whole"))
+
+
+class TestResuming:
+    def test_the_work_is_counted_and_done(self, tmp_path: Path, models: Models):
+        first = study(tmp_path, models)
+        expected = dict(first.progress.expected)
+        assert expected["evidence"] == 4 and expected["radar, prior 1"] == 2 + 10
+        first.run()
+        assert first.progress.done == first.progress.total and first.progress.seconds_left() == 0.0
+        counts = {name: len(rows) for name, rows in lines(tmp_path).items()}
+        assert counts == {"attacks.jsonl": 9, "flags.jsonl": 10, "rows.jsonl": 19 * 2}
+        assert first.progress.answered == first.progress.wanted == 19 * 2
+
+    def test_a_second_run_plays_nothing(self, whole: Path, models: Models):
+        written = lines(whole)
+        again = study(whole, models)
+        assert again.progress.total == 0
+        assert again.progress.answered == again.progress.wanted == len(written["rows.jsonl"])
+        again.run()
+        assert lines(whole) == written
+
+    def test_an_interrupted_study_goes_on_to_the_same_results(
+        self, tmp_path: Path, whole: Path, models: Models, monkeypatch: pytest.MonkeyPatch
+    ):
+        cut = study(tmp_path / "cut", models)
+        original, played = Stage.play, []
+
+        def stopped(self: Stage, *args: object, **options: object) -> Played:
+            played.append(args)
+            if len(played) == 4:
+                raise KeyboardInterrupt
+            return original(self, *args, **options)
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(Stage, "play", stopped)
+            cut.run()
+        with (cut.out / "rows.jsonl").open("ab") as file:
+            file.write(b'{"contender": "rad')  # what a crash leaves of a line
+        assert len(lines(cut.out)["attacks.jsonl"]) == 3
+        later = study(cut.out, models)
+        assert later.progress.total == cut.progress.total - 3
+        later.run()
+        results, uncut = scored(later.record, later.store), study(whole, models)
+        assert results == scored(uncut.record, uncut.store)
+        assert len(results.attacks) == 9 and len(results.flags) == 10
+
+    def test_more_priors_may_come_later(self, whole: Path, models: Models):
+        later = study(whole, models, 1.0, 2.0)
+        later.run()
+        found = scored(later.record, later.store)
+        names = list(dict.fromkeys(result.contender for result in found.attacks))
+        assert names == [contender.name for contender in later.record.contenders]
+        assert {"radar, prior 1, learning", "radar, prior 2, learning"} <= set(names)
+        assert {result.contender for result in found.flags} == {"radar, prior 1", "radar, prior 2"}
+        headings = [row.heading for row in tables_of(found)[1].rows]
+        assert len(set(headings)) == len(headings) == 20
+
+    def test_another_study_is_refused_until_it_starts_over(self, whole: Path, models: Models):
+        slow = replace(SMALL, days=1.0)
+        with pytest.raises(ConfigurationError, match="campaign: .* there, .* here"):
+            study(whole, models, campaign=slow)
+        with pytest.raises(ConfigurationError, match="models: "):
+            study(whole, replace(models, embedder=WordEmbedder()))
+        start_over(whole, study(whole, models).plugin)
+        assert not lines(whole)
+        assert study(whole, models, campaign=slow).progress.answered == 0
+
+    def test_other_code_is_refused(
+        self, whole: Path, models: Models, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
+        with pytest.raises(ConfigurationError, match="vanilla, radar, .* by other code"):
+            study(whole, models)
+
+    def test_a_failing_model_ends_the_run_and_is_asked_again(self, tmp_path: Path):
+        failing = scripted_models(script=None, fail_on_calls=frozenset(range(99)))
+        with pytest.raises(ModelError):
+            study(tmp_path, failing).run()
+        assert not lines(tmp_path)["attacks.jsonl"]
+        assert study(tmp_path, failing).progress.answered == 0
+
+
+def run(*words: object) -> Result:
+    build._engine.cache_clear()
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_the_command_writes_tables_and_results_and_resumes(tmp_path: Path):
+    out = tmp_path / "out"
+    command = ("evaluate-sources", "--dry-run", "--questions", 1, "--steps", 2, "--priors", 1,
+               "--attack", "pia", "--out", out)  # fmt: skip
+    result = run(*command)
+    assert result.exit_code == 0, (result.output, result.exception)
+    written = json.loads((out / "results.json").read_text())
     assert written["record"]["campaign"]["attack"] == "pia"
     assert len(written["results"]["attacks"]) == 3 * 9
-    tables = (tmp_path / "out" / "tables.md").read_text()
+    tables = (out / "tables.md").read_text()
     assert tables.count("| defence |") == 3
     assert "k=2, one honest answer: attack success" in result.stdout
+    rows = lines(out)
+    (out / "tables.md").unlink()
+    again = run(*command, "--table", tmp_path / "answers.parquet")
+    assert again.exit_code == 0, (again.output, again.exception)
+    assert "114 of 114 answers" in again.stderr
+    assert again.stdout == result.stdout and lines(out) == rows
+    table = pl.read_parquet(tmp_path / "answers.parquet")
+    assert table.height == len(rows["rows.jsonl"]) == 114
+    assert table.columns[:4] == ["contender", "condition", "query_id", "step"]
+    refused = run(*command, "--days", 3)
+    assert "campaign" in str(refused.exception)
+    (out / "tables.md").unlink()
+    shown = run("report", out)
+    assert shown.exit_code == 0, (shown.output, shown.exception)
+    assert "tables: " in shown.output and (out / "tables.md").read_text() == tables
 
 
 @pytest.mark.parametrize("priors", ["", "x", "0", "-1", "11", "nan"])

@@ -20,8 +20,7 @@ from radarstream.defenses.attribution.registry import ATTRIBUTORS
 from radarstream.defenses.kernels.honesty import credible_interval
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.report_incidents import incidents
-from radarstream.pipelines.evaluation.attribution.records import RECORD
+from radarstream.pipelines.cli.report_attributions import incidents
 from radarstream.pipelines.evaluation.attribution_report.event_view import FINDINGS
 from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
 from radarstream.pipelines.evaluation.attribution_report.reliability_svg import WORDS
@@ -41,6 +40,7 @@ from radarstream.pipelines.evaluation.attribution_report.stream_view import (
 )
 from radarstream.pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
 from radarstream.pipelines.evaluation.report.safe_text import HIDDEN
+from radarstream.pipelines.evaluation.study.record import RECORD
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import MODEL_ERRED, ComplaintState, Decision, Status
 from radarstream.schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing

@@ -6,9 +6,8 @@ import pytest
 from selenium.common.exceptions import NoAlertPresentException
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.cli.report import write_study_report
+from radarstream.pipelines.cli.evaluate_attribution import write_report
 from radarstream.pipelines.cli.report_incidents import report_incidents
-from radarstream.pipelines.evaluation.attribution.records import read_record
 from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.attribution_pages import fill
@@ -31,10 +30,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (out / "hostile").mkdir()
     write_stream_pages(out / "hostile", *hostile_views(), heads=[], most=5)
     bench = Bench(out / "study")
-    bench.run("injection,false-reports", "rag_origin,keyword_match,norm")
-    record = read_record(bench.out)
-    assert record
-    write_study_report(bench.out, record)
+    study = bench.run("injection,false-reports", "rag_origin,keyword_match,norm")
+    write_report(study.out, study.record, study.store)
     return out
 
 
