@@ -40,7 +40,8 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
     perturbation_of,
     scorer_settings,
 )
-from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError

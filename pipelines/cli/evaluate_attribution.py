@@ -33,11 +33,11 @@ from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenari
 from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import Request, Study
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
-from radarstream.pipelines.evaluation.attribution_report.page import STUDY, write_study_page
-from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.experiment.row_files import write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages.attribution.page import STUDY, write_study_page
+from radarstream.pipelines.pages.attribution.view import study_view
 from radarstream.pipelines.settings import load_settings
 
 SHOWN = ("scenarios", "micro", "removal", "clean", "cost")

@@ -15,8 +15,6 @@ from radarstream.pipelines.evaluation.attribution.records import (
 from radarstream.pipelines.evaluation.attribution.records import read_record as read_study
 from radarstream.pipelines.evaluation.attribution.records import read_rows as read_study_rows
 from radarstream.pipelines.evaluation.attribution.results import results_of
-from radarstream.pipelines.evaluation.attribution_report.page import write_study_page
-from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
 from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
 from radarstream.pipelines.evaluation.experiment.row_files import (
     read_evidence,
@@ -25,7 +23,10 @@ from radarstream.pipelines.evaluation.experiment.row_files import (
     read_rows,
 )
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
-from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.pages.attribution.page import write_study_page
+from radarstream.pipelines.pages.attribution.view import study_view
+from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.view import build_view
 
 
 def report(

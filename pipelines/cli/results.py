@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.metrics import (
     Scores,
     responses_of,
 )
-from radarstream.pipelines.evaluation.report.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.outcome import Outcome, judge
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels

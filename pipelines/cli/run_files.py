@@ -13,8 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.pipelines.evaluation.experiment.row_files import write_json
 from radarstream.pipelines.evaluation.metrics import GroupScores, Rate, Scores, score_groups
-from radarstream.pipelines.evaluation.report import render_report
 from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.pages.replay.page import render_report
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent

@@ -27,7 +27,7 @@ from radarstream.pipelines.evaluation.metrics import (
     score_groups,
     wilson_interval,
 )
-from radarstream.pipelines.evaluation.report.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.outcome import Outcome, judge
 from radarstream.pipelines.evaluation.sources.playing import told_step
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.events import AnswerEvent

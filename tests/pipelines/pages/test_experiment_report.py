@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.cli.report import report
+from radarstream.pipelines.evaluation.experiment.fates import Fate, fates_of
+from radarstream.pipelines.evaluation.experiment.ranking import rank
 from radarstream.pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
 from radarstream.pipelines.evaluation.experiment.row_files import (
     EVIDENCE,
@@ -21,22 +23,18 @@ from radarstream.pipelines.evaluation.experiment.row_files import (
     write_record,
 )
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
-from radarstream.pipelines.evaluation.experiment_report import (
-    build_view,
-    cases,
-    write_experiment_report,
-)
-from radarstream.pipelines.evaluation.experiment_report.commands import cell_command
-from radarstream.pipelines.evaluation.experiment_report.groups import groups_of, series_of
-from radarstream.pipelines.evaluation.experiment_report.headline import headline
-from radarstream.pipelines.evaluation.experiment_report.island import island, tree
-from radarstream.pipelines.evaluation.experiment_report.markdown import fenced
-from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
-from radarstream.pipelines.evaluation.experiment_report.panel_svg import LABEL_GAP, spread
-from radarstream.pipelines.evaluation.experiment_report.pooled import rank
-from radarstream.pipelines.evaluation.experiment_report.sensitivity import sweeps
-from radarstream.pipelines.evaluation.report.safe_text import HIDDEN, visible
-from radarstream.pipelines.evaluation.report.svg import element
+from radarstream.pipelines.pages.charts import LABEL_GAP, spread
+from radarstream.pipelines.pages.defences import cases
+from radarstream.pipelines.pages.defences.commands import cell_command
+from radarstream.pipelines.pages.defences.groups import groups_of, series_of
+from radarstream.pipelines.pages.defences.headline import headline
+from radarstream.pipelines.pages.defences.markdown import fenced
+from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.sensitivity import sweeps
+from radarstream.pipelines.pages.defences.view import build_view
+from radarstream.pipelines.pages.island import island, tree
+from radarstream.pipelines.pages.safe_text import HIDDEN, visible
+from radarstream.pipelines.pages.svg import element
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, Verdict
 from tests.pipelines.pages.experiment_run import (
@@ -232,7 +230,7 @@ def test_a_large_run_lists_the_telling_cases_and_says_so(experiment, tmp_path, m
         (row.condition, row.query_id)
         for row in rows
         if row.labels.attack and fates_of([row])[row.contender, row.condition, row.query_id, 0]
-        in (Fate.TARGET, Fate.BOTH)
+        in (Fate.FOOLED, Fate.BOTH)
     }  # fmt: skip
     listed = {
         (record.conditions[c].name, index["questions"][q][1]) for q, _, c, *_ in index["cases"]
@@ -249,10 +247,13 @@ def test_size_of_the_usual_run(tmp_path):
 def test_histories_have_timelines_beliefs_and_storage(in_time):
     parsed = Page(in_time)
     assert parsed.stack == []
-    for words in ("What became of the answers", "Accuracy", "Stale answers", "Belief in staying",
-                  "right again after a change", "bytes a question"):  # fmt: skip
+    for words in ("What the answers turned out to be", "Accuracy", "Stale answers",
+                  "Belief in staying", "right again after a change",
+                  "bytes a question"):  # fmt: skip
         assert words in parsed.text
-    timeline = re.search(r'<svg class="plot timeline".*?</svg>', in_time, re.S).group()
+    timeline = re.search(
+        r"<svg[^>]*><title>What the answers turned.*?</svg>", in_time, re.S
+    ).group()
     assert re.findall(r">(\d{4})<", timeline) == ["2018", "2019", "2020", "2021", "2022"]
     counts = re.findall(r"<title>2018: (\d+) of 4 ", timeline)
     assert sum(map(int, counts)) == 4 * len(IN_TIME)
@@ -260,7 +261,7 @@ def test_histories_have_timelines_beliefs_and_storage(in_time):
 
 def test_a_static_run_has_no_timeline(page):
     assert "over-time" not in Page(page).values("id")
-    assert 'class="plot timeline"' not in page
+    assert "<title>What the answers turned" not in page
 
 
 def test_sweeps_become_curves(tmp_path):
@@ -298,7 +299,7 @@ def test_unique_ids_and_inside_links(page, in_time, hostile):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("Ann", Fate.CORRECT), ("Ann or Bob", Fate.BOTH), ("Bob", Fate.TARGET), ("Old", Fate.STALE),
+    [("Ann", Fate.CORRECT), ("Ann or Bob", Fate.BOTH), ("Bob", Fate.FOOLED), ("Old", Fate.STALE),
      ("Zoe", Fate.OTHER), (None, Fate.ABSTAINED), ("!", Fate.ERROR), ("?", Fate.UNLABELLED)],
 )  # fmt: skip
 def test_fates(text, expected):

@@ -1,0 +1,329 @@
+"""What the page shows, computed from events, snapshots and the run record; no markup here."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from radarstream.pipelines.evaluation.metrics import (
+    Group,
+    Rate,
+    Scores,
+    group_of,
+    score,
+    score_sides,
+)
+from radarstream.pipelines.evaluation.outcome import Outcome
+from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.pages.outcomes import ORDER
+from radarstream.pipelines.pages.replay.step_view import DocumentRow, StepView, build_step
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import MemoryDecision
+
+MAX_DETAILED_QUERIES = 300
+MAX_DETAILED_DOCUMENTS = 6_000  # about two kilobytes of page each
+MAX_OVERVIEW_QUERIES = 1_000
+MAX_LISTED = 5  # findings of one kind before the rest is folded away
+MAX_UNFOLDED = 200
+
+THROUGH = "Attacks that got through"
+LINGERING = "Wrong answers that stayed"
+STOPPED = "Attacks stopped"
+CHANGED = "Answers that changed"
+HELD = "Memory held under attack"
+FINDING_KINDS = {  # title: what it means, style class
+    THROUGH: ("the answer names the planted falsehood", "bad"),
+    LINGERING: ("a falsehood planted earlier is still the answer", "bad"),
+    STOPPED: ("undefended they succeed; the defended answer is correct or abstains", "good"),
+    CHANGED: ("the answer differs from the one before, or the memory was falsified", "plain"),
+    HELD: ("the previous answer was retained", "plain"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryView:
+    """One question and its steps in order. `anchor` is the fragment that links to it."""
+
+    anchor: str
+    number: int
+    query_id: str
+    question: str
+    steps: tuple[StepView, ...]
+
+    @property
+    def attacked(self) -> tuple[StepView, ...]:
+        """Steps an attack was planted in."""
+        return tuple(step for step in self.steps if step.attack)
+
+    @property
+    def fooled(self) -> tuple[StepView, ...]:
+        """Steps whose answer states a planted falsehood."""
+        return tuple(step for step in self.steps if step.outcome is Outcome.FOOLED)
+
+    @property
+    def changed(self) -> tuple[StepView, ...]:
+        """Steps whose answer differs from the step before."""
+        return tuple(step for step in self.steps if step.changed)
+
+    def at(self, number: int) -> StepView | None:
+        """The step of that number, if the query has one."""
+        return next((step for step in self.steps if step.step == number), None)
+
+    @property
+    def undefended(self) -> bool:
+        """Whether any step has an undefended answer to compare with."""
+        return any(step.undefended is not None for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remarkable step."""
+
+    query: QueryView
+    step: StepView
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one kind; `tone` is a style class."""
+
+    title: str
+    explanation: str
+    tone: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """Scores of one kind of answers, defended or not, over all, benign and attacked steps."""
+
+    name: str
+    overall: Scores
+    benign: Scores
+    attacked: Scores
+
+    @property
+    def rates(self) -> tuple[tuple[str, str, Rate], ...]:
+        """What the page compares: name, tone and rate."""
+        return (
+            ("correct, all answers", "good", self.overall.accuracy),
+            ("correct, no attack", "good", self.benign.accuracy),
+            ("correct, under attack", "good", self.attacked.accuracy),
+            ("attacks that succeed", "bad", self.attacked.attack_success),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One site over the run: how often its pages came up, were cut, or taught a wrong answer."""
+
+    domain: str
+    appearances: int
+    cut: int
+    planted: int
+    taught: int
+    claim: str
+    example: StepView
+    linked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """The whole page. `queries` is everything, `detailed` what gets its own section."""
+
+    queries: tuple[QueryView, ...]
+    detailed: tuple[QueryView, ...]
+    sections: frozenset[int]
+    steps: int
+    columns: tuple[tuple[int, str], ...]
+    first_date: str
+    last_date: str
+    defenses: tuple[str, ...]
+    scores: tuple[ScoreRow, ...]
+    groups: tuple[FindingGroup, ...]
+    sources: tuple[SourceRow, ...]
+    run: RunRecord
+
+    @property
+    def overview(self) -> tuple[QueryView, ...]:
+        """Queries in the table of every question and step: the first ones and the detailed."""
+        return tuple(
+            query
+            for query in self.queries
+            if query.number <= MAX_OVERVIEW_QUERIES or query.number in self.sections
+        )
+
+    def has_section(self, query: QueryView) -> bool:
+        """Whether links to the query lead anywhere."""
+        return query.number in self.sections
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes that occur, in the order of the legend."""
+        steps = [step for query in self.queries for step in query.steps]
+        seen = {o for step in steps for o in (step.outcome, step.undefended_outcome)}
+        return tuple(name for name in ORDER if name in seen)
+
+    @property
+    def attacked_steps(self) -> int:
+        """Number of steps an attack was planted in."""
+        return sum(len(query.attacked) for query in self.queries)
+
+    @property
+    def changed_steps(self) -> int:
+        """Number of steps whose answer differs from the step before."""
+        return sum(len(query.changed) for query in self.queries)
+
+
+def build_view(
+    answers: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot], run: RunRecord
+) -> ReportView:
+    """Arrange a run for reading: queries in order of appearance, their steps in order of step."""
+    by_query: dict[str, list[AnswerEvent]] = defaultdict(list)
+    for event in answers:
+        by_query[event.query_id].append(event)
+    queries = tuple(
+        _build_query(number, sorted(events, key=lambda event: event.step), snapshots)
+        for number, events in enumerate(by_query.values(), start=1)
+    )
+    dates = sorted(event.observed_at for event in answers)
+    detailed = choose_detailed(queries)
+    sections = frozenset(query.number for query in detailed)
+    return ReportView(
+        queries=queries,
+        detailed=detailed,
+        sections=sections,
+        steps=len(answers),
+        columns=_columns(queries),
+        first_date=f"{dates[0]:%Y-%m-%d}" if dates else "",
+        last_date=f"{dates[-1]:%Y-%m-%d}" if dates else "",
+        defenses=tuple(sorted({event.defense for event in answers})),
+        scores=_scores(queries),
+        groups=tuple(group for group in _finding_groups(queries) if group.findings),
+        sources=_sources(queries, sections),
+        run=run,
+    )
+
+
+def _build_query(
+    number: int, events: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
+) -> QueryView:
+    steps: list[StepView] = []
+    targets: list[str] = []
+    for event in events:
+        anchor = f"q{number}-s{event.step}"
+        snapshot = snapshots.get(event.snapshot_id)
+        steps.append(build_step(event, snapshot, anchor, tuple(targets)))
+        if steps[-1].target:
+            targets.append(steps[-1].target)
+    return QueryView(
+        f"q{number}", number, events[0].query_id, shorten(events[0].question, 300), tuple(steps)
+    )
+
+
+def choose_detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
+    """Queries that get a section, in order: where there are too many, those fooled first."""
+    ranked = sorted(
+        queries, key=lambda query: (len(query.fooled), len(query.changed)), reverse=True
+    )
+    chosen: set[int] = set()
+    room = MAX_DETAILED_DOCUMENTS
+    for query in ranked[:MAX_DETAILED_QUERIES]:
+        room -= sum(len(step.documents) for step in query.steps)
+        if room < 0 and chosen:
+            break
+        chosen.add(query.number)
+    return tuple(query for query in queries if query.number in chosen)
+
+
+def _columns(queries: Sequence[QueryView]) -> tuple[tuple[int, str], ...]:
+    """Step numbers that occur, each with its date where all queries share it."""
+    dates: dict[int, set[str]] = defaultdict(set)
+    for query in queries:
+        for step in query.steps:
+            dates[step.step].add(step.date)
+    return tuple(
+        (number, next(iter(held)) if len(held) == 1 else "")
+        for number, held in sorted(dates.items())
+    )
+
+
+def _scores(queries: Sequence[QueryView]) -> tuple[ScoreRow, ...]:
+    steps = [step for query in queries for step in query.steps]
+    if not any(step.labels.answers or step.target for step in steps):
+        return ()
+    kinds = (
+        steps,
+        [step for step in steps if group_of(step.labels) is Group.BENIGN],
+        [step for step in steps if group_of(step.labels) is Group.ATTACKED],
+    )
+    overall, benign, attacked = (score_sides((s.event, s.labels) for s in kind) for kind in kinds)
+    rows = [ScoreRow("Defended", overall[0], benign[0], attacked[0])]
+    if overall[1] is not None:
+        none = score(())
+        rows.append(ScoreRow("Undefended", overall[1], benign[1] or none, attacked[1] or none))
+    return tuple(rows)
+
+
+def _finding_groups(queries: Sequence[QueryView]) -> list[FindingGroup]:
+    kinds: dict[str, list[Finding]] = {kind: [] for kind in FINDING_KINDS}
+    for query in queries:
+        before: StepView | None = None
+        for step in query.steps:
+            for kind in _kinds(step):
+                shown = before.answer if before and kind == CHANGED else None
+                kinds[kind].append(Finding(query, step, shown))
+            before = step
+    return [
+        FindingGroup(title, explanation, tone, tuple(kinds[title]))
+        for title, (explanation, tone) in FINDING_KINDS.items()
+    ]
+
+
+def _kinds(step: StepView) -> Iterator[str]:
+    falsified = step.memory.decision is MemoryDecision.FALSIFIED
+    if step.attack and step.target and step.fooled_now:
+        yield THROUGH
+    elif step.attack and step.stopped:
+        yield STOPPED
+    elif step.outcome is Outcome.FOOLED:
+        yield LINGERING
+    if step.changed or falsified:
+        yield CHANGED
+    if step.memory.decision is MemoryDecision.RETAINED and step.attack:
+        yield HELD
+
+
+def _sources(queries: Sequence[QueryView], sections: frozenset[int]) -> tuple[SourceRow, ...]:
+    """Sites whose pages were rejected for what they say, those rejected most first."""
+    seen: dict[str, list[tuple[StepView, DocumentRow]]] = defaultdict(list)
+    linked = {step.anchor for query in queries if query.number in sections for step in query.steps}
+    for query in queries:
+        for step in query.steps:
+            for row in step.documents:
+                if row.domain and row.atomic_answer is not None:
+                    seen[row.domain].append((step, row))
+    rows = [_source(name, found, linked) for name, found in seen.items()]
+    rows = [row for row in rows if row.cut or row.taught]
+    rows.sort(key=lambda row: (-row.taught, -row.planted, -row.cut / row.appearances, row.domain))
+    return tuple(rows[:12])
+
+
+def _source(
+    name: str, found: Sequence[tuple[StepView, DocumentRow]], linked: set[str]
+) -> SourceRow:
+    cut = [(step, row) for step, row in found if not row.kept]
+    taught = [(step, row) for step, row in found if row in step.taught_by]
+    example, row = (taught or cut or found)[-1]
+    return SourceRow(
+        domain=name,
+        appearances=len(found),
+        cut=len(cut),
+        planted=sum(bool(row.attack) for _, row in found),
+        taught=len(taught),
+        claim=row.atomic_answer or "",
+        example=example,
+        linked=example.anchor in linked,
+    )
