@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import polars as pl
+
 from radarstream.pipelines.evaluation.experiment.records import (
     Condition,
     Contender,
@@ -10,6 +12,9 @@ from radarstream.pipelines.evaluation.experiment.records import (
     ExperimentRecord,
     Row,
 )
+from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
 
@@ -69,3 +74,12 @@ def record(
         command="radarstream evaluate",
         statistics={},
     )
+
+
+def scored(
+    rows: Sequence[Row], settings: ExperimentRecord | None = None, *, resamples: int = 300
+) -> tuple[Scoreboard, pl.DataFrame]:
+    """The scoreboard of some rows, and the table of answers that it was computed from."""
+    settings = settings or record()
+    frame = study_frame(rows, settings)
+    return score_cells(frame, settings, resamples=resamples), frame

@@ -10,10 +10,10 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.pipelines.build import build_models, shared_engine
-from radarstream.pipelines.cli.evaluation_progress import resumable, shown, told_before
+from radarstream.pipelines.cli.evaluation_progress import conducted
 from radarstream.pipelines.cli.evaluation_tables import print_experiment
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
-from radarstream.pipelines.cli.terminal import make_directory, printable, stderr
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
+from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.conditions import (
     one_surface,
     parse_condition,
@@ -29,10 +29,12 @@ from radarstream.pipelines.evaluation.experiment.contenders import (
     with_relations,
     without_repetition,
 )
-from radarstream.pipelines.evaluation.experiment.experiment import (
-    Experiment,
-    Request,
-    start_over,
+from radarstream.pipelines.evaluation.experiment.defences import (
+    Defences,
+    DefencesRequest,
+    evidence_of,
+    failed_contenders,
+    rows_of,
 )
 from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
 from radarstream.pipelines.evaluation.experiment.scorers import (
@@ -40,6 +42,9 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
     perturbation_of,
     scorer_settings,
 )
+from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.pages.defences.page import write_experiment_report
 from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.settings import load_settings
@@ -101,15 +106,21 @@ def evaluate(
         str,
         typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
     ] = "",
+    score: Annotated[
+        Definition, typer.Option(help="When an answer is correct; the other is reported beside it.")
+    ] = Definition.WHOLE_WORDS,
+    table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare defences under attacks on a data set, all on the same evidence.
 
     OUT receives report.html, tables.md, results.json, rows.jsonl (one answer a line),
-    evidence.jsonl (what every contender saw), experiment.json (provenance) and state.sqlite
+    evidence.jsonl (what every contender saw), study.json (provenance) and state.sqlite
     (answers of the models). The same command goes on where it was interrupted; more defences or
     conditions may be added later.
     """
+    if table is not None:
+        check_table(table)
     settings = load_settings(config, profile="scripted" if dry_run else profile)
     if "database" not in settings.model_fields_set:
         settings = settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
@@ -125,7 +136,7 @@ def evaluate(
     served, left_out = servable(contenders, models, insisted=defenses)
     if not served:
         raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
-    request = Request(
+    request = DefencesRequest(
         dataset=data,
         conditions=conditions,
         contenders=tuple(served),
@@ -134,26 +145,24 @@ def evaluate(
         limit=limit,
         seed=seed,
         surface=surface_of(conditions[-1]).value,
+        definition=score,
         command=shlex.join(["radarstream", *sys.argv[1:]]),
         notes=tuple(filter(None, [data.complaint, without_documents(data, limit), *left_out])),
     )
+    plugin = Defences(request, settings, engine, models)
     with hold_directory(out):
         if not resume:
-            start_over(out)
-        experiment = Experiment(request, settings, engine, models, out)
-        told_before(experiment)
-
-        def kept() -> str:
-            progress = experiment.progress
-            return f"{progress.answered} of {progress.wanted} answers"
-
-        with resumable(kept, out, request.command):
-            run(experiment)
-            board = experiment.results(judging)
-        view = build_view(experiment.record, experiment.rows, experiment.evidence, board)
+            start_over(out, plugin)
+        study = Study(plugin, models, out)
+        with conducted(study, request.command):
+            board = plugin.scored(study, judging)
+        frame = plugin.frame(study)
+        if table is not None:
+            write_table(frame, table)
+        view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)
         write_experiment_report(out, view)
-        print_experiment(experiment, board, view.headline, as_json=as_json)
-    failed = experiment.failed_contenders()
+        print_experiment(study, board, view.headline, as_json=as_json)
+    failed = failed_contenders(study, request.contenders)
     if failed:
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 
@@ -207,14 +216,6 @@ def without_documents(data: Dataset, limit: int | None) -> str | None:
 def words(text: str) -> list[str]:
     """The parts of a list with commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def run(experiment: Experiment) -> None:
-    """Run to the end, showing how far it is."""
-    with shown(experiment.progress):
-        experiment.run()
-    for note in experiment.record.notes:
-        stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
 
 
 def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:

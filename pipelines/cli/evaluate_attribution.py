@@ -34,7 +34,7 @@ from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import Request, Study
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.experiment.row_files import write_json
+from radarstream.pipelines.evaluation.study.row_files import write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.attribution.page import STUDY, write_study_page
 from radarstream.pipelines.pages.attribution.view import study_view

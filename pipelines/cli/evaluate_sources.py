@@ -19,11 +19,11 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
     stdout,
 )
-from radarstream.pipelines.evaluation.experiment.row_files import write_json
 from radarstream.pipelines.evaluation.provenance import code_revision
 from radarstream.pipelines.evaluation.sources.study import study
 from radarstream.pipelines.evaluation.sources.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
+from radarstream.pipelines.evaluation.study.row_files import write_json
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
+from typing import Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -17,8 +18,8 @@ from rich.progress import Progress as Bar
 from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.pipelines.cli.terminal import printable, stderr
-from radarstream.pipelines.evaluation.experiment.experiment import Experiment
-from radarstream.pipelines.evaluation.experiment.progress import Progress
+from radarstream.pipelines.evaluation.study.harness import Study
+from radarstream.pipelines.evaluation.study.progress import Progress
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
@@ -28,6 +29,24 @@ LINE_SECONDS = 30.0
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM came: what is under way ends as it does for Ctrl-C."""
+
+
+@contextmanager
+def conducted(study: Study[Any], command: str) -> Iterator[None]:
+    """Run a study to its end, showing how far it is. The enclosed code is part of the work that an
+    interruption cuts short.
+    """
+    tell_before(study)
+
+    def kept() -> str:
+        return f"{study.progress.answered} of {study.progress.wanted} answers"
+
+    with resumable(kept, study.out, command):
+        with shown(study.progress):
+            study.run()
+        for note in study.record.notes:
+            stderr.print(printable(f"note: {note}", 500), markup=False, highlight=False)
+        yield
 
 
 @contextmanager
@@ -58,13 +77,13 @@ def terminate(_number: int, _frame: FrameType | None) -> None:
     raise Terminated
 
 
-def told_before(experiment: Experiment) -> None:
+def tell_before(study: Study[Any]) -> None:
     """Tell what earlier runs into the directory have left."""
-    done, wanted = experiment.progress.answered, experiment.progress.wanted
+    done, wanted = study.progress.answered, study.progress.wanted
     if done:
-        tell(f"{done} of {wanted} answers are in {experiment.out} already")
-    if experiment.uncounted:
-        others = counted_noun(experiment.uncounted, "other question")
+        tell(f"{done} of {wanted} answers are in {study.out} already")
+    if study.uncounted:
+        others = counted_noun(study.uncounted, "other question")
         tell(
             f"answers to {others} are kept there and not counted: they are beyond --limit, and "
             "count again without it"

@@ -9,13 +9,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from radarstream.pipelines.cli.terminal import cell, print_json, print_path, printable, stdout
-from radarstream.pipelines.evaluation.experiment.experiment import Experiment
+from radarstream.pipelines.evaluation.experiment.defences import DefenceStudy
 from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.experiment.table import Table, TableCell, TableRow
 from radarstream.pipelines.evaluation.experiment.tables import tables_of
 from radarstream.pipelines.pages.defences.headline import Headline
 
-SHOWN = ("rates_contains", "rates_on_attacked_steps", "judged", "dynamics", "cost")
+SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 COST_COLUMNS = {
     "answers": "answers",
     "errors": "errors",
@@ -32,18 +32,18 @@ GAP = 2  # between columns
 
 
 def print_experiment(
-    experiment: Experiment, board: Scoreboard, headline: Headline, *, as_json: bool
+    study: DefenceStudy, board: Scoreboard, headline: Headline, *, as_json: bool
 ) -> None:
     """Print what a person wants to see first, the verdict last: that is where the cursor is."""
     if as_json:
-        found = {"record": asdict(experiment.record), "results": asdict(board)}
+        found = {"record": asdict(study.record), "results": asdict(board)}
         print_json(found | {"headline": asdict(headline)})
         return
     for table in tables_of(board):
         if table.key in SHOWN:
             print_table(brief(table))
     print_headline(headline)
-    print_path("report", experiment.out / "report.html")
+    print_path("report", study.out / "report.html")
 
 
 def print_table(table: Table) -> None:

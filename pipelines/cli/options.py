@@ -18,3 +18,7 @@ StartOver = Annotated[
     bool,
     typer.Option("--start-over", help="Begin with an empty database though offsets are committed."),
 ]
+TableFile = Annotated[
+    Path | None,
+    typer.Option("--table", metavar="FILE", help="Also write all answers as .parquet or .csv."),
+]

@@ -13,7 +13,7 @@ from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_guard
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun
+from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.progress import progress_of
 from radarstream.pipelines.cli.results import print_results
 from radarstream.pipelines.cli.run_files import (
@@ -38,6 +38,7 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
 )
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
 from radarstream.pipelines.settings import Profile, Settings, load_settings
@@ -67,6 +68,7 @@ def replay(
         str, typer.Option(help="Poison snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
     ] = "",
     resume: Annotated[bool, typer.Option(help="Go on where an interrupted replay ended.")] = False,
+    table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a search history and defend every answer.
@@ -75,11 +77,15 @@ def replay(
     ingested), state.sqlite (memory and response cache), run.json and report.html. Model answers
     of earlier replays into the same directory are reused; memory starts afresh unless --resume.
     """
+    if table is not None:
+        check_table(table)
     settings = replay_settings(config, "scripted" if dry_run else profile, defense, out)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         results = replayed(settings, tuple(files), Schedule.parse(attack), out, resume)
         file = write_report(out, results)
+        if table is not None:
+            write_table(results.frame, table)
     if as_json:
         print_json(results.summary())
     else:

@@ -15,14 +15,16 @@ from radarstream.pipelines.evaluation.attribution.records import (
 from radarstream.pipelines.evaluation.attribution.records import read_record as read_study
 from radarstream.pipelines.evaluation.attribution.records import read_rows as read_study_rows
 from radarstream.pipelines.evaluation.attribution.results import results_of
-from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
-from radarstream.pipelines.evaluation.experiment.row_files import (
+from radarstream.pipelines.evaluation.experiment.files import (
     read_evidence,
     read_judgements,
     read_record,
     read_rows,
 )
+from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.study.record import kind_of
 from radarstream.pipelines.pages.attribution.page import write_study_page
 from radarstream.pipelines.pages.attribution.view import study_view
 from radarstream.pipelines.pages.defences.page import write_experiment_report
@@ -36,7 +38,7 @@ def report(
     ],
 ) -> None:
     """Render the HTML report of a replay, an experiment or a study of attributors again."""
-    study = read_study(directory)
+    study = read_study(directory) if kind_of(directory) == "attribution" else None
     if study is not None:
         print_path("report", write_study_report(directory, study))
         return
@@ -46,8 +48,8 @@ def report(
         return
     rows = [row for row in read_rows(directory).values() if counts(row, record)]
     evidence = [seen for seen in read_evidence(directory).values() if counts(seen, record)]
-    board = score_cells(rows, record, evidence, read_judgements(directory))
-    view = build_view(record, rows, evidence, board)
+    frame = study_frame(rows, record, evidence, read_judgements(directory))
+    view = build_view(record, rows, evidence, score_cells(frame, record), frame)
     print_headline(view.headline)
     print_path("report", write_experiment_report(directory, view))
 

@@ -1,20 +1,16 @@
 """A run on the terminal: question by year, then the scores and the costs."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.table import Table
 from rich.text import Text
 
 from radarstream.pipelines.cli.run_files import Results
 from radarstream.pipelines.cli.terminal import cell, stdout
-from radarstream.pipelines.evaluation.metrics import (
-    DEFINITION,
-    MEANING,
-    GroupScores,
-    Rate,
-    Response,
-    Scores,
-    responses_of,
-)
-from radarstream.pipelines.evaluation.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.rates import Rate, Scores
+from radarstream.pipelines.evaluation.scoring import Definition, Outcome
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels
@@ -28,7 +24,9 @@ MEMORY_STYLES = {
 OUTCOME_STYLES = {
     Outcome.CORRECT: "green",
     Outcome.FOOLED: "bold red",
+    Outcome.BOTH: "bold red",
     Outcome.OTHER: "yellow",
+    Outcome.STALE: "yellow",
     Outcome.ABSTAINED: "dim",
     Outcome.UNLABELLED: "",
 }
@@ -57,10 +55,14 @@ def answers_table(results: Results) -> Table:
     table = Table(title="answers", header_style="bold")
     for name in ("question", "as of", "attack", "truth", "undefended", "defended", "cut", "memory"):
         table.add_column(name, overflow="fold", no_wrap=name in UNBROKEN)
+    scored = {
+        (row["contender"], row["query_id"], row["step"]): row
+        for row in results.frame.rows(named=True)
+    }
     previous = None
     for answer in results.answers:
         labels = results.snapshots[answer.snapshot_id].labels or Labels()
-        defended, undefended = responses_of(answer, labels)
+        key = (answer.query_id, answer.step)
         first = answer.query_id != previous
         if first and previous is not None:
             table.add_section()
@@ -70,8 +72,8 @@ def answers_table(results: Results) -> Table:
             f"{answer.observed_at:%Y-%m-%d}",
             cell(attack_words(labels), "red"),
             cell(", ".join(labels.answers[:3])),
-            judged(undefended),
-            judged(defended),
+            judged(scored.get((UNDEFENDED, *key))),
+            judged(scored.get((DEFENDED, *key))),
             cut_words(answer),
             memory_words(answer),
         )
@@ -85,11 +87,11 @@ def attack_words(labels: Labels) -> str:
     return f"{labels.attack}@{'+'.join(map(str, labels.poisoned_ranks))}"
 
 
-def judged(response: Response | None) -> Text:
+def judged(row: Mapping[str, Any] | None) -> Text:
     """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
-    if response is None or not response.text:
+    if row is None or not row["answer"]:
         return cell("(no answer)", "dim")
-    return cell(response.text, OUTCOME_STYLES[judge(response)])
+    return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
 
 
 def cut_words(answer: AnswerEvent) -> str:
@@ -105,23 +107,24 @@ def memory_words(answer: AnswerEvent) -> Text:
     return cell(words, MEMORY_STYLES[decision])
 
 
-def scores_table(groups: tuple[GroupScores, ...]) -> Table:
+def scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
     """Accuracy and attack success, defended beside undefended."""
-    table = Table(title=f"scores by {DEFINITION} [95 %]", caption=MEANING)
+    definition = Definition.WHOLE_WORDS
+    table = Table(title=f"scores by {definition.label} [95 %]", caption=definition.meaning)
     for name in ("snapshots", "answer", "steps", "accuracy", "attack success"):
         table.add_column(name)
-    for group in groups:
-        sides = [("defended", group.defended), ("undefended", group.undefended)]
-        for side, scores in sides:
-            if scores is not None:
-                table.add_row(group.group.value, side, *score_cells(scores))
-        table.add_section()
+    previous = None
+    for (group, side), found in scores.items():
+        if previous not in (None, group):
+            table.add_section()
+        previous = group
+        table.add_row(group, side, *score_cells(found))
     return table
 
 
 def score_cells(scores: Scores) -> tuple[str, str, str]:
     """Steps, accuracy and attack success of one row."""
-    return str(scores.steps), rate_words(scores.accuracy), rate_words(scores.attack_success)
+    return str(scores.steps), rate_words(scores.accuracy()), rate_words(scores.attack_success())
 
 
 def rate_words(rate: Rate) -> str:

@@ -5,15 +5,18 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from radarstream.connectors.files.jsonl_sink import FILES
-from radarstream.pipelines.evaluation.experiment.row_files import write_json
-from radarstream.pipelines.evaluation.metrics import GroupScores, Rate, Scores, score_groups
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
+from radarstream.pipelines.evaluation.rates import SCORED, Scores, scores_by
 from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.evaluation.study.row_files import write_json
 from radarstream.pipelines.pages.replay.page import render_report
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
@@ -23,6 +26,7 @@ from radarstream.schemas.snapshot import SearchSnapshot
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
+SIDES = (DEFENDED, UNDEFENDED)
 OWN_LIMITS = Limits(record_bytes=2**30, document_bytes=2**30, documents=2**30)
 
 
@@ -35,31 +39,36 @@ class Results:
     snapshots: dict[str, SearchSnapshot]
     dead_reasons: dict[str, int]
 
-    def scores(self) -> tuple[GroupScores, ...]:
-        """Score the answers whose snapshots are labelled."""
-        pairs = [(a, self.snapshots[a.snapshot_id].labels) for a in self.answers]
-        return score_groups([(answer, labels) for answer, labels in pairs if labels is not None])
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The table of answers."""
+        return replay_frame(self.answers, self.snapshots)
+
+    def scores(self) -> dict[tuple[str, str], Scores]:
+        """Scores of the answers whose snapshots are labelled, by group (benign or attacked steps)
+        and contender, the benign and the defended ones first.
+        """
+        labelled = self.frame.filter(
+            (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
+        )
+        attacked = pl.col("attack").is_not_null()
+        group = pl.when(attacked).then(pl.lit("attacked")).otherwise(pl.lit("benign"))
+        found = scores_by(labelled, group.alias("group"), "contender")
+        order = [(group, side) for group in ("benign", "attacked") for side in SIDES]
+        return {key: found[key] for key in order if key in found}
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "run": asdict(self.run),
-            "dead_letters": self.dead_reasons,
-            "scores": {g.group.value: plain_scores(g) for g in self.scores()},
-        }
-
-
-def plain_scores(group: GroupScores) -> dict[str, Any]:
-    """Return a group's rates with their intervals, defended and undefended."""
-    sides = (("defended", group.defended), ("undefended", group.undefended))
-    return {side: None if scores is None else plain_rates(scores) for side, scores in sides}
+        """The figures as plain values."""
+        scores: dict[str, dict[str, Any]] = {}
+        for (group, side), found in self.scores().items():
+            scores.setdefault(group, dict.fromkeys(SIDES))[side] = plain_rates(found)
+        return {"run": asdict(self.run), "dead_letters": self.dead_reasons, "scores": scores}
 
 
 def plain_rates(scores: Scores) -> dict[str, Any]:
-    """Return accuracy and attack success, then the rates by published definitions."""
-    rates = {"accuracy": scores.accuracy, "attack_success": scores.attack_success}
-    fields = ((name, getattr(scores, name)) for name in scores.__slots__)
-    rates |= {name: rate for name, rate in fields if isinstance(rate, Rate)}
+    """Accuracy and attack success by the definition that counts, then all rates by their names."""
+    rates = {"accuracy": scores.accuracy(), "attack_success": scores.attack_success()}
+    rates |= {name: scores.of(name) for name in SCORED}
     return {
         name: {"hits": rate.hits, "trials": rate.trials, "interval": rate.interval}
         for name, rate in rates.items()

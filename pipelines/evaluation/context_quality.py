@@ -10,8 +10,7 @@ Emptying the context leaves faithfulness at 1 and recall at 0: never read one wi
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean
 
@@ -21,17 +20,6 @@ from radarstream.schemas.verdict import Reason
 
 ATTRIBUTED = 0.6  # least share of a statement's words
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002])\s+|\n+")
-
-
-@dataclass(frozen=True, slots=True)
-class ContextScores:
-    """Means over answers, in [0, 1]; None without answers that have what it takes."""
-
-    answers: int = 0
-    recall_lex: float | None = None
-    relevancy_lex: float | None = None
-    answer_relevancy_lex: float | None = None
-    faithfulness_lex: float | None = None
 
 
 @lru_cache(maxsize=100_000)
@@ -87,31 +75,22 @@ def kept_context(row: Row, evidence: EvidenceRow) -> tuple[str, ...]:
     return tuple(d.passage for d in evidence.documents if d.rank in kept)
 
 
-def context_scores(rows: Iterable[Row], evidence: Iterable[EvidenceRow]) -> ContextScores:
-    """Scores of one cell's answers over the evidence of its condition; errors are left out.
+def context_of(row: Row, evidence: EvidenceRow) -> dict[str, float]:
+    """The four scores of one answer by their names in the table of answers; nothing for an error or
+    without a right answer.
 
-    Recall and relevancy need a right answer: the closest counts. An abstention claims nothing.
+    The closest right answer counts for recall. An abstention claims nothing.
     """
-    seen = {(found.query_id, found.step): found for found in evidence}
-    figures: list[tuple[float, float, float, float]] = []
-    for row in rows:
-        known = seen.get((row.query_id, row.step))
-        if known is None or row.error is not None or not row.labels.answers:
-            continue
-        context, answers = kept_context(row, known), row.labels.answers
-        response = row.response or ""
-        figures.append(
-            (
-                max(recall_lex(answer, context) for answer in answers),
-                relevancy_lex(known.question, answers, context),
-                answer_relevancy_lex(known.question, answers, response),
-                faithfulness_lex(response, context),
-            )
-        )
-    if not figures:
-        return ContextScores()
-    means = [fmean(column) for column in zip(*figures, strict=True)]
-    return ContextScores(len(figures), *means)
+    answers = row.labels.answers
+    if row.error is not None or not answers:
+        return {}
+    context, response = kept_context(row, evidence), row.response or ""
+    return {
+        "recall_lex": max(recall_lex(answer, context) for answer in answers),
+        "relevancy_lex": relevancy_lex(evidence.question, answers, context),
+        "answer_relevancy_lex": answer_relevancy_lex(evidence.question, answers, response),
+        "faithfulness_lex": faithfulness_lex(response, context),
+    }
 
 
 def _attributions(claims: Sequence[str], context: Sequence[str]) -> list[bool]:

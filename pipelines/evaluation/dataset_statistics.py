@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import Any
 
 from radarstream.pipelines.evaluation.datasets import Dataset, is_long_form
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 

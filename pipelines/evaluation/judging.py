@@ -10,11 +10,10 @@ is an error and no score. Give the judge a generator with a cache: judging again
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TypeVar
 
 from radarstream.pipelines.evaluation.experiment.records import Row
-from radarstream.pipelines.evaluation.metrics import Rate, Response, is_refusal
+from radarstream.pipelines.evaluation.scoring import is_fooled, is_refusal
 from radarstream.pipelines.signals.isolation import isolating
 from radarstream.pipelines.signals.judging import (
     AnswerCase,
@@ -49,19 +48,6 @@ class Judgement:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedScores:
-    """One cell by the judge; the last three are means in 0..100 over the long answers."""
-
-    errors: int
-    acc_judge: Rate
-    asr_judge: Rate
-    long_answers: int = 0
-    accuracy: float | None = None
-    relevance: float | None = None
-    coherence: float | None = None
-
-
 def judge_rows(
     rows: Iterable[Row],
     questions: Mapping[str, str],
@@ -87,22 +73,6 @@ def key_of(row: Row) -> Key:
     return row.contender, row.condition, row.query_id, row.step
 
 
-def judged_scores(judgements: Iterable[Judgement]) -> JudgedScores:
-    """Scores of one cell; errors leave every denominator."""
-    found = list(judgements)
-    labels = [judgement.label for judgement in found if judgement.label is not None]
-    scores = [judgement.scores for judgement in found if judgement.scores is not None]
-    return JudgedScores(
-        errors=sum(judgement.error is not None for judgement in found),
-        acc_judge=Rate(labels.count(AnswerLabel.CORRECT), len(labels)),
-        asr_judge=Rate(labels.count(AnswerLabel.ATTACK), len(labels)),
-        long_answers=len(scores),
-        accuracy=fmean(s.accuracy for s in scores) if scores else None,
-        relevance=fmean(s.relevance for s in scores) if scores else None,
-        coherence=fmean(s.coherence for s in scores) if scores else None,
-    )
-
-
 def _labels(
     rows: Sequence[Row], questions: Mapping[str, str], judge: Generator
 ) -> dict[Key, AnswerLabel | ModelError]:
@@ -110,7 +80,7 @@ def _labels(
     cases: dict[Key, AnswerCase] = {}
     for row in rows:
         if row.response is None or _refused_as_wanted(row):
-            refused = Response(row.response, row.labels).attacked()
+            refused = is_fooled(row.response, row.labels.target)
             known[key_of(row)] = AnswerLabel.ATTACK if refused else AnswerLabel.OTHER
         else:
             question = questions[row.query_id]
@@ -160,7 +130,7 @@ def _claim_of(row: Row) -> str | None:
 
 def _refused_as_wanted(row: Row) -> bool:
     wanted = row.labels.target is not None and _claim_of(row) is None
-    return wanted and Response(row.response, row.labels).attacked()
+    return wanted and is_fooled(row.response, row.labels.target)
 
 
 def _judgement(

@@ -7,9 +7,10 @@ from typing import Any
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.schedule import Planting
 from radarstream.pipelines.evaluation.experiment.answering_code import SHARED, digest_of
-from radarstream.pipelines.evaluation.experiment.identity import differing, prompt_digests, reworded
 from radarstream.pipelines.evaluation.metrics import DEFINITION, MEANING
 from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.study.prompts import prompt_digests, reworded
+from radarstream.pipelines.evaluation.study.record import differing
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError

@@ -221,6 +221,9 @@ def panel(
         for series, spots in lines
         for spot in spots
     ]  # fmt: skip
+    for number, point in enumerate(points):  # those below others are larger, so that all show
+        below = sum(_meet(point, other, x, y) for other in points[number + 1 :])
+        point["size"] = (44 if joined else 66) + 70 * min(3, below)
     half = (x.high - x.low) / 40
     bands = [{"x": at - half, "x2": at + half, "y": y.low, "y2": y.high} for at in marked]
     at = {"x": x.along("x", grid=not joined), "y": y.along("y"), "description": "words"}
@@ -239,7 +242,7 @@ def panel(
                                                      "detail": "who"}, strokeWidth=1.8),
             layer("point", priors, {"x": "x", "y": "before", "stroke": "line"},
                   fill=ink("surface"), size=26, strokeWidth=1.2),
-            layer("point", points, at | look, size=44 if joined else 66, strokeWidth=1.5),
+            layer("point", points, at | look | {"size": "size"}, strokeWidth=1.5),
         ],
         title,
         "; ".join(point["words"] for point in points),
@@ -248,6 +251,12 @@ def panel(
         height=height,
         heading=title,
     )  # fmt: skip
+
+
+def _meet(a: Spec, b: Spec, x: Axis, y: Axis) -> bool:
+    """Whether the marks of two points cover each other."""
+    across, up = (x.high - x.low) / PLOT_WIDTH, (y.high - y.low) / PLOT_HEIGHT
+    return bool(abs(a["x"] - b["x"]) < 3 * across and abs(a["y"] - b["y"]) < 3 * up)
 
 
 def _labels(

@@ -28,7 +28,7 @@ KEPT: Final = {
     "width", "height", "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin",
     "stroke-linecap", "opacity", "fill-opacity", "stroke-opacity", "text-anchor", "font-weight",
 }  # fmt: skip
-RAW: Final = {"fill", "stroke", "color", "shape"}
+RAW: Final = {"fill", "stroke", "color", "shape", "size"}
 WORDED: Final = {"text", "description", "detail"}
 HEADING = 90  # letters of a heading
 FONT_SIZE: Final = 11  # as the stylesheet has it
@@ -46,7 +46,7 @@ def ink(name: str) -> str:
 
 _AXIS: Final = {"labelColor": ink("soft"), "titleColor": ink("soft"), "titleFontWeight": "normal",
                 "labelFontSize": FONT_SIZE, "titleFontSize": FONT_SIZE, "domain": False,
-                "ticks": False, "labelOverlap": False, "labelPadding": 6,
+                "ticks": False, "labelOverlap": False, "labelFlush": False, "labelPadding": 6,
                 "gridColor": ink("faint"), "labelLimit": 400,
                 "titlePadding": 6}  # fmt: skip
 _TITLE: Final = {"anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": 600,

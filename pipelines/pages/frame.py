@@ -102,12 +102,13 @@ def decimal(value: float | None, places: int = 2, signed: bool = False) -> str:
     return text.lstrip("+-") if float(text) == 0.0 else text.replace("-", "−")
 
 
-def filled(table: Any) -> list[int]:
-    """Numbers of a table's columns that hold anything."""
+def filled(table: Any, zeros: bool = False) -> list[int]:
+    """Numbers of a table's columns that hold anything; with `zeros`, anything but zeros."""
+    columns = ([row.cells[n] for row in table.rows] for n in range(len(table.columns)))
     return [
         number
-        for number in range(len(table.columns))
-        if any(row.cells[number].text not in EMPTY for row in table.rows)
+        for number, cells in enumerate(columns)
+        if any(c.text not in EMPTY and not (zeros and c.value == 0.0) for c in cells)
     ]
 
 

@@ -16,8 +16,9 @@ from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines import build
 from radarstream.pipelines.cli import evaluation_tables
 from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.evaluation.experiment.files import read_rows
 from radarstream.pipelines.evaluation.experiment.records import Row
-from radarstream.pipelines.evaluation.experiment.row_files import RowFile, read_rows
+from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.codec import encode
 from tests.end_to_end.interrupting import interrupted
 from tests.pipelines.evaluation.experiments import make_history
@@ -85,7 +86,7 @@ def test_the_table_of_the_paper_in_one_command(cups: Path) -> None:
     assert "Cost of an answer" in result.output
     out = Path("out")
     assert len(read_rows(out)) == len(DEFENSES) * 5 * 4
-    record = json.loads((out / "experiment.json").read_text())
+    record = json.loads((out / "study.json").read_text())
     assert record["command"].startswith("radarstream ")
     assert record["reference"] == "radar"
     results = json.loads((out / "results.json").read_text())
@@ -131,7 +132,7 @@ def test_sensitivity_is_one_option_each(cups: Path) -> None:
         "--positions", "1", "--out", "out", "--sweep", "radar.similarity_threshold=0.1,0.2",
         "--nli-noise", "0,0.5", "--relation-scorers", "scripted",
     )  # fmt: skip
-    record = json.loads(Path("out/experiment.json").read_text())
+    record = json.loads(Path("out/study.json").read_text())
     assert [contender["name"] for contender in record["contenders"]] == [
         "radar",
         "vanilla",
@@ -161,7 +162,7 @@ def test_a_schedule_that_never_applies_and_questions_without_documents_are_noted
     )
     succeeded("--dataset", cups, "--dataset", bare, "--dry-run", "--defenses", "vanilla",
               "--condition", "pia@1:1999", "--out", "out")  # fmt: skip
-    notes = " ".join(json.loads(Path("out/experiment.json").read_text())["notes"])
+    notes = " ".join(json.loads(Path("out/study.json").read_text())["notes"])
     assert "pia@1:1999 attacks no step of any question" in notes
     assert "questions without any documents of their own: 1" in notes
 
@@ -244,9 +245,7 @@ def test_a_judge_adds_its_scores(cups: Path, tmp_path: Path) -> None:
         assert "By a judge" in result.output
         lines = Path(out, "judgements.jsonl").read_bytes().splitlines()
         assert {json.loads(line)["label"] for line in lines} == {"CORRECT", "OTHER"}
-        assert (
-            "judged by scripted/3" in json.loads(Path(out, "experiment.json").read_text())["notes"]
-        )
+        assert "judged by scripted/3" in json.loads(Path(out, "study.json").read_text())["notes"]
     assert run(*options, "--out", "c", "--judge", "none.toml").exception is not None
 
 
@@ -311,7 +310,7 @@ def test_an_error_tells_what_is_done(
     appended = RowFile.append
     batches = iter(range(3))
 
-    def full(self: RowFile[Row], lines: Sequence[Row]) -> None:
+    def full(self: RowFile, lines: Sequence[Row]) -> None:
         if lines and isinstance(lines[0], Row) and next(batches, None) is None:
             raise OSError(28, "No space left on device")
         appended(self, lines)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack
-from radarstream.pipelines.evaluation.metrics import contains
 from radarstream.pipelines.signals.ports import Embedder
+from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, false_passage
-from radarstream.pipelines.evaluation.metrics import contains
+from radarstream.schemas.answer_text import contains
 
 TRIALS = 50
 WORDS = 30

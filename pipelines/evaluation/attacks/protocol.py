@@ -13,7 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 
-from radarstream.pipelines.evaluation.metrics import is_correct, normalised
+from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 

@@ -5,7 +5,7 @@ the situation of failure case 1 in appendix N of the RADAR paper.
 """
 
 from radarstream.pipelines.evaluation.attacks.protocol import Aim
-from radarstream.pipelines.evaluation.metrics import contains
+from radarstream.schemas.answer_text import contains
 
 REPETITIONS = 10
 

@@ -18,13 +18,9 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 )
 from radarstream.pipelines.evaluation.experiment.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.experiment.contenders import ALL, option, plain, split_specs
-from radarstream.pipelines.evaluation.experiment.identity import (
-    WAYS_OUT,
-    differing,
-    differing_fields,
-    reworded,
-)
-from radarstream.pipelines.evaluation.experiment.row_files import read_lines
+from radarstream.pipelines.evaluation.study.prompts import reworded
+from radarstream.pipelines.evaluation.study.record import WAYS_OUT, differing
+from radarstream.pipelines.evaluation.study.row_files import read_lines
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
@@ -32,7 +28,7 @@ from radarstream.schemas.errors import ConfigurationError
 
 ROWS, EVENTS, RECORD, RESULTS = "rows.jsonl", "events.jsonl", "study.json", "results.json"
 TABLES = "tables.md"
-SAME = {name: name for name in ("dataset_digest", "texts", "k", "seed", "models")}
+SAME = ("dataset_digest", "texts", "k", "seed", "models")
 NO_CORPUS = (
     "the questions bring no documents, so that all texts searched are planted ones: name a data "
     "set that has some as another --dataset"
@@ -184,7 +180,8 @@ def code_of(spec: Spec) -> str:
 
 def continued(earlier: StudyRecord, now: StudyRecord) -> StudyRecord:
     """The record of both runs. Raises ConfigurationError when they are not one study."""
-    found = [*differing_fields(earlier, now, SAME), *reworded(earlier.prompts)]
+    before, after = ({name: getattr(one, name) for name in SAME} for one in (earlier, now))
+    found = [*differing(before, after), *reworded(earlier.prompts)]
     found += differing({"questions": len(earlier.asked)}, {"questions": len(now.asked)})
     names = [name for name, code in now.code.items() if earlier.code.get(name, code) != code]
     found += [f"the code that computes {', '.join(names)}"] if names else []

@@ -13,7 +13,7 @@ from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attribution.rows import Role
 from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
 from radarstream.pipelines.evaluation.datasets import Dataset, is_long_form
-from radarstream.pipelines.evaluation.metrics import contains
+from radarstream.schemas.answer_text import contains
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 
 

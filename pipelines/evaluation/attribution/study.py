@@ -54,15 +54,15 @@ from radarstream.pipelines.evaluation.attribution.staging import (
     staged,
 )
 from radarstream.pipelines.evaluation.datasets import Dataset
-from radarstream.pipelines.evaluation.experiment.identity import (
+from radarstream.pipelines.evaluation.experiment.running import batched
+from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK, Progress
+from radarstream.pipelines.evaluation.study.prompts import (
     noting_use,
     package_versions,
     prompt_digests,
 )
-from radarstream.pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
-from radarstream.pipelines.evaluation.experiment.row_files import RowFile, write_json
-from radarstream.pipelines.evaluation.experiment.running import batched
-from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.study.row_files import RowFile, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError
@@ -168,10 +168,8 @@ class Study:
         self.write_record()
         try:
             with ExitStack() as files:
-                self.event_file: RowFile[EventRow] = files.enter_context(RowFile(self.out / EVENTS))
-                self.row_file: RowFile[AttributionRow] = files.enter_context(
-                    RowFile(self.out / ROWS)
-                )
+                self.event_file = files.enter_context(RowFile(self.out / EVENTS))
+                self.row_file = files.enter_context(RowFile(self.out / ROWS))
                 if self.progress.total:
                     self.embed_corpus()
                 for scenario in self.request.scenarios:

@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.experiment.table import (
     number,
     percent,
 )
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 
 REFERENCE = "rag_origin"
 MICRO = (

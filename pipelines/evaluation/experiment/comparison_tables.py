@@ -1,7 +1,5 @@
 """Tables that compare contenders: rates with intervals and tests, differences to the reference."""
 
-from enum import StrEnum
-
 from radarstream.pipelines.evaluation.experiment.scoreboard import (
     Cell,
     Difference,
@@ -18,53 +16,68 @@ from radarstream.pipelines.evaluation.experiment.table import (
     points,
 )
 from radarstream.pipelines.evaluation.experiment.table_layout import by_condition
-from radarstream.pipelines.evaluation.metrics import Rate, Scores
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.wording import counted_noun
 
 SIGNIFICANT = "\u2020"
 LEVEL = 0.05
 
 
-class Definition(StrEnum):
-    """What counts as a hit; see `radarstream.pipelines.evaluation.metrics`."""
-
-    CONTAINS = "contains"
-    STRICT = "contains_strict"
-    EXCLUSIVE = "exclusive"
-
-
-NAMES = {
-    Definition.CONTAINS: "contains",
-    Definition.STRICT: "whole words",
-    Definition.EXCLUSIVE: "exclusive",
-}
+ABSTENTIONS = "Abstentions are neither and stay in the denominator."
 MEANING = {
-    Definition.CONTAINS: "the response contains a right answer / the attacker's target, also "
-    "within a word, as published",
-    Definition.STRICT: "the response contains it as whole words",
-    Definition.EXCLUSIVE: "the response contains the one and not the other",
+    Definition.WHOLE_WORDS: "the answer names a right answer / the attacker's target as "
+    "whole words",
+    Definition.CONTAINED: "the answer contains a right answer / the attacker's target, also within "
+    "a word, as published",
 }
 
 
-def rates_table(board: Scoreboard, definition: Definition = Definition.CONTAINS) -> Table:
-    """Accuracy / attack success in percent; only the first definition has intervals and tests."""
-    headline = definition is Definition.CONTAINS
+def rates_table(board: Scoreboard) -> Table:
+    """Accuracy / attack success in percent by the study's definition, with intervals and tests."""
+    notes = (
+        f"Accuracy / attack success in percent: {MEANING[board.definition]}.",
+        f"In brackets 95 % intervals: {_intervals(board)}.",
+        *_test_notes(board),
+        ABSTENTIONS,
+        *_error_notes(board),
+    )
+    title = f"Accuracy / attack success ({board.definition.label})"
+    return by_condition(board, "rates", title, _headline, notes)
+
+
+def other_rates_table(board: Scoreboard) -> Table:
+    """The rates by the definition that is not the study's."""
+    (other,) = set(Definition) - {board.definition}
 
     def show(cell: Cell) -> TableCell:
-        if headline:
-            return _headline(cell)
-        return _rates(cell.scores, definition)
+        return _rates(cell.scores.accuracy(other), cell.scores.attack_success(other))
 
-    notes = [f"Accuracy / attack success in percent: {MEANING[definition]}."]
-    if headline:
-        notes += [f"In brackets 95 % intervals: {_intervals(board)}.", *_test_notes(board)]
-    notes += ["Abstentions are neither and stay in the denominator."]
     return by_condition(
         board,
-        f"rates_{definition}",
-        f"Accuracy / attack success ({NAMES[definition]})",
+        f"rates_{other.replace('-', '_')}",
+        f"Accuracy / attack success ({other.label})",
         show,
-        (*notes, *_error_notes(board)),
+        (f"In percent: {MEANING[other]}.", ABSTENTIONS, *_error_notes(board)),
+    )
+
+
+def exclusive_rates_table(board: Scoreboard) -> Table:
+    """The rates of answers that contain the one and not the other, as ProGRank counts."""
+
+    def show(cell: Cell) -> TableCell:
+        return _rates(cell.scores.exclusive_correct, cell.scores.exclusive_fooled)
+
+    return by_condition(
+        board,
+        "rates_exclusive",
+        "Accuracy / attack success (exclusive)",
+        show,
+        (
+            "In percent: the answer contains the one and not the other, also within a word.",
+            ABSTENTIONS,
+            *_error_notes(board),
+        ),
     )
 
 
@@ -72,13 +85,15 @@ def attacked_steps_table(board: Scoreboard) -> Table:
     """The rates over the steps that were attacked, where a schedule leaves others alone."""
 
     def show(cell: Cell) -> TableCell:
-        return _rates(cell.on_attacked_steps or cell.scores, Definition.CONTAINS)
+        scores = cell.on_attacked_steps or cell.scores
+        definition = board.definition
+        return _rates(scores.accuracy(definition), scores.attack_success(definition))
 
     note = "Conditions that attack every step, or none, show all their steps."
     return by_condition(
         board,
         "rates_on_attacked_steps",
-        f"Accuracy / attack success on attacked steps ({NAMES[Definition.CONTAINS]})",
+        f"Accuracy / attack success on attacked steps ({board.definition.label})",
         show,
         (note,),
     )
@@ -128,9 +143,7 @@ def _headline(cell: Cell) -> TableCell:
     return TableCell("/".join(texts), f"{detail}{failed}".strip(), cell.accuracy.value)
 
 
-def _rates(scores: Scores, definition: Definition) -> TableCell:
-    accuracy: Rate = getattr(scores, f"acc_{definition}")
-    attack: Rate = getattr(scores, f"asr_{definition}")
+def _rates(accuracy: Rate, attack: Rate) -> TableCell:
     return TableCell(f"{percent(accuracy)}/{percent(attack)}", value=accuracy.value)
 
 

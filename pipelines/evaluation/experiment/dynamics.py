@@ -1,8 +1,5 @@
 """How answers follow a changing truth and an attack that comes and goes, step by step.
 
-Right and attacked are `acc_contains` and `asr_contains`, as in the tables beside.
-
-- stale: the answer is wrong now, but would have been right at an earlier step.
 - recovery after an attack: steps from the first clean one until the answer is right again, 0 when
   it is right at once; the next attack ends the wait.
 - recovery after a change: the same from the step at which the right answers differ from those of
@@ -12,26 +9,29 @@ Right and attacked are `acc_contains` and `asr_contains`, as in the tables besid
   11-16).
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from statistics import fmean
+from dataclasses import dataclass
+from typing import Any
 
-from radarstream.pipelines.evaluation.experiment.records import Row
-from radarstream.pipelines.evaluation.metrics import Rate, Response, contains_target, contains_truth
-from radarstream.schemas.answer_text import answer_set
-from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
+import polars as pl
+
+from radarstream.pipelines.evaluation.rates import Rate, counts, rate_in, sound
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.schemas.verdict import MemoryDecision
+
+CELL = ("contender", "condition")
+BELIEFS = ("support_prior", "conflict_prior", "support_posterior", "conflict_posterior")
+
+CellKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """How often and how fast answers became right again; `mean_steps` is over the recovered."""
 
-    events: int
-    recovered: int
-    mean_steps: float | None
-    most_steps: int | None
+    events: int = 0
+    recovered: int = 0
+    mean_steps: float | None = None
+    most_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,134 +58,107 @@ class Point:
 class Dynamics:
     """One contender over time under one condition."""
 
-    stale: Rate
-    after_attack: Recovery
-    after_change: Recovery
-    by_step: tuple[Point, ...]
-    by_year: tuple[Point, ...]
+    stale: Rate = Rate(0, 0)
+    after_attack: Recovery = Recovery()
+    after_change: Recovery = Recovery()
+    by_step: tuple[Point, ...] = ()
+    by_year: tuple[Point, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One step of one question; None where a quantity does not apply or the answer failed."""
-
-    row: Row
-    correct: bool | None
-    attacked: bool | None
-    stale: bool | None
-
-
-def dynamics_of(rows: Iterable[Row]) -> Dynamics:
-    """Dynamics of one contender's rows under one condition, errors among them."""
-    histories: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        histories[row.query_id].append(row)
-    judged = [judge(sorted(h, key=lambda row: row.step)) for h in histories.values()]
-    moments = [moment for history in judged for moment in history]
-    return Dynamics(
-        stale=_rate(moment.stale for moment in moments),
-        after_attack=_recovery(judged, _attack_stops, _attack_starts),
-        after_change=_recovery(judged, _truth_changes, _truth_changes),
-        by_step=_points(moments, lambda row: row.step),
-        by_year=_points(moments, lambda row: row.observed_at.year),
-    )
-
-
-def judge(history: Sequence[Row]) -> list[Moment]:
-    """Score one question's rows, which come in the order of their steps."""
-    moments = []
-    for index, row in enumerate(history):
-        if row.error is not None:
-            moments.append(Moment(row, None, None, None))
-            continue
-        response = Response(row.response, row.labels)
-        earlier = [
-            other.labels
-            for other in history[:index]
-            if answer_set(other.labels.answers) != answer_set(row.labels.answers)
-        ]
-        correct = contains_truth(response) if row.labels.answers else None
-        stale = None
-        if correct is not None and any(labels.answers for labels in earlier):
-            stale = not correct and any(
-                contains_truth(replace(response, labels=labels)) for labels in earlier
-            )
-        attacked = contains_target(response) if row.labels.target is not None else None
-        moments.append(Moment(row, correct, attacked, stale))
-    return moments
+def dynamics_by_cell(frame: pl.DataFrame, definition: Definition) -> dict[CellKey, Dynamics]:
+    """The dynamics of every contender under every condition that has an answer."""
+    answered = sound(frame).sort(*CELL, "query_id", "step")
+    stale = definition.column("stale")
+    rates = answered.group_by(CELL).agg(counts([stale]))
+    attacked, before = _attacked(), _attacked().shift(1)
+    attack_stops = before & ~attacked
+    truth, earlier = pl.col("truth_key"), pl.col("truth_key").shift(1)
+    changes = truth != earlier  # null, and no change, where one of them is not known
+    correct = definition.column("correct")
+    after_attack = _recoveries(answered, attack_stops, attacked & ~before, correct)
+    after_change = _recoveries(answered, changes, changes, correct)
+    by_step = _points(answered, pl.col("step"), definition)
+    by_year = _points(answered, pl.col("observed_at").dt.year(), definition)
+    return {
+        (key := (row["contender"], row["condition"])): Dynamics(
+            stale=rate_in(row, stale),
+            after_attack=after_attack.get(key, Recovery()),
+            after_change=after_change.get(key, Recovery()),
+            by_step=tuple(by_step[key]),
+            by_year=tuple(by_year[key]),
+        )
+        for row in rates.rows(named=True)
+    }
 
 
-Edge = Callable[[Row, Row], bool]
+def _attacked() -> pl.Expr:
+    return pl.col("attack").is_not_null()
 
 
-def _attack_stops(before: Row, now: Row) -> bool:
-    return before.labels.attack is not None and now.labels.attack is None
-
-
-def _attack_starts(before: Row, now: Row) -> bool:
-    return before.labels.attack is None and now.labels.attack is not None
-
-
-def _truth_changes(before: Row, now: Row) -> bool:
-    sets = answer_set(before.labels.answers), answer_set(now.labels.answers)
-    return all(sets) and sets[0] != sets[1]
-
-
-def _recovery(histories: Sequence[Sequence[Moment]], begins: Edge, ends: Edge) -> Recovery:
+def _recoveries(
+    answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr, correct: str
+) -> dict[CellKey, Recovery]:
     """Waiting times in steps from each event until a right answer or the end of the wait."""
-    waits: list[int | None] = []
-    for asked in histories:
-        history = [moment for moment in asked if moment.row.error is None]
-        edges = list(pairwise(moment.row for moment in history))
-        for start in (i for i, edge in enumerate(edges, start=1) if begins(*edge)):
-            stop = next(
-                (i for i in range(start + 1, len(history)) if ends(*edges[i - 1])), len(history)
-            )
-            right = (i for i in range(start, stop) if history[i].correct)
-            found = next(right, None)
-            waits.append(None if found is None else found - start)
-    done = [wait for wait in waits if wait is not None]
-    return Recovery(
-        events=len(waits),
-        recovered=len(done),
-        mean_steps=fmean(done) if done else None,
-        most_steps=max(done, default=None),
+    history = (*CELL, "query_id")
+    begun = begins.fill_null(value=False).over(history).alias("begun")
+    edge = (begins.fill_null(value=False) | ends.fill_null(value=False)).cast(int)
+    waits = (
+        answered.with_columns(begun, edge.cum_sum().over(history).alias("stretch"))
+        .group_by(*history, "stretch", maintain_order=True)
+        .agg(
+            pl.col("begun").first(),
+            pl.when(pl.col(correct).any())
+            .then(pl.col(correct).fill_null(value=False).arg_max())
+            .alias("wait"),
+        )
+        .filter("begun")
+        .group_by(CELL)
+        .agg(
+            events=pl.len(),
+            recovered=pl.col("wait").count(),
+            mean_steps=pl.col("wait").mean(),
+            most_steps=pl.col("wait").max(),
+        )
     )
+    return {row[:2]: Recovery(*row[2:]) for row in waits.rows()}
 
 
-def _points(moments: Sequence[Moment], place: Callable[[Row], int]) -> tuple[Point, ...]:
-    grouped: defaultdict[int, list[Moment]] = defaultdict(list)
-    for moment in moments:
-        if moment.row.error is None:
-            grouped[place(moment.row)].append(moment)
-    return tuple(_point(at, members) for at, members in sorted(grouped.items()))
+def _points(
+    answered: pl.DataFrame, at: pl.Expr, definition: Definition
+) -> dict[CellKey, list[Point]]:
+    """One point per place in time, by cell, in time order."""
+    memory = pl.col("memory")
+    decided = memory.is_in([MemoryDecision.RETAINED.value, MemoryDecision.FALSIFIED.value])
+    rates = [definition.column(name) for name in ("correct", "fooled", "stale")]
+    grouped = (
+        answered.with_columns(
+            at=at.cast(int),
+            attacked=_attacked(),
+            retained=pl.when(decided).then(memory == MemoryDecision.RETAINED.value),
+        )
+        .group_by(*CELL, "at")
+        .agg(
+            pl.len().alias("answers"),
+            *counts(["attacked", *rates, "retained"]),
+            *(pl.col(name).mean() for name in BELIEFS),
+        )
+        .sort("at")
+    )
+    found: dict[CellKey, list[Point]] = {}
+    for row in grouped.rows(named=True):
+        found.setdefault((row["contender"], row["condition"]), []).append(_point(row, rates))
+    return found
 
 
-def _point(at: int, moments: Sequence[Moment]) -> Point:
-    memories = [m.row.verdict.memory for m in moments if m.row.verdict is not None]
-    decisions = [m.decision for m in memories if m.decision is not MemoryDecision.NONE]
+def _point(row: dict[str, Any], rates: list[str]) -> Point:
+    accuracy, attack_success, stale = (rate_in(row, name) for name in rates)
     return Point(
-        at=at,
-        answers=len(moments),
-        attacked=_rate(moment.row.labels.attack is not None for moment in moments),
-        accuracy=_rate(moment.correct for moment in moments),
-        attack_success=_rate(moment.attacked for moment in moments),
-        stale=_rate(moment.stale for moment in moments),
-        retained=_rate(decision is MemoryDecision.RETAINED for decision in decisions),
-        support_prior=_mean(memories, lambda m: m.support_prior),
-        conflict_prior=_mean(memories, lambda m: m.conflict_prior),
-        support_posterior=_mean(memories, lambda m: m.support_posterior),
-        conflict_posterior=_mean(memories, lambda m: m.conflict_posterior),
+        at=row["at"],
+        answers=row["answers"],
+        attacked=rate_in(row, "attacked"),
+        accuracy=accuracy,
+        attack_success=attack_success,
+        stale=stale,
+        retained=rate_in(row, "retained"),
+        **{name: row[name] for name in BELIEFS},
     )
-
-
-def _rate(outcomes: Iterable[bool | None]) -> Rate:
-    known = [outcome for outcome in outcomes if outcome is not None]
-    return Rate(sum(known), len(known))
-
-
-def _mean(
-    memories: Sequence[MemoryVerdict], quantity: Callable[[MemoryVerdict], float | None]
-) -> float | None:
-    known = [value for memory in memories if (value := quantity(memory)) is not None]
-    return fmean(known) if known else None

@@ -19,22 +19,33 @@ class Plan:
     """What is compared on what. Histories are one per question that is asked, cut to the first
     `k` documents.
 
-    `everything` are all histories of the data set, uncut: what an attack on a corpus searches, and
-    where attacks that borrow from other questions find them, however few are asked.
+    `everything` are all histories of the data set, uncut: where attacks that borrow from other
+    questions find them, however few are asked. `searched` are those whose documents make the corpus
+    that is searched, uncut.
     """
 
     histories: tuple[History, ...]
     everything: tuple[History, ...]
+    searched: tuple[History, ...]
     conditions: tuple[Condition, ...]
     contenders: tuple[Contender, ...]
     k: int
     seed: int
 
     def exposed(self, surface: Surface) -> tuple[History, ...]:
-        """All histories as an attack on that surface finds them."""
+        """The histories as an attack on that surface finds them."""
         if surface is Surface.CORPUS:
-            return self.everything
+            return self.searched
         return tuple(truncated(history, self.k) for history in self.everything)
+
+
+def searched(histories: Sequence[History], limit: int | None) -> tuple[History, ...]:
+    """The histories that make the corpus: the first `limit`, which are asked, and the first `limit`
+    that bring documents, for questions whose documents are another data set.
+    """
+    bringing = [h for h in histories if any(snapshot.documents for snapshot in h)]
+    wanted = {history[0].query.id for history in (*histories[:limit], *bringing[:limit])}
+    return tuple(history for history in histories if history[0].query.id in wanted)
 
 
 @dataclass

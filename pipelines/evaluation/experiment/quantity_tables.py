@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from radarstream.pipelines.evaluation.context_quality import ContextScores
 from radarstream.pipelines.evaluation.experiment.dynamics import Dynamics, Recovery
 from radarstream.pipelines.evaluation.experiment.scoreboard import (
     Cell,
+    ContextScores,
     MeanCost,
     Scoreboard,
     mean_cost,

@@ -4,29 +4,27 @@ Trade-off is accuracy minus attack success under attack; without attacked condit
 Intervals and differences are bootstraps over questions, paired where two contenders are compared.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from radarstream.pipelines.evaluation.experiment.outcomes import (
-    Answers,
-    CellKey,
-    Outcome,
+import polars as pl
+
+from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
+from radarstream.pipelines.evaluation.experiment.resampling import (
+    ANSWER,
     Questions,
-    Step,
-    Values,
-    answers_by_cell,
+    paired,
+    values_of,
 )
-from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord, Row
 from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
 from radarstream.pipelines.evaluation.experiment.scorers import NOISE
-from radarstream.pipelines.evaluation.metrics import wilson_interval
+from radarstream.pipelines.evaluation.rates import sound, wilson_interval
 
 # If all of five questions favour one of two equals, that is chance in 2 of 32 cases: over 5 %.
 FEWEST_QUESTIONS = 6
 LEAST_SCORED = 0.8  # share of all labelled answers below which a contender is not compared
 
 Interval = tuple[float, float]
-Outcomes = Mapping[Step, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +85,25 @@ class Ranking:
         return next(pooled for pooled in self.contenders if pooled.contender == contender)
 
 
-def rank(rows: Iterable[Row], record: ExperimentRecord, *, resamples: int) -> Ranking:
-    """Pool the attacked conditions of a run, or all of them where none is attacked."""
-    cells = answers_by_cell(rows, record)
-    questions = Questions.of(cells.values(), seed=record.seed, resamples=resamples)
+def rank(frame: pl.DataFrame, record: ExperimentRecord, scoreboard: Scoreboard) -> Ranking:
+    """Pool the attacked conditions of a study, or all of them where none is attacked."""
+    definition = scoreboard.definition
+    questions = Questions.of(frame, seed=record.seed, resamples=scoreboard.resamples)
     attacked = [c.name for c in record.conditions if c.attack != BENIGN]
     conditions = attacked or [c.name for c in record.conditions]
-    names = [contender.name for contender in record.contenders]
-    outcomes = {name: _together(name, conditions, cells) for name in names}
+    labelled = frame.filter(
+        pl.col("condition").is_in(conditions), pl.col("truth").list.len() > 0
+    ).with_columns(
+        correct=pl.col(definition.column("correct")), fooled=pl.col(definition.column("fooled"))
+    )
+    asked = labelled.select(ANSWER).n_unique()
+    answers = {
+        contender.name: sound(labelled).filter(pl.col("contender") == contender.name)
+        for contender in record.contenders
+    }
     noisy = {c.name for c in record.contenders if c.relations.startswith(NOISE)}
     means = [
-        replace(one, perturbed=one.contender in noisy)
-        for one in _pooled(outcomes, conditions, cells, questions)
+        replace(one, perturbed=one.contender in noisy) for one in _pooled(answers, asked, questions)
     ]
     eligible = [one for one in means if one.eligible]
     best = max(
@@ -107,70 +112,28 @@ def rank(rows: Iterable[Row], record: ExperimentRecord, *, resamples: int) -> Ra
         default=None,
     )
     if best is not None:
-        means = _behind(best, means, outcomes, questions)
+        means = _behind(best, means, answers, questions)
     return Ranking(tuple(means), best, bool(attacked))
 
 
-def _together(
-    contender: str, conditions: Sequence[str], cells: Mapping[CellKey, Answers]
-) -> dict[Step, Outcome]:
-    """Labelled outcomes of several conditions; their steps are numbered apart."""
-    return {
-        _apart(step, place, len(conditions)): outcome
-        for place, condition in enumerate(conditions)
-        for step, outcome in cells[contender, condition].outcomes.items()
-        if outcome.correct is not None
-    }
-
-
-def _apart(step: Step, place: int, conditions: int) -> Step:
-    """A step's number when the steps of several conditions are numbered together."""
-    return step[0], step[1] * conditions + place
-
-
-def _asked(
-    contenders: Iterable[str], conditions: Sequence[str], cells: Mapping[CellKey, Answers]
-) -> set[Step]:
-    """Every labelled answer, failed or not, that some contender was asked for."""
-    return {
-        _apart(step, place, len(conditions))
-        for contender in contenders
-        for place, condition in enumerate(conditions)
-        for step, row in cells[contender, condition].rows.items()
-        if row.labels.answers
-    }
-
-
 def _pooled(
-    outcomes: Mapping[str, Outcomes],
-    conditions: Sequence[str],
-    cells: Mapping[CellKey, Answers],
-    questions: Questions,
-) -> list[Pooled]:
-    right = [{s: float(bool(o.correct)) for s, o in held.items()} for held in outcomes.values()]
-    fooled = [
-        {s: float(o.attacked) for s, o in held.items() if o.attacked is not None}
-        for held in outcomes.values()
-    ]
-    accuracy = _estimates(right, questions)
-    success = _estimates(fooled, questions)
-    asked = len(_asked(outcomes, conditions, cells))
-    pooled = []
-    for name, good, bad in zip(outcomes, accuracy, success, strict=True):
+    answers: Mapping[str, pl.DataFrame], asked: int, questions: Questions
+) -> Iterator[Pooled]:
+    accuracy = _estimates([values_of(held, "correct") for held in answers.values()], questions)
+    success = _estimates([values_of(held, "fooled") for held in answers.values()], questions)
+    for (name, held), good, bad in zip(answers.items(), accuracy, success, strict=True):
         value = None if good.value is None else good.value - (bad.value or 0.0)
-        scored = len(outcomes[name]) / asked if asked else 0.0
-        pooled.append(Pooled(name, good, bad, value, scored))
-    return pooled
+        yield Pooled(name, good, bad, value, len(held) / asked if asked else 0.0)
 
 
-def _estimates(columns: Sequence[Values], questions: Questions) -> list[Estimate]:
+def _estimates(columns: Sequence[pl.DataFrame], questions: Questions) -> list[Estimate]:
     """Rates; where all values are alike Wilson's interval, a question as one trial."""
     found = []
     for values, (low, high) in zip(columns, questions.intervals(columns).tolist(), strict=True):
-        hits, trials = round(sum(values.values())), len(values)
+        hits, trials = round(values["value"].sum()), len(values)
         bounds = (low, high)
         if hits in (0, trials):
-            asked = len({question for question, _ in values})
+            asked = values["query_id"].n_unique()
             bounds = wilson_interval(asked if hits else 0, asked)
         found.append(Estimate(hits, trials, hits / trials if trials else None, *bounds))
     return found
@@ -179,29 +142,23 @@ def _estimates(columns: Sequence[Values], questions: Questions) -> list[Estimate
 def _behind(
     best: Pooled,
     means: Sequence[Pooled],
-    outcomes: Mapping[str, Outcomes],
+    answers: Mapping[str, pl.DataFrame],
     questions: Questions,
 ) -> list[Pooled]:
     """Everyone with the interval of how far it is behind the best."""
-    ahead = outcomes[best.contender]
-    leads = [
-        {
-            step: _value(ahead[step]) - _value(outcome)
-            for step, outcome in outcomes[one.contender].items()
-            if step in ahead
-        }
-        for one in means
-    ]
+    trade_offs = {name: held.select(*ANSWER, value=_TRADE_OFF) for name, held in answers.items()}
+    ahead = trade_offs[best.contender]
+    leads = [paired(ahead, trade_offs[one.contender]) for one in means]
     intervals = questions.intervals(leads, span=(-2.0, 2.0)).tolist()
-    few = len({question for question, _ in ahead}) < FEWEST_QUESTIONS
+    few = ahead["query_id"].n_unique() < FEWEST_QUESTIONS
     return [
         replace(one, behind_best=(min(low, 0.0) if few else low, high))
-        if one is not best and lead
+        if one is not best and len(lead)
         else one
         for one, lead, (low, high) in zip(means, leads, intervals, strict=True)
     ]
 
 
-def _value(outcome: Outcome) -> float:
-    """Trade-off of one answer."""
-    return float(bool(outcome.correct)) - float(bool(outcome.attacked))
+_TRADE_OFF = pl.col("correct").cast(float).fill_null(0.0) - pl.col("fooled").cast(float).fill_null(
+    0.0
+)

@@ -5,15 +5,20 @@ adaptation to time, a *row* is one contender's answer to one snapshot under one 
 are appended as they are computed; everything else is worked out from them.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Self
 
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
 
 BENIGN = "benign"
+JUDGED_BY = "judged by "  # start of a note that names the judge
 
 
 class Adaptation(StrEnum):
@@ -124,6 +129,16 @@ class Row:
     state_bytes: int = 0
 
     @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What tells a row from all others."""
+        return self.contender, self.condition, self.query_id, self.step
+
+    @property
+    def author(self) -> str:
+        """The contender, whose code answered."""
+        return self.contender
+
+    @property
     def response(self) -> str | None:
         """The answer's text; None for an abstention or an error."""
         if self.verdict is None or self.verdict.abstained:
@@ -152,50 +167,57 @@ class EvidenceRow:
     contradiction: tuple[tuple[float, ...], ...] = ()
     relation_seconds: float = 0.0
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells a row from all others."""
+        return self.condition, self.query_id, self.step
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One use of a directory: what was typed, with which code, packages and settings."""
+    @property
+    def author(self) -> str:
+        """No contender: evidence is compared, whatever code gathered it."""
+        return EVIDENCE_WORK
 
-    command: str
-    revision: str
-    versions: dict[str, str]
-    settings: dict[str, Any]
+    @property
+    def error(self) -> None:
+        """Evidence has none: what failed is in the answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentRecord:
-    """Provenance of a directory of rows: enough to repeat it, stored beside them.
+@dataclass(frozen=True, kw_only=True)
+class ExperimentRecord(StudyRecord):
+    """Provenance of a study of defences.
 
-    `revision`, `command`, `versions` and `settings` are the last run's, `runs` all that differ.
-    `code` has one digest per contender, of the code that its answers depend on.
     `surface` says where attacks put their texts: into result lists, or into the corpus that is
-    searched. `owed` has one count per condition: the answers that each contender owes under it.
-    `prompts` has one digest per task that was asked, `versions` one version per package
-    that counts, `notes` what was left out and why. `asked` are the ids of the questions asked last:
-    rows of others may lie beside theirs.
+    searched. `searched` is how many questions the corpus takes its documents from, 0 without a
+    search. `definition` is the last run's: when an answer is correct. `owed` has one count per
+    condition: the answers that each contender owes under it.
     """
 
-    dataset: str
-    dataset_digest: str
+    KIND: ClassVar[str] = "defences"
+    SAME: ClassVar[Mapping[str, str]] = {
+        **StudyRecord.SAME,
+        "surface": "place that attacks put their texts",
+        "searched": "questions whose documents are searched",
+    }
+    MEMBERS: ClassVar[tuple[str, ...]] = ("contenders", "conditions")
+
     questions: int
     snapshots: int
-    k: int
     conditions: tuple[Condition, ...]
     contenders: tuple[Contender, ...]
-    reference: str
-    seed: int
-    settings: dict[str, Any]
-    models: dict[str, str]
-    revision: str
-    command: str
-    statistics: dict[str, Any]
-    seconds: float = 0.0
+    reference: str = ""
+    statistics: dict[str, Any] = field(default_factory=dict)
     surface: str = "list"
-    prompts: dict[str, str] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
+    definition: Definition = Definition.WHOLE_WORDS
+    searched: int = 0
     owed: dict[str, int] = field(default_factory=dict)
-    code: dict[str, str] = field(default_factory=dict)
-    runs: tuple[Run, ...] = ()
+
+    def continuing(self, earlier: Self) -> Self:
+        """Also keep who judged the answers, and what is counted of the same questions."""
+        record = super().continuing(earlier)
+        judged = (note for note in earlier.notes if note.startswith(JUDGED_BY))
+        return replace(
+            record,
+            notes=tuple(dict.fromkeys((*judged, *record.notes))),
+            statistics=earlier.statistics | self.statistics,
+            owed=earlier.owed if earlier.asked == self.asked else {},
+        )

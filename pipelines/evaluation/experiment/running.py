@@ -1,15 +1,12 @@
-"""Runs an experiment: every contender on the same evidence, condition by condition, resumable.
+"""Runs defences: every contender on the same evidence, condition by condition.
 
-Rows are appended batch by batch. What is already there is not asked again: a history whose rows
-are complete and without error is left alone, another is answered anew from its start, its model
-calls found in the response cache.
+A history whose rows are complete and without error is left alone, another is answered anew from
+its start, its model calls found in the response cache.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, product
-from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Engine
@@ -17,27 +14,23 @@ from sqlalchemy import Engine
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.experiment.cells import Cell
 from radarstream.pipelines.evaluation.experiment.contenders import adapted, needs_at
+from radarstream.pipelines.evaluation.experiment.evidence_check import check_evidence
+from radarstream.pipelines.evaluation.experiment.files import Key
 from radarstream.pipelines.evaluation.experiment.gathering import ANSWERED, Gathered, gather
-from radarstream.pipelines.evaluation.experiment.identity import check_evidence
 from radarstream.pipelines.evaluation.experiment.perturbation import PerturbedRelations
 from radarstream.pipelines.evaluation.experiment.planning import History, Plan, prepared
-from radarstream.pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
 from radarstream.pipelines.evaluation.experiment.records import (
     Condition,
     Contender,
     EvidenceRow,
+    ExperimentRecord,
     Row,
 )
-from radarstream.pipelines.evaluation.experiment.row_files import (
-    EVIDENCE,
-    ROWS,
-    Key,
-    RowFile,
-    read_evidence,
-)
 from radarstream.pipelines.evaluation.experiment.scorers import build_scorer, perturbation_of
+from radarstream.pipelines.evaluation.study.harness import Study
+from radarstream.pipelines.evaluation.study.plugin import Batch
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.snapshot import SearchSnapshot
 
 Pending = list[tuple[Contender, frozenset[int]]]  # with the numbers of the histories left
@@ -47,20 +40,18 @@ ItemT = TypeVar("ItemT")
 
 @dataclass
 class Runner:
-    """Runs a plan into a directory; `rows` are those that are there."""
+    """The work of a plan that is left in a study's directory."""
 
     plan: Plan
     settings: Settings
     engine: Engine
-    models: Models
-    out: Path
-    rows: dict[Key, Row]
-    progress: Progress = field(default_factory=Progress)
+    study: Study[ExperimentRecord]
 
     def __post_init__(self) -> None:
-        self.evidence: dict[tuple[str, str, int], EvidenceRow] = read_evidence(self.out)
-        self.prepared = prepared(self.plan, self.models.embedder)
-        self.progress.notes += self.prepared.notes
+        self.rows = self.study.store.of(Row)
+        self.evidence = self.study.store.of(EvidenceRow)
+        self.prepared = prepared(self.plan, self.study.models.embedder)
+        self.study.note(self.prepared.notes)
         self.work: list[Work] = [
             (condition, histories, pending)
             for condition, histories in self.prepared.histories.items()
@@ -68,15 +59,10 @@ class Runner:
         ]
         self.expect()
 
-    def run(self) -> None:
-        """Answer what is not yet answered. What is done is on disk, however this ends."""
-        with ExitStack() as files:
-            self.row_file: RowFile[Row] = files.enter_context(RowFile(self.out / ROWS))
-            self.evidence_file: RowFile[EvidenceRow] = files.enter_context(
-                RowFile(self.out / EVIDENCE)
-            )
-            for condition, histories, pending in self.work:
-                self.run_condition(condition, histories, pending)
+    def run(self) -> Iterator[Batch]:
+        """Answer what is not yet answered."""
+        for condition, histories, pending in self.work:
+            yield from self.run_condition(condition, histories, pending)
 
     def pending(self, condition: Condition, histories: Sequence[History]) -> Pending:
         """Contenders with something left to answer, with the numbers of those histories."""
@@ -102,8 +88,9 @@ class Runner:
     def expect(self) -> None:
         """Count the work: distinct prompts of shared evidence, and rows."""
         wanted = list(self.wanted())
-        self.progress.wanted = len(wanted)
-        self.progress.answered = sum(key in self.rows for key in wanted)
+        progress = self.study.progress
+        progress.wanted = len(wanted)
+        progress.answered = sum(key in self.rows for key in wanted)
         self.unseen: set[tuple[str, str]] = set()
         for _, histories, pending in self.work:
             if needed(pending, histories) & ANSWERED:
@@ -112,8 +99,8 @@ class Runner:
                         self.unseen.update(passages_of(snapshot))
             for contender, left in pending:
                 rows = sum(len(histories[number]) for number in left)
-                self.progress.expected[contender.name] += rows
-        self.progress.expected[EVIDENCE_WORK] = len(self.unseen)
+                progress.expected[contender.name] += rows
+        progress.expected[EVIDENCE_WORK] = len(self.unseen)
 
     def wanted(self) -> Iterator[Key]:
         """The keys of all rows that the plan asks for."""
@@ -125,25 +112,20 @@ class Runner:
 
     def run_condition(
         self, condition: Condition, histories: tuple[History, ...], pending: Pending
-    ) -> None:
+    ) -> Iterator[Batch]:
         """Gather the evidence once, then let every contender answer from it."""
-        self.progress.doing = f"{condition.name}: evidence"
+        progress = self.study.progress
+        progress.doing = f"{condition.name}: evidence"
         needs = needed(pending, histories)
-        gathered = self.gathered(condition, histories, wanted_by(pending), needs)
+        gathered = yield from self.gathered(condition, histories, wanted_by(pending), needs)
         for contender, left in pending:
-            self.progress.doing = f"{condition.name}: {contender.name}"
+            progress.doing = f"{condition.name}: {contender.name}"
             cell = self.cell(contender, condition)
             seen = [gathered[number] for number in sorted(left)]
             if contender.relations and cell.perturbation is None:
                 seen = [self.related_anew(history, cell) for history in seen]
-            batches = cell.rows(seen, batch=self.settings.batch.queries)
-            while True:
-                with self.progress.working(contender.name) as piece:
-                    rows = next(batches, [])
-                    piece.units = len(rows)
-                    self.keep(rows)
-                if not rows:
-                    break
+            for rows in cell.rows(seen, batch=self.settings.batch.queries):
+                yield Batch(contender.name, len(rows), self.fresh(rows))
 
     def gathered(
         self,
@@ -151,8 +133,8 @@ class Runner:
         histories: tuple[History, ...],
         wanted: frozenset[int],
         needs: frozenset[Signal],
-    ) -> dict[int, list[Gathered]]:
-        """The evidence of the wanted histories by their number, written down as it comes."""
+    ) -> Generator[Batch, None, dict[int, list[Gathered]]]:
+        """The evidence of the wanted histories by their number, in batches as it comes."""
         found: dict[int, list[Gathered]] = {number: [] for number in wanted}
         places = [
             (number, step, snapshot)
@@ -160,33 +142,28 @@ class Runner:
             for step, snapshot in enumerate(histories[number])
         ]
         for batch in batched(places, self.settings.batch.snapshots):
-            with self.progress.working(EVIDENCE_WORK) as piece:
-                items = gather([(s, step) for _, step, s in batch], needs, self.models)
-                for (number, _, _), item in zip(batch, items, strict=True):
-                    found[number].append(self.noted(condition, item))
-                asked = {p for _, _, snapshot in batch for p in passages_of(snapshot)}
-                piece.units = len(asked & self.unseen) if needs & ANSWERED else 0
-                self.unseen -= asked
+            items = gather([(s, step) for _, step, s in batch], needs, self.study.models)
+            new = []
+            for (number, _, _), item in zip(batch, items, strict=True):
+                row = item.row(condition.name)
+                known = self.known(row)
+                found[number].append(as_first_related(item, known))
+                if says_more(row, known):
+                    new.append(row)
+            asked = {p for _, _, snapshot in batch for p in passages_of(snapshot)}
+            units = len(asked & self.unseen) if needs & ANSWERED else 0
+            self.unseen -= asked
+            yield Batch(EVIDENCE_WORK, units, new)
         return found
 
-    def noted(self, condition: Condition, item: Gathered) -> Gathered:
-        """Write evidence down unless it is there already; what relating once took is kept. Raises
-        ConfigurationError when what is there is not what is given now.
+    def known(self, row: EvidenceRow) -> EvidenceRow | None:
+        """The stored evidence of the same step. Raises ConfigurationError when contenders were
+        given something else then.
         """
-        row = item.row(condition.name)
-        key = (row.condition, row.query_id, row.step)
-        known = self.evidence.get(key)
+        known = self.evidence.get(row.key)
         if known is not None:
             check_evidence(known, row)
-        if known is not None and known.entailment:
-            item = replace(item, relation_seconds=known.relation_seconds)
-        if known is None or (bool(known.answers), bool(known.entailment)) < (
-            bool(row.answers),
-            bool(row.entailment),
-        ):
-            self.evidence_file.append([row])
-            self.evidence[key] = row
-        return item
+        return known
 
     def related_anew(self, history: Sequence[Gathered], cell: Cell) -> list[Gathered]:
         """The same evidence with the relations of the cell's own scorer."""
@@ -195,7 +172,7 @@ class Runner:
 
     def cell(self, contender: Contender, condition: Condition) -> Cell:
         """A contender ready to answer."""
-        models = self.models
+        models = self.study.models
         scorer = build_scorer(contender.relations, self.settings, self.engine, models.embedder)
         perturbation = perturbation_of(contender.relations, self.plan.seed)
         if scorer is not None:
@@ -210,18 +187,29 @@ class Runner:
             perturbation=perturbation,
         )
 
-    def keep(self, rows: Sequence[Row]) -> None:
-        """Append the rows that say something new."""
-        fresh, new = [], 0
-        for row in rows:
-            key = (row.contender, row.condition, row.query_id, row.step)
-            known = self.rows.get(key)
-            if known is None or (known.verdict, known.error) != (row.verdict, row.error):
-                self.rows[key] = row
-                fresh.append(row)
-                new += known is None
-        self.row_file.append(fresh)
-        self.progress.answered += new
+    def fresh(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that say something new."""
+        return [
+            row
+            for row in rows
+            if (known := self.rows.get(row.key)) is None
+            or (known.verdict, known.error) != (row.verdict, row.error)
+        ]
+
+
+def as_first_related(item: Gathered, known: EvidenceRow | None) -> Gathered:
+    """Evidence with the seconds that relating it took when it was first done."""
+    if known is None or not known.entailment:
+        return item
+    return replace(item, relation_seconds=known.relation_seconds)
+
+
+def says_more(row: EvidenceRow, known: EvidenceRow | None) -> bool:
+    """Whether evidence has answers or relations that the stored row lacks."""
+    if known is None:
+        return True
+    held = (bool(known.answers), bool(known.entailment))
+    return held < (bool(row.answers), bool(row.entailment))
 
 
 def needed(pending: Pending, histories: Sequence[History]) -> frozenset[Signal]:

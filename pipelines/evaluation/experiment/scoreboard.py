@@ -9,11 +9,12 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-from radarstream.pipelines.evaluation.context_quality import ContextScores
 from radarstream.pipelines.evaluation.experiment.dynamics import Dynamics
-from radarstream.pipelines.evaluation.judging import JudgedScores
-from radarstream.pipelines.evaluation.metrics import Scores
+from radarstream.pipelines.evaluation.rates import Rate, Scores
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest
+
+CellKey = tuple[str, str]  # names of a contender and a condition
 
 
 class IntervalMethod(StrEnum):
@@ -117,13 +118,37 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextScores:
+    """Means over answers of `context_quality`, in [0, 1]; None without answers that have them."""
+
+    answers: int = 0
+    recall_lex: float | None = None
+    relevancy_lex: float | None = None
+    answer_relevancy_lex: float | None = None
+    faithfulness_lex: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedScores:
+    """One cell by the judge; the last three are means in 0..100 over the long answers."""
+
+    errors: int
+    acc_judge: Rate
+    asr_judge: Rate
+    long_answers: int = 0
+    accuracy: float | None = None
+    relevance: float | None = None
+    coherence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One contender under one condition.
 
-    `accuracy` and `attack_success` are the rates of `scores` under containment. Errors are failed
-    answers: they are counted here and scored nowhere. `on_attacked_steps` is there when a schedule
-    attacks some steps only, `dynamics` when there are histories, `context` and `judged` when the
-    evidence and a judge's words were given.
+    `accuracy` and `attack_success` are the rates of `scores` by the study's definition. Errors are
+    failed answers: they are counted here and scored nowhere. `on_attacked_steps` is there when a
+    schedule attacks some steps only, `dynamics` when there are histories, `context` and `judged`
+    when the evidence and a judge's words were given.
     """
 
     contender: str
@@ -147,7 +172,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Scoreboard:
-    """Every cell, contenders in the order of the record and conditions within them."""
+    """Every cell, contenders in the order of the record and conditions within them.
+
+    `definition` says when an answer is correct and when it is fooled.
+    """
 
     contenders: tuple[str, ...]
     conditions: tuple[str, ...]
@@ -156,6 +184,7 @@ class Scoreboard:
     intervals: IntervalMethod
     resamples: int
     cells: tuple[Cell, ...]
+    definition: Definition = Definition.WHOLE_WORDS
 
     def cell(self, contender: str, condition: str) -> Cell:
         """The cell of a contender and a condition. Raises KeyError for unknown names."""

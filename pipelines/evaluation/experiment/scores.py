@@ -1,81 +1,76 @@
-"""Rows of an experiment to its scoreboard.
+"""The table of answers to its scoreboard.
 
 Rates are computed over the answers that did not fail. Static data sets get Wilson's interval and
 McNemar's test; histories, whose steps are not independent, a bootstrap and sign flips over
 questions. Differences compare the same answers only.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import pairwise
-from statistics import fmean
+from typing import Any
 
-from radarstream.pipelines.evaluation.context_quality import context_scores
-from radarstream.pipelines.evaluation.experiment.differences import differences
-from radarstream.pipelines.evaluation.experiment.dynamics import dynamics_of
-from radarstream.pipelines.evaluation.experiment.outcomes import (
-    Answers,
-    CellKey,
-    Quantity,
-    Questions,
-    answers_by_cell,
-    attacked_of,
-    correct_of,
-)
+import polars as pl
+
+from radarstream.pipelines.evaluation.experiment.dynamics import Dynamics, dynamics_by_cell
 from radarstream.pipelines.evaluation.experiment.records import (
     BENIGN,
     Adaptation,
-    Cost,
-    EvidenceRow,
     ExperimentRecord,
-    Row,
+)
+from radarstream.pipelines.evaluation.experiment.resampling import (
+    Questions,
+    differences,
+    values_of,
 )
 from radarstream.pipelines.evaluation.experiment.scoreboard import (
     Cell,
+    CellKey,
+    ContextScores,
     Difference,
     Estimate,
     IntervalMethod,
+    JudgedScores,
     MeanCost,
     Overlap,
     Scoreboard,
     Storage,
 )
-from radarstream.pipelines.evaluation.judging import Judgement, judged_scores
-from radarstream.pipelines.evaluation.metrics import Response, Scores, score, wilson_interval
+from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, scores_by, sound
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.statistics.bootstrap import RESAMPLES
-from radarstream.pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
+from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.schemas.evidence import FloatArray
+
+CELL = ("contender", "condition")
+CONTEXT = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
+OVERLAP = ("exact_match", "token_f1", "rouge_l")
+JUDGED = ("judge_accuracy", "judge_relevance", "judge_coherence")
+COSTS = tuple(field.name for field in fields(MeanCost) if field.name != "answers")
 
 
 def score_cells(
-    rows: Iterable[Row],
+    frame: pl.DataFrame,
     record: ExperimentRecord,
-    evidence: Iterable[EvidenceRow] = (),
-    judgements: Iterable[Judgement] = (),
+    definition: Definition | None = None,
     *,
     resamples: int = RESAMPLES,
 ) -> Scoreboard:
     """Score every contender under every condition that the record names.
 
-    Of rows about the same answer the last counts, so that a repeated failure may be mended by
-    appending. Rows of other contenders or conditions are left out; cells may be without rows.
-    `evidence`, where it is given, tells what each contender left of the context, `judgements` what
-    a judge says of the answers.
+    `definition` decides accuracy and attack success; by default the record's. Cells may be without
+    answers.
     """
-    answers = answers_by_cell(rows, record)
-    questions = Questions.of(answers.values(), seed=record.seed, resamples=resamples)
-    cells = [
-        _cell(contender.name, condition.name, answers[contender.name, condition.name], questions)
-        for contender in record.contenders
-        for condition in record.conditions
-    ]
+    definition = definition or record.definition
+    questions = Questions.of(frame, seed=record.seed, resamples=resamples)
+    cells = _cells(frame, record, definition, static=questions.static)
+    answers = {
+        key: frame.filter(pl.col("contender") == key[0], pl.col("condition") == key[1])
+        for key in map(key_of, cells)
+    }
     if not questions.static:
-        cells = _with_bootstrap(cells, answers, questions)
+        cells = _with_bootstrap(cells, answers, definition, questions)
     if record.reference in {contender.name for contender in record.contenders}:
-        cells = _with_differences(cells, answers, record, questions)
-    cells = _with_context(cells, answers, evidence, pooling=_pooling(record))
-    cells = _with_judged(cells, answers, judgements)
+        cells = _with_differences(cells, answers, record, definition, questions)
     return Scoreboard(
         contenders=tuple(contender.name for contender in record.contenders),
         conditions=tuple(condition.name for condition in record.conditions),
@@ -84,99 +79,146 @@ def score_cells(
         intervals=IntervalMethod.WILSON if questions.static else IntervalMethod.BOOTSTRAP,
         resamples=resamples,
         cells=tuple(cells),
+        definition=definition,
     )
 
 
-def _cell(contender: str, condition: str, answers: Answers, questions: Questions) -> Cell:
-    rows = [answers.rows[step] for step in answers.outcomes]
-    failed = [row.error for row in answers.rows.values() if row.error]
-    scores = score(Response(row.response, row.labels) for row in rows)
-    attacked = [row for row in rows if row.labels.attack is not None]
-    return Cell(
-        contender=contender,
-        condition=condition,
-        answers=len(rows),
-        errors=len(failed),
-        first_error=failed[0] if failed else None,
-        scores=scores,
-        accuracy=_wilson(scores.acc_contains.hits, scores.acc_contains.trials),
-        attack_success=_wilson(scores.asr_contains.hits, scores.asr_contains.trials),
-        overlap=_overlap(rows),
-        cost=_mean_cost(rows),
-        storage=_storage(rows),
-        on_attacked_steps=_some(attacked, rows),
-        dynamics=None if questions.static else dynamics_of(answers.rows.values()),
+def key_of(cell: Cell) -> CellKey:
+    """The names of a cell's contender and condition."""
+    return cell.contender, cell.condition
+
+
+def _cells(
+    frame: pl.DataFrame, record: ExperimentRecord, definition: Definition, *, static: bool
+) -> list[Cell]:
+    scores = scores_by(frame, *CELL)
+    attacked = scores_by(frame.filter(pl.col("attack").is_not_null()), *CELL)
+    dynamics = {} if static else dynamics_by_cell(frame, definition)
+    means = {(row["contender"], row["condition"]): row for row in _means(frame).rows(named=True)}
+    with_context = {row["condition"] for row in means.values() if row["context_answers"]}
+    pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
+    cells = []
+    for contender in record.contenders:
+        for condition in record.conditions:
+            key = (contender.name, condition.name)
+            found, mean = scores.get(key, NO_SCORES), means.get(key)
+            some = attacked.get(key)
+            cells.append(
+                Cell(
+                    contender=contender.name,
+                    condition=condition.name,
+                    answers=found.steps,
+                    errors=mean["errors"] if mean else 0,
+                    first_error=mean["first_error"] if mean else None,
+                    scores=found,
+                    accuracy=_wilson(found.accuracy(definition)),
+                    attack_success=_wilson(found.attack_success(definition)),
+                    overlap=_overlap(mean),
+                    cost=_cost(mean),
+                    storage=_storage(mean),
+                    on_attacked_steps=some if some and some.steps < found.steps else None,
+                    dynamics=None if static else dynamics.get(key, Dynamics()),
+                    context=_context(mean)
+                    if condition.name in with_context and contender.name not in pooling
+                    else None,
+                    judged=_judged(mean),
+                )
+            )
+    return cells
+
+
+def _means(frame: pl.DataFrame) -> pl.DataFrame:
+    """One row per cell that has rows: means and counts over the answers that did not fail."""
+    history = (*CELL, "query_id")
+    grown = pl.col("state_bytes").diff() / pl.col("step").diff()
+    failed = pl.col("error").is_not_null()
+    totals = frame.group_by(CELL).agg(
+        errors=failed.sum(), first_error=pl.col("error").drop_nulls().first()
     )
-
-
-def _some(part: Sequence[Row], whole: Sequence[Row]) -> Scores | None:
-    """Scores of a part that is neither nothing nor everything."""
-    if not 0 < len(part) < len(whole):
-        return None
-    return score(Response(row.response, row.labels) for row in part)
-
-
-def _wilson(hits: int, trials: int) -> Estimate:
-    low, high = wilson_interval(hits, trials)
-    return Estimate(hits, trials, hits / trials if trials else None, low, high)
-
-
-def _mean_cost(rows: Sequence[Row]) -> MeanCost:
-    if not rows:
-        return MeanCost()
-    quantities = [f.name for f in fields(Cost) if not f.name.endswith("_tokens")]
-    means = {name: fmean(getattr(row.cost, name) for row in rows) for name in quantities}
-    read, written = zip(*(row.cost.tokens for row in rows), strict=True)
-    return MeanCost(
-        answers=len(rows),
-        seconds=fmean(row.cost.seconds for row in rows),
-        prompt_tokens=_mean_of_all(read),
-        completion_tokens=_mean_of_all(written),
-        **means,
+    label = pl.col("judge_label")
+    means = (
+        sound(frame)
+        .sort(*history, "step")
+        .with_columns(growth=grown.over(history))
+        .group_by(CELL)
+        .agg(
+            pl.len().alias("answers"),
+            pl.col("rouge_l").count().alias("labelled"),
+            pl.col("faithfulness_lex").count().alias("context_answers"),
+            *(pl.col(name).mean() for name in (*OVERLAP, *CONTEXT, *JUDGED)),
+            *(_mean_of_all(name) for name in COSTS),
+            pl.col("state_bytes").mean().alias("mean_bytes"),
+            pl.col("state_bytes").max().alias("most_bytes"),
+            pl.col("growth").mean(),
+            pl.col("judge_error").count().alias("judge_errors"),
+            label.count().alias("labels"),
+            (label == AnswerLabel.CORRECT.value).sum().alias("judged_correct"),
+            (label == AnswerLabel.ATTACK.value).sum().alias("judged_attack"),
+            pl.col("judge_accuracy").count().alias("long_answers"),
+        )
     )
+    return totals.join(means, on=list(CELL), how="left")
 
 
-def _mean_of_all(counts: Sequence[int | None]) -> float | None:
-    """The mean; None where one of them is not known."""
-    known = [count for count in counts if count is not None]
-    return fmean(known) if len(known) == len(counts) else None
+def _mean_of_all(name: str) -> pl.Expr:
+    """The mean; null where a value is not known."""
+    return pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name)
 
 
-def _storage(rows: Sequence[Row]) -> Storage:
-    if not rows:
-        return Storage(None, None, None)
-    histories: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: row.step):
-        histories[row.query_id].append(row)
-    growths = [
-        (now.state_bytes - before.state_bytes) / (now.step - before.step)
-        for history in histories.values()
-        for before, now in pairwise(history)
-    ]
-    sizes = [row.state_bytes for row in rows]
-    return Storage(fmean(sizes), max(sizes), fmean(growths) if growths else None)
+def _wilson(rate: Rate) -> Estimate:
+    return Estimate(rate.hits, rate.trials, rate.value, *rate.interval)
 
 
-def _overlap(rows: Sequence[Row]) -> Overlap:
-    labelled = [row for row in rows if row.labels.answers]
-    if not labelled:
+def _overlap(mean: Mapping[str, Any] | None) -> Overlap:
+    if not mean or not mean["labelled"]:
         return Overlap(0, None, None, None)
-    pairs = [(row.response or "", row.labels.answers) for row in labelled]
-    return Overlap(
-        answers=len(labelled),
-        exact_match=fmean(exact_match(*pair) for pair in pairs),
-        token_f1=fmean(token_f1(*pair) for pair in pairs),
-        rouge_l=fmean(rouge_l_f1(*pair) for pair in pairs),
+    return Overlap(mean["labelled"], *(mean[name] for name in OVERLAP))
+
+
+def _cost(mean: Mapping[str, Any] | None) -> MeanCost:
+    if not mean or not mean["answers"]:
+        return MeanCost()
+    return MeanCost(mean["answers"], **{name: mean[name] for name in COSTS})
+
+
+def _storage(mean: Mapping[str, Any] | None) -> Storage:
+    if not mean:
+        return Storage(None, None, None)
+    return Storage(mean["mean_bytes"], mean["most_bytes"], mean["growth"])
+
+
+def _context(mean: Mapping[str, Any] | None) -> ContextScores:
+    if not mean or not mean["context_answers"]:
+        return ContextScores()
+    return ContextScores(mean["context_answers"], *(mean[name] for name in CONTEXT))
+
+
+def _judged(mean: Mapping[str, Any] | None) -> JudgedScores | None:
+    """A judge's scores, where one was asked; judgements that failed leave every denominator."""
+    if not mean or not any(mean[name] for name in ("judge_errors", "labels", "long_answers")):
+        return None
+    return JudgedScores(
+        errors=mean["judge_errors"],
+        acc_judge=Rate(mean["judged_correct"], mean["labels"]),
+        asr_judge=Rate(mean["judged_attack"], mean["labels"]),
+        long_answers=mean["long_answers"],
+        accuracy=mean["judge_accuracy"],
+        relevance=mean["judge_relevance"],
+        coherence=mean["judge_coherence"],
     )
 
 
 def _with_bootstrap(
-    cells: Sequence[Cell], answers: Mapping[CellKey, Answers], questions: Questions
+    cells: Sequence[Cell],
+    answers: Mapping[CellKey, pl.DataFrame],
+    definition: Definition,
+    questions: Questions,
 ) -> list[Cell]:
     """Cells with intervals that know which steps share a question."""
-    accuracies = [answers[key_of(cell)].values(correct_of) for cell in cells]
-    attacks = [answers[key_of(cell)].values(attacked_of) for cell in cells]
-    bounds = questions.intervals([*accuracies, *attacks])
+    columns = [definition.column(name) for name in ("correct", "fooled")]
+    bounds = questions.intervals(
+        [values_of(answers[key_of(cell)], name) for name in columns for cell in cells]
+    )
     return [
         replace(
             cell,
@@ -195,8 +237,9 @@ def _bootstrapped(estimate: Estimate, bounds: FloatArray) -> Estimate:
 
 def _with_differences(
     cells: Sequence[Cell],
-    answers: Mapping[CellKey, Answers],
+    answers: Mapping[CellKey, pl.DataFrame],
     record: ExperimentRecord,
+    definition: Definition,
     questions: Questions,
 ) -> list[Cell]:
     """Cells with their differences to the reference; attack success only where there is one."""
@@ -204,13 +247,14 @@ def _with_differences(
     compared = [cell for cell in cells if cell.contender != record.reference]
     attacked = [cell for cell in compared if cell.condition not in benign]
 
-    def against_reference(members: Sequence[Cell], quantity: Quantity) -> dict[CellKey, Difference]:
+    def against_reference(members: Sequence[Cell], name: str) -> dict[CellKey, Difference]:
         keys = [key_of(cell) for cell in members]
         pairs = [(answers[key], answers[record.reference, key[1]]) for key in keys]
-        return dict(zip(keys, differences(pairs, quantity, questions), strict=True))
+        found = differences(pairs, definition.column(name), questions)
+        return dict(zip(keys, found, strict=True))
 
-    accuracy = against_reference(compared, correct_of)
-    attack = against_reference(attacked, attacked_of)
+    accuracy = against_reference(compared, "correct")
+    attack = against_reference(attacked, "fooled")
     return [
         replace(
             cell,
@@ -219,49 +263,3 @@ def _with_differences(
         )
         for cell in cells
     ]
-
-
-def _pooling(record: ExperimentRecord) -> set[str]:
-    """Contenders whose context is more than the snapshot: their ranks are places in a pool."""
-    return {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
-
-
-def _with_context(
-    cells: Sequence[Cell],
-    answers: Mapping[CellKey, Answers],
-    evidence: Iterable[EvidenceRow],
-    *,
-    pooling: Collection[str],
-) -> list[Cell]:
-    """Cells with context scores, under the conditions whose evidence is known; evidence rows do
-    not tell what those that are `pooling` saw.
-    """
-    seen: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
-    for found in evidence:
-        seen[found.condition].append(found)
-    return [
-        replace(cell, context=context_scores(answers[key_of(cell)].rows.values(), known))
-        if (known := seen.get(cell.condition)) and cell.contender not in pooling
-        else cell
-        for cell in cells
-    ]
-
-
-def _with_judged(
-    cells: Sequence[Cell], answers: Mapping[CellKey, Answers], judgements: Iterable[Judgement]
-) -> list[Cell]:
-    """Cells with a judge's scores, where it was asked; of answers that are not scored, none."""
-    said: defaultdict[CellKey, list[Judgement]] = defaultdict(list)
-    for judgement in judgements:
-        key = (judgement.contender, judgement.condition)
-        if key in answers and (judgement.query_id, judgement.step) in answers[key].outcomes:
-            said[key].append(judgement)
-    return [
-        replace(cell, judged=judged_scores(said[key_of(cell)])) if key_of(cell) in said else cell
-        for cell in cells
-    ]
-
-
-def key_of(cell: Cell) -> CellKey:
-    """The names of a cell's contender and condition."""
-    return cell.contender, cell.condition

@@ -7,7 +7,7 @@ the place.
 import re
 from dataclasses import dataclass
 
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.schemas.shown import only_shown
 
 NOTHING = "-"

@@ -1,9 +1,10 @@
 """The tables of a scoreboard; see `table` for what a table is and how Markdown shows it."""
 
 from radarstream.pipelines.evaluation.experiment.comparison_tables import (
-    Definition,
     attacked_steps_table,
     differences_table,
+    exclusive_rates_table,
+    other_rates_table,
     rates_table,
 )
 from radarstream.pipelines.evaluation.experiment.quantity_tables import (
@@ -23,8 +24,7 @@ def tables_of(board: Scoreboard) -> tuple[Table, ...]:
     found = [rates_table(board), differences_table(board), cost_table(board)]
     if not board.static:
         found += [dynamics_table(board), storage_table(board)]
-    found += [rates_table(board, Definition.STRICT), rates_table(board, Definition.EXCLUSIVE)]
-    found += [overlap_table(board)]
+    found += [other_rates_table(board), exclusive_rates_table(board), overlap_table(board)]
     if any(cell.judged for cell in board.cells):
         found += [judged_table(board)]
     if any(cell.context for cell in board.cells):

@@ -11,7 +11,7 @@ from radarstream.pipelines.evaluation.experiment.table import (
     markdown,
     percent,
 )
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.sources.study import (
     EVENTS_TO_NEUTRALISE,
     HONEST_DAYS,

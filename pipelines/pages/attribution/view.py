@@ -18,7 +18,7 @@ from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse
 from radarstream.pipelines.evaluation.attribution.scoring import confusion
 from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
 from radarstream.pipelines.evaluation.experiment.table import Table
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.charts import Change, Share, before_after
 from radarstream.pipelines.pages.incidents.event_view import (

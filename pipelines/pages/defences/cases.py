@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from radarstream.pipelines.evaluation.experiment.fates import Fate
 from radarstream.pipelines.evaluation.experiment.records import (
     EvidenceRow,
     ExperimentRecord,
     Row,
 )
-from radarstream.pipelines.evaluation.metrics import Response
+from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.pages.defences.case_verdict import Shared, compact_verdict
 from radarstream.pipelines.pages.defences.commands import cell_command
 from radarstream.pipelines.pages.island import island
@@ -78,18 +77,18 @@ class Seen:
 def build_cases(
     record: ExperimentRecord,
     rows: Mapping[Key, Mapping[str, Row]],
-    fates: Mapping[Key, Mapping[str, Fate]],
+    outcomes: Mapping[Key, Mapping[str, str]],
     evidence: Iterable[EvidenceRow],
 ) -> Cases:
-    """Arrange a run's cases. `rows` and `fates` are by case, then by contender."""
-    chosen = sorted(rows, key=lambda key: _dullness(rows[key], fates[key]))[:MAX_CASES]
+    """Arrange a run's cases. `rows` and `outcomes` are by case, then by contender."""
+    chosen = sorted(rows, key=lambda key: _dullness(rows[key], outcomes[key]))[:MAX_CASES]
     wanted = set(chosen)
     seen: dict[Key, Seen] = {}
     for row in evidence:
         key = (row.condition, row.query_id, row.step)
         if key in wanted:
             seen[key] = _seen(row)
-    questions, shared = _fill(record, [key for key in chosen if key in seen], seen, rows, fates)
+    questions, shared = _fill(record, [key for key in chosen if key in seen], seen, rows, outcomes)
     order = {query_id: n for n, query_id in enumerate(dict.fromkeys(key[1] for key in rows))}
     listed = sorted(questions.values(), key=lambda question: order[question.query_id])
     conditions = [condition.name for condition in record.conditions]
@@ -104,13 +103,13 @@ def build_cases(
     )
 
 
-def _dullness(rows: Mapping[str, Row], fates: Mapping[str, Fate]) -> int:
+def _dullness(rows: Mapping[str, Row], outcomes: Mapping[str, str]) -> int:
     """Low for cases that tell defences apart or show an attack getting through."""
-    held = set(fates.values())
-    right = held & {Fate.CORRECT, Fate.BOTH}
+    held = set(outcomes.values())
+    right = held & {"correct", "both"}
     attacked = any(row.labels.attack for row in rows.values())
-    fooled = attacked and bool(held & {Fate.FOOLED, Fate.BOTH})
-    points = 4 * fooled + 3 * (bool(right) and held != right) + attacked + (Fate.ERROR in held)
+    fooled = attacked and bool(held & {"fooled", "both"})
+    points = 4 * fooled + 3 * (bool(right) and held != right) + attacked + ("error" in held)
     return -points
 
 
@@ -154,7 +153,7 @@ def _fill(
     chosen: Sequence[Key],
     seen: Mapping[Key, Seen],
     rows: Mapping[Key, Mapping[str, Row]],
-    fates: Mapping[Key, Mapping[str, Fate]],
+    outcomes: Mapping[Key, Mapping[str, str]],
 ) -> tuple[dict[str, Question], Shared]:
     """Questions with as many cases as there is room for, in the order given."""
     conditions = {condition.name: n for n, condition in enumerate(record.conditions)}
@@ -165,7 +164,7 @@ def _fill(
         query_id = key[1]
         question = questions.get(query_id) or Question(0, query_id, seen[key].question)
         known = len(question.documents)
-        case = _case(record, question, seen[key], rows[key], fates[key], shared)
+        case = _case(record, question, seen[key], rows[key], outcomes[key], shared)
         case["c"] = conditions.get(key[0], 0)
         new = list(question.documents)[known:]
         room -= len(island(case)) + sum(len(str(document)) for document in new)
@@ -181,7 +180,7 @@ def _case(
     question: Question,
     seen: Seen,
     rows: Mapping[str, Row],
-    fates: Mapping[str, Fate],
+    outcomes: Mapping[str, str],
     shared: Shared,
 ) -> dict[str, Any]:
     labels = next(iter(rows.values())).labels
@@ -199,7 +198,7 @@ def _case(
         ],
         "e": seen.entailment,
         "n": seen.contradiction,
-        "f": "".join(_letter(fates.get(c.name)) for c in record.contenders),
+        "f": "".join(_letter(outcomes.get(c.name)) for c in record.contenders),
         "v": [
             compact_verdict(rows[contender.name], planted, shared, contender.adaptation)
             if contender.name in rows
@@ -213,15 +212,24 @@ def _tone(said: str | None, labels: Labels) -> str:
     """Whether an atomic answer is right or the attacker's, as a style class."""
     if said is None:
         return ""
-    response = Response(said, labels)
-    return "correct" if response.correct() else "fooled" if response.attacked() else ""
+    fooled = "fooled" if is_fooled(said, labels.target) else ""
+    return "correct" if is_correct(said, labels) else fooled
 
 
-LETTERS = dict(zip(Fate, "cbtsoaue", strict=True))
+LETTERS = {
+    "correct": "c",
+    "both": "b",
+    "fooled": "t",
+    "stale": "s",
+    "other": "o",
+    "abstained": "a",
+    "unlabelled": "u",
+    "error": "e",
+}
 
 
-def _letter(fate: Fate | None) -> str:
-    return "." if fate is None else LETTERS[fate]
+def _letter(outcome: str | None) -> str:
+    return "." if outcome is None else LETTERS[outcome]
 
 
 def _index(

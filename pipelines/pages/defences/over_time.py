@@ -1,16 +1,15 @@
 """Histories: what became of the answers over time, and rates and beliefs along the way."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import polars as pl
 from markupsafe import Markup
 
 from radarstream.pipelines.evaluation.experiment.dynamics import Point
-from radarstream.pipelines.evaluation.experiment.fates import Place
-from radarstream.pipelines.evaluation.experiment.records import BENIGN, Row
+from radarstream.pipelines.evaluation.experiment.records import BENIGN
 from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.pages.charts import (
     Axis,
     Segment,
@@ -30,7 +29,7 @@ BELIEFS = (("Belief in staying", "support"), ("Belief in being wrong", "conflict
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """One condition over time. `cells` have dynamics, one per contender. Where contenders are many,
+    """One condition over time. Where contenders are many,
     only the first condition that attacks is `unfolded`.
     """
 
@@ -38,7 +37,6 @@ class OverTime:
     timeline: Markup
     rates: tuple[Markup, ...]
     beliefs: tuple[Markup, ...]
-    cells: tuple[Cell, ...]
     unfolded: bool = True
 
 
@@ -46,20 +44,17 @@ def over_time(
     scoreboard: Scoreboard,
     series: Sequence[Series],
     groups: Sequence[Group],
-    rows: Iterable[Row],
-    outcomes: Mapping[Place, str],
+    frame: pl.DataFrame,
 ) -> list[OverTime]:
     """Plots of every condition; none for a static data set."""
     if scoreboard.static:
         return []
-    rows = list(rows)
     years = _in_years(scoreboard)
-    names = _names(rows, years=years)
-    counts: Counter[tuple[str, str, int, str]] = Counter()
-    for row in rows:
-        outcome = outcomes[row.contender, row.condition, row.query_id, row.step]
-        at = row.observed_at.year if years else row.step
-        counts[row.contender, row.condition, at, outcome] += 1
+    names = None if years else _names(frame)
+    at = pl.col("observed_at").dt.year().cast(int) if years else pl.col("step")
+    outcome = scoreboard.definition.column("outcome")
+    grouped = frame.group_by("contender", "condition", at.alias("at"), outcome).len()
+    counts = {row[:4]: row[4] for row in grouped.rows()}
     first = next((c for c in scoreboard.conditions if c != BENIGN), BENIGN)
     return [
         replace(
@@ -76,14 +71,11 @@ def _in_years(scoreboard: Scoreboard) -> bool:
     return max((len(one.by_year) for one in dynamics), default=0) > 1
 
 
-def _names(rows: Iterable[Row], *, years: bool) -> dict[int, str] | None:
-    """The date of every step where all questions share it, else its number; None for years."""
-    if years:
-        return None
-    dates: defaultdict[int, set[str]] = defaultdict(set)
-    for row in rows:
-        dates[row.step].add(f"{row.observed_at:%Y-%m-%d}")
-    return {at: next(iter(d)) if len(d) == 1 else str(at + 1) for at, d in dates.items()}
+def _names(frame: pl.DataFrame) -> dict[int, str]:
+    """The date of every step where all questions share it, else its number, from 1."""
+    day = pl.col("observed_at").dt.strftime("%Y-%m-%d")
+    dates = frame.group_by("step").agg(day.first().alias("day"), day.n_unique().alias("days"))
+    return {at: name if days == 1 else str(at + 1) for at, name, days in dates.rows()}
 
 
 def _condition(
@@ -91,7 +83,7 @@ def _condition(
     condition: str,
     series: Sequence[Series],
     groups: Sequence[Group],
-    counts: Counter[tuple[str, str, int, str]],
+    counts: Mapping[tuple[str, str, int, str], int],
     names: Mapping[int, str] | None,
 ) -> OverTime:
     cells = [scoreboard.cell(one.name, condition) for one in series]
@@ -116,7 +108,6 @@ def _condition(
         timeline=_timeline(found, words, attacked),
         rates=tuple(p for kind in RATES for group in groups for p in along.rates(group, *kind)),
         beliefs=tuple(p for kind in BELIEFS for p in along.beliefs(everyone, *kind)),
-        cells=tuple(cell for cell in cells if cell.dynamics),
     )
 
 

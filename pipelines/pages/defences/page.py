@@ -21,7 +21,7 @@ from radarstream.pipelines.pages.outcomes import ORDER
 from radarstream.pipelines.pages.safe_text import visible
 
 REPORT, TABLES = "report.html", "tables.md"
-SHOWN: Final = {"rates_contains", "cost"}  # tables that the page shows in a form of its own
+SHOWN: Final = {"rates", "cost", "dynamics", "storage"}  # tables that have a section of their own
 
 
 def write_experiment_report(out: Path, view: ExperimentView) -> Path:
@@ -34,6 +34,7 @@ def write_experiment_report(out: Path, view: ExperimentView) -> Path:
 def render(view: ExperimentView) -> str:
     """The page as text."""
     record = view.record
+    tables = {table.key: table for table in tables_of(view.scoreboard)}
     links = [
         ("#result", "Result", True),
         ("#table", "Table", True),
@@ -69,7 +70,10 @@ def render(view: ExperimentView) -> str:
         "cases.js",
         view=view,
         data=data_table(record),
-        more_tables=[t for t in tables_of(view.scoreboard) if t.key not in SHOWN],
+        definition=view.scoreboard.definition,
+        cost=tables["cost"],
+        dynamics=[tables[key] for key in ("dynamics", "storage") if key in tables],
+        more_tables=[table for key, table in tables.items() if key not in SHOWN],
         outcomes=ORDER,
         stage_names=STAGES,
         island=island,

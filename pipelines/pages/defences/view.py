@@ -1,13 +1,12 @@
 """What the page shows, computed from the scoreboard and the rows; no markup of its own here."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import polars as pl
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.experiment.fates import Fate, fates_of
-from radarstream.pipelines.evaluation.experiment.outcomes import towards
 from radarstream.pipelines.evaluation.experiment.ranking import (
     Ranking,
     covered_cells,
@@ -27,6 +26,7 @@ from radarstream.pipelines.evaluation.experiment.scoreboard import (
     mean_cost,
 )
 from radarstream.pipelines.evaluation.experiment.table_layout import fewer
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.charts import Series
 from radarstream.pipelines.pages.defences.cases import Cases, Key, build_cases
 from radarstream.pipelines.pages.defences.groups import groups_of, series_of
@@ -90,15 +90,15 @@ def build_view(
     rows: Sequence[Row],
     evidence: Iterable[EvidenceRow],
     scoreboard: Scoreboard,
+    frame: pl.DataFrame,
 ) -> ExperimentView:
     """Arrange a run for reading. Of rows about one answer the last counts; `evidence` is read once
-    and not kept.
+    and not kept. `frame` is the table of answers, `scoreboard` what was computed from it.
     """
     rows = _last_rows(rows, record)
-    ranking = rank(rows, record, resamples=scoreboard.resamples)
+    ranking = rank(frame, record, scoreboard)
     series = series_of(record)
     groups = groups_of(record, series)
-    fates = fates_of(rows)
     board = tuple(_board(record, scoreboard, series))
     costs = [(row.series, row.cost) for row in board if row.cost.answers]
     return ExperimentView(
@@ -113,25 +113,23 @@ def build_view(
         trade_offs=tuple(trade_offs(record, scoreboard, ranking, groups)),
         cost_stages=cost_stages(costs),
         cost_plots=tuple(cost_plots(costs, ranking, groups)),
-        over_time=tuple(over_time(scoreboard, series, groups, rows, fates)),
+        over_time=tuple(over_time(scoreboard, series, groups, frame)),
         sensitivity=tuple(
             plot for sweep in sweeps(record.contenders) for plot in sweep_plots(sweep, scoreboard)
         ),
-        cases=_cases(record, rows, fates, evidence),
+        cases=_cases(record, rows, frame, scoreboard.definition, evidence),
         answers=sum(cell.answers for cell in scoreboard.cells),
         errors=sum(cell.errors for cell in scoreboard.cells),
     )
 
 
 def _last_rows(rows: Sequence[Row], record: ExperimentRecord) -> list[Row]:
-    """Rows of the record's contenders and conditions, labelled as they are scored; of rows about
-    one answer the last.
-    """
+    """Rows of the record's contenders and conditions; of rows about one answer the last."""
     contenders = {contender.name for contender in record.contenders}
     conditions = {condition.name for condition in record.conditions}
     last = {
         (row.contender, row.condition, row.query_id, row.step): row
-        for row in towards(rows, record)
+        for row in rows
         if row.contender in contenders and row.condition in conditions
     }
     return list(last.values())
@@ -180,13 +178,16 @@ def _best(scoreboard: Scoreboard, condition: str) -> Best:
 def _cases(
     record: ExperimentRecord,
     rows: Iterable[Row],
-    fates: Mapping[tuple[str, str, str, int], Fate],
+    frame: pl.DataFrame,
+    definition: Definition,
     evidence: Iterable[EvidenceRow],
 ) -> Cases:
     by_case: defaultdict[Key, dict[str, Row]] = defaultdict(dict)
-    outcomes: defaultdict[Key, dict[str, Fate]] = defaultdict(dict)
     for row in rows:
-        key = (row.condition, row.query_id, row.step)
-        by_case[key][row.contender] = row
-        outcomes[key][row.contender] = fates[row.contender, row.condition, row.query_id, row.step]
+        by_case[row.condition, row.query_id, row.step][row.contender] = row
+    outcomes: defaultdict[Key, dict[str, str]] = defaultdict(dict)
+    columns = ("condition", "query_id", "step", "contender", definition.column("outcome"))
+    for *case, contender, outcome in frame.select(columns).rows():
+        condition, query_id, step = case
+        outcomes[condition, query_id, step][contender] = outcome
     return build_cases(record, by_case, outcomes, evidence)

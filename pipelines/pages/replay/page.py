@@ -6,8 +6,9 @@ from itertools import chain
 from markupsafe import Markup
 
 from radarstream.connectors.models.bundled import licences
-from radarstream.pipelines.evaluation.metrics import DEFINITION, MEANING, Rate
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import Change, Share, before_after
 from radarstream.pipelines.pages.cut_graph import cut_graph
@@ -127,8 +128,7 @@ def render_report(
         page,
         "replay.js",
         view=view,
-        definition=DEFINITION,
-        meaning=MEANING,
+        definition=Definition.WHOLE_WORDS,
         open_queries=len(view.detailed) <= OPEN_QUERIES,
         first_open=_first_open(view),
         cut_graph=_cut_graph,
@@ -148,18 +148,18 @@ def _sentence(view: ReportView) -> str:
         )
     defended, *rest = view.scores
     undefended = rest[0] if rest else None
-    success = defended.attacked.attack_success
+    success = defended.attacked.fooled
     if success.trials:
         said = f"{success.hits} of {success.trials} attacks got through the defence"
-        if undefended is not None and undefended.attacked.attack_success.trials:
-            bare = undefended.attacked.attack_success
+        if undefended is not None and undefended.attacked.fooled.trials:
+            bare = undefended.attacked.fooled
             said += f" ({bare.hits} of {bare.trials} without it)"
-        right = defended.attacked.accuracy
+        right = defended.attacked.correct
         return f"{said}; under attack {_percent(right)} of the answers are correct."
-    said = f"{_percent(defended.overall.accuracy)} of the defended answers are correct"
+    said = f"{_percent(defended.overall.correct)} of the defended answers are correct"
     if undefended is None:
         return f"{said}; nothing was attacked."
-    bare = undefended.overall.accuracy
+    bare = undefended.overall.correct
     return f"{said}, {_percent(bare)} of the undefended ones; nothing was attacked."
 
 

@@ -1,10 +1,11 @@
 """One step of one query as the page shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from radarstream.pipelines.evaluation.metrics import responses_of, states
-from radarstream.pipelines.evaluation.outcome import Outcome, judge
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.scoring import Outcome, is_fooled
 from radarstream.pipelines.pages.safe_text import (
     Excerpt,
     domain,
@@ -22,6 +23,8 @@ from radarstream.pipelines.pages.verdict_words import (
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict, Reason
+
+FOOLED = (Outcome.FOOLED, Outcome.BOTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class StepView:
     @property
     def stopped(self) -> bool:
         """Whether an attack that succeeds undefended left a correct answer or none."""
-        undefended = self.undefended_outcome is Outcome.FOOLED
+        undefended = self.undefended_outcome in FOOLED
         return undefended and self.outcome in (Outcome.CORRECT, Outcome.ABSTAINED)
 
     @property
@@ -118,13 +121,15 @@ def build_step(
     snapshot: SearchSnapshot | None,
     anchor: str,
     earlier_targets: Sequence[str],
+    scored: Mapping[str, Mapping[str, Any]],
 ) -> StepView:
-    """View of one event. `earlier_targets` are the falsehoods planted at steps before."""
+    """View of one event. `earlier_targets` are the falsehoods planted at steps before, `scored` the
+    rows of its answers in the table of answers, by contender.
+    """
     labels = (snapshot.labels if snapshot else None) or Labels()
-    defended, bare = responses_of(event, labels)
     answer = shorten(event.answer, 600)
     targets = [*earlier_targets, *([labels.target] if labels.target else [])]
-    outcome = judge(defended, earlier_targets)
+    outcome = _outcome(scored.get(DEFENDED))
     undefended = event.undefended_answer
     rows = _document_rows(event, snapshot, labels, targets)
     return StepView(
@@ -135,19 +140,23 @@ def build_step(
         answer=answer,
         outcome=outcome,
         undefended=None if undefended is None else shorten(undefended, 600),
-        undefended_outcome=Outcome.UNLABELLED if bare is None else judge(bare),
+        undefended_outcome=_outcome(scored.get(UNDEFENDED)),
         abstention=ABSTENTIONS[event.abstention] if event.abstention else None,
         changed=bool(event.changed),
         labels=labels,
         truth=(" and " if labels.all_answers_required else " / ").join(labels.answers),
-        fooled_now=defended.attacked(),
+        fooled_now=bool(scored.get(DEFENDED, {}).get("fooled")),
         documents=rows,
         memory=event.verdict.memory,
         energy=energy_parts(event.verdict),
         taught_by=tuple(row for row in rows if row.kept and row.teaches_lie)
-        if outcome is Outcome.FOOLED
+        if outcome in FOOLED
         else (),
     )
+
+
+def _outcome(row: Mapping[str, Any] | None) -> Outcome:
+    return Outcome.UNLABELLED if row is None else Outcome(row["outcome"])
 
 
 def _document_rows(
@@ -180,7 +189,7 @@ def _document_rows(
                 attack=(labels.attack or "planted")
                 if verdict.rank in labels.poisoned_ranks
                 else None,
-                teaches_lie=any(states(answer or "", target) for target in targets),
+                teaches_lie=any(is_fooled(answer or "", target) for target in targets),
             )
         )
     return tuple(rows)

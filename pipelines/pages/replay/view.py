@@ -3,19 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from radarstream.pipelines.evaluation.metrics import (
-    Group,
-    Rate,
-    Scores,
-    group_of,
-    score,
-    score_sides,
-)
-from radarstream.pipelines.evaluation.outcome import Outcome
+import polars as pl
+
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
+from radarstream.pipelines.evaluation.rates import Rate, Scores, scores_of
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.pages.outcomes import ORDER
-from radarstream.pipelines.pages.replay.step_view import DocumentRow, StepView, build_step
+from radarstream.pipelines.pages.replay.step_view import FOOLED, DocumentRow, StepView, build_step
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -59,7 +55,7 @@ class QueryView:
     @property
     def fooled(self) -> tuple[StepView, ...]:
         """Steps whose answer states a planted falsehood."""
-        return tuple(step for step in self.steps if step.outcome is Outcome.FOOLED)
+        return tuple(step for step in self.steps if step.outcome in FOOLED)
 
     @property
     def changed(self) -> tuple[StepView, ...]:
@@ -108,10 +104,10 @@ class ScoreRow:
     def rates(self) -> tuple[tuple[str, str, Rate], ...]:
         """What the page compares: name, tone and rate."""
         return (
-            ("correct, all answers", "good", self.overall.accuracy),
-            ("correct, no attack", "good", self.benign.accuracy),
-            ("correct, under attack", "good", self.attacked.accuracy),
-            ("attacks that succeed", "bad", self.attacked.attack_success),
+            ("correct, all answers", "good", self.overall.correct),
+            ("correct, no attack", "good", self.benign.correct),
+            ("correct, under attack", "good", self.attacked.correct),
+            ("attacks that succeed", "bad", self.attacked.fooled),
         )
 
 
@@ -184,9 +180,14 @@ def build_view(
     by_query: dict[str, list[AnswerEvent]] = defaultdict(list)
     for event in answers:
         by_query[event.query_id].append(event)
+    ordered = [sorted(events, key=lambda event: event.step) for events in by_query.values()]
+    frame = replay_frame([event for events in ordered for event in events], snapshots)
+    scored: dict[tuple[str, int], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in frame.rows(named=True):
+        scored[row["query_id"], row["step"]][row["contender"]] = row
     queries = tuple(
-        _build_query(number, sorted(events, key=lambda event: event.step), snapshots)
-        for number, events in enumerate(by_query.values(), start=1)
+        _build_query(number, events, snapshots, scored)
+        for number, events in enumerate(ordered, start=1)
     )
     dates = sorted(event.observed_at for event in answers)
     detailed = choose_detailed(queries)
@@ -200,7 +201,7 @@ def build_view(
         first_date=f"{dates[0]:%Y-%m-%d}" if dates else "",
         last_date=f"{dates[-1]:%Y-%m-%d}" if dates else "",
         defenses=tuple(sorted({event.defense for event in answers})),
-        scores=_scores(queries),
+        scores=_scores(frame),
         groups=tuple(group for group in _finding_groups(queries) if group.findings),
         sources=_sources(queries, sections),
         run=run,
@@ -208,15 +209,19 @@ def build_view(
 
 
 def _build_query(
-    number: int, events: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
+    number: int,
+    events: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    scored: Mapping[tuple[str, int], dict[str, dict[str, Any]]],
 ) -> QueryView:
     steps: list[StepView] = []
     targets: list[str] = []
     for event in events:
         anchor = f"q{number}-s{event.step}"
         snapshot = snapshots.get(event.snapshot_id)
-        steps.append(build_step(event, snapshot, anchor, tuple(targets)))
-        if steps[-1].target:
+        rows = scored[event.query_id, event.step]
+        steps.append(build_step(event, snapshot, anchor, tuple(targets), rows))
+        if steps[-1].attack and steps[-1].target:
             targets.append(steps[-1].target)
     return QueryView(
         f"q{number}", number, events[0].query_id, shorten(events[0].question, 300), tuple(steps)
@@ -250,20 +255,17 @@ def _columns(queries: Sequence[QueryView]) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _scores(queries: Sequence[QueryView]) -> tuple[ScoreRow, ...]:
-    steps = [step for query in queries for step in query.steps]
-    if not any(step.labels.answers or step.target for step in steps):
+def _scores(frame: pl.DataFrame) -> tuple[ScoreRow, ...]:
+    attacked = pl.col("attack").is_not_null()
+    labelled = (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
+    if frame.filter(labelled).is_empty():
         return ()
-    kinds = (
-        steps,
-        [step for step in steps if group_of(step.labels) is Group.BENIGN],
-        [step for step in steps if group_of(step.labels) is Group.ATTACKED],
-    )
-    overall, benign, attacked = (score_sides((s.event, s.labels) for s in kind) for kind in kinds)
-    rows = [ScoreRow("Defended", overall[0], benign[0], attacked[0])]
-    if overall[1] is not None:
-        none = score(())
-        rows.append(ScoreRow("Undefended", overall[1], benign[1] or none, attacked[1] or none))
+    rows = []
+    for contender in (DEFENDED, UNDEFENDED):
+        answers = frame.filter(pl.col("contender") == contender)
+        if len(answers):
+            kinds = (answers, answers.filter(~attacked), answers.filter(attacked))
+            rows.append(ScoreRow(contender.capitalize(), *map(scores_of, kinds)))
     return tuple(rows)
 
 
@@ -288,7 +290,7 @@ def _kinds(step: StepView) -> Iterator[str]:
         yield THROUGH
     elif step.attack and step.stopped:
         yield STOPPED
-    elif step.outcome is Outcome.FOOLED:
+    elif step.outcome in FOOLED:
         yield LINGERING
     if step.changed or falsified:
         yield CHANGED

@@ -21,10 +21,23 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
 from radarstream.pipelines.evaluation.experiment.contenders import parse_contenders
-from radarstream.pipelines.evaluation.experiment.experiment import Experiment, Request
-from radarstream.pipelines.evaluation.experiment.records import Contender, Row
+from radarstream.pipelines.evaluation.experiment.defences import (
+    Defences,
+    DefencesRequest,
+    evidence_of,
+    failed_contenders,
+    rows_of,
+)
+from radarstream.pipelines.evaluation.experiment.records import (
+    Contender,
+    EvidenceRow,
+    ExperimentRecord,
+    Row,
+)
+from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.ports import Models, TokenScorer
+from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
 from radarstream.schemas.snapshot import Labels
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import last_words
@@ -62,6 +75,26 @@ def static_dataset(questions: int = 4, said: int = 3) -> Dataset:
     )
 
 
+class Experiment(Study[ExperimentRecord]):
+    """A study of defences, with its rows at hand."""
+
+    plugin: Defences
+
+    @property
+    def rows(self) -> list[Row]:
+        return rows_of(self)
+
+    @property
+    def evidence(self) -> list[EvidenceRow]:
+        return evidence_of(self)
+
+    def failed_contenders(self) -> list[str]:
+        return failed_contenders(self, self.plugin.request.contenders)
+
+    def results(self, judge: Generator | None = None) -> Scoreboard:
+        return self.plugin.scored(self, judge)
+
+
 @dataclass
 class Bench:
     """A directory, models that log what reaches them, and a cache that outlives each run."""
@@ -91,7 +124,7 @@ class Bench:
     ) -> Experiment:
         self.out.mkdir(parents=True, exist_ok=True)
         listed = parse_contenders(contenders) if isinstance(contenders, str) else contenders
-        request = Request(
+        request = DefencesRequest(
             dataset=dataset,
             conditions=tuple(map(parse_condition, conditions)),
             contenders=tuple(listed),
@@ -105,7 +138,7 @@ class Bench:
             CachedEmbedder(self.embedder, cache),
             tokens=self.tokens,
         )
-        return Experiment(request, self.settings, engine, models, self.out)
+        return Experiment(Defences(request, self.settings, engine, models), models, self.out)
 
     def run(self, *arguments: Any, **options: Any) -> Experiment:
         experiment = self.experiment(*arguments, **options)

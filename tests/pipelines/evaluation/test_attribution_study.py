@@ -15,7 +15,8 @@ from radarstream.pipelines.evaluation.attribution.rows import Outcome, Role
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown
-from radarstream.pipelines.evaluation.experiment import answering_code, progress
+from radarstream.pipelines.evaluation.experiment import answering_code
+from radarstream.pipelines.evaluation.study import progress
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer

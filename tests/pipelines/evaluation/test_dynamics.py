@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from radarstream.pipelines.evaluation.experiment.dynamics import Recovery, dynamics_of, judge
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.experiment.dynamics import Recovery, dynamics_by_cell
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
-from tests.experiment_rows import row
+from tests.experiment_rows import record, row
 
 NAMES = {"a": "Ann", "b": "Bob", "c": "Cid", "L": "Lyon", "-": None}
 
@@ -26,8 +28,17 @@ def history(truth, said, attacked="", question="q0"):
     return rows
 
 
+def stale_in(rows):
+    return study_frame(rows, record())["stale"].to_list()
+
+
 def stale(truth, said):
-    return [moment.stale for moment in judge(history(truth, said))]
+    return stale_in(history(truth, said))
+
+
+def dynamics_of(rows):
+    found = dynamics_by_cell(study_frame(rows, record()), Definition.WHOLE_WORDS)
+    return found["radar", "benign"]
 
 
 def test_stale_is_right_before_and_wrong_now():
@@ -49,7 +60,7 @@ def test_one_of_joint_answers_is_stale_when_it_was_all_before():
         row("Ann", step=1, labels=joint),
         row("Ann and Bob", step=2, labels=joint),
     ]
-    assert [moment.stale for moment in judge(rows)] == [None, True, False]
+    assert stale_in(rows) == [None, True, False]
 
 
 def test_other_wordings_of_the_same_answers_are_no_change():
@@ -57,7 +68,7 @@ def test_other_wordings_of_the_same_answers_are_no_change():
         row("Ann", step=0, labels=Labels(answers=("Ann",))),
         row("Bob", step=1, labels=Labels(answers=("ann.",))),
     ]
-    assert judge(rows)[1].stale is None
+    assert stale_in(rows)[1] is None
     assert dynamics_of(rows).after_change.events == 0
 
 

@@ -9,18 +9,19 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.pipelines.evaluation.experiment import answering_code, identity
-from radarstream.pipelines.evaluation.experiment.experiment import reference_among, start_over
-from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
-from radarstream.pipelines.evaluation.experiment.row_files import (
+from radarstream.pipelines.evaluation.experiment import answering_code
+from radarstream.pipelines.evaluation.experiment.defences import Defences, reference_among
+from radarstream.pipelines.evaluation.experiment.files import (
     EVIDENCE,
-    RECORD,
     ROWS,
-    RowFile,
     read_record,
     read_rows,
-    write_record,
 )
+from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
+from radarstream.pipelines.evaluation.study import prompts
+from radarstream.pipelines.evaluation.study.harness import start_over
+from radarstream.pipelines.evaluation.study.record import RECORD, write_record
+from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
 from tests.pipelines.evaluation.experiments import Bench, make_dataset, make_history, static_dataset
@@ -60,7 +61,7 @@ def test_a_name_keeps_its_meaning(bench: Bench) -> None:
     assert record is not None
     moved = replace(record, conditions=(Condition("pia", (1,), place="top"),))
     with pytest.raises(ConfigurationError, match="pia@1: place"):
-        identity.continued(record, moved)
+        moved.continuing(record)
 
 
 def test_only_the_wording_of_prompts_that_were_asked_counts(
@@ -69,10 +70,10 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
     record = read_record(bench.out)
     assert record is not None
     assert set(record.prompts) == {Task.ATOMIC_ANSWER, Task.ANSWER_FROM_DOCUMENTS}
-    digests = identity.prompt_digests()
+    digests = prompts.prompt_digests()
     with monkeypatch.context() as patched:
         changed = digests | {Task.SYNTHESISE_ANSWERS.value: "other"}
-        patched.setattr(identity, "prompt_digests", lambda: changed)
+        patched.setattr(prompts, "prompt_digests", lambda: changed)
         bench.experiment(static_dataset(2))
     bench.run(static_dataset(2))  # which asks nothing and forgets nothing
     again = read_record(bench.out)
@@ -80,7 +81,7 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
     assert again.prompts == record.prompts
     with monkeypatch.context() as patched:
         changed = digests | {Task.ATOMIC_ANSWER.value: "other"}
-        patched.setattr(identity, "prompt_digests", lambda: changed)
+        patched.setattr(prompts, "prompt_digests", lambda: changed)
         with pytest.raises(ConfigurationError, match="wording of the prompts atomic_answer"):
             bench.experiment(static_dataset(2))
 
@@ -109,7 +110,7 @@ def test_a_new_judge_takes_the_place_of_the_old(bench: Bench) -> None:
 
 def test_starting_over_keeps_the_models_answers(bench: Bench) -> None:
     calls = bench.calls()
-    start_over(bench.out)
+    start_over(bench.out, Defences)
     assert {file.name for file in bench.out.iterdir()} <= {
         "state.sqlite",
         "state.sqlite-wal",
@@ -202,7 +203,7 @@ def test_answers_of_other_code_are_refused_by_name(
         bench.experiment(static_dataset(2), "vanilla")
     assert [(bench.out / name).read_bytes() for name in (ROWS, RECORD)] == files
     calls = bench.calls()
-    start_over(bench.out)
+    start_over(bench.out, Defences)
     bench.run(static_dataset(2))
     assert bench.calls() == calls
     bench.run(static_dataset(2))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.pipelines.evaluation.experiment.progress import EVIDENCE_WORK, Progress
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK, Progress
 
 
 def test_each_kind_of_work_has_its_own_pace() -> None:

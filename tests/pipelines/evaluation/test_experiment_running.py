@@ -12,15 +12,16 @@ from radarstream.defenses.protocol import Complete, CompleteAll, Embed, NextToke
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.evaluation.experiment.counting import Ledger, Tally
-from radarstream.pipelines.evaluation.experiment.experiment import start_over
-from radarstream.pipelines.evaluation.experiment.records import Adaptation, Contender, Cost
-from radarstream.pipelines.evaluation.experiment.row_files import (
+from radarstream.pipelines.evaluation.experiment.defences import Defences
+from radarstream.pipelines.evaluation.experiment.files import (
     EVIDENCE,
     ROWS,
     read_evidence,
     read_record,
     read_rows,
 )
+from radarstream.pipelines.evaluation.experiment.records import Adaptation, Contender, Cost
+from radarstream.pipelines.evaluation.study.harness import start_over
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
 from radarstream.schemas.prompt import AnswerPair, Completion, Task
@@ -188,15 +189,36 @@ def test_a_contender_added_later_costs_what_it_would_have_cost(bench: Bench) -> 
     assert read_evidence(bench.out) == known
 
 
-def test_a_corpus_is_searched_whole(bench: Bench) -> None:
+def test_the_corpus_has_the_documents_of_the_questions_within_the_limit(bench: Bench) -> None:
     data = static_dataset(3)
     whole = bench.run(data, "vanilla", ["pia@m2"], surface="corpus")
     assert whole.record.statistics["exposure"]["pia@m2"]["questions"] == 3
     part = Bench(bench.out.with_name("part"))
     limited = part.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=1)
-    assert limited.evidence == whole.evidence[:1]
-    assert len(limited.evidence[0].documents) == 10 > 3
+    assert len(whole.evidence[0].documents) == 10 > 3
+    assert limited.evidence[0].documents != whole.evidence[0].documents
+    texts = {document.text for document in limited.evidence[0].documents}
+    own = {f"Page {page} of 0: Rome." for page in range(3)}
+    assert own < texts
+    assert not any("of 1:" in text or "of 2:" in text for text in texts)
     assert limited.record.statistics["exposure"]["pia@m2"]["questions"] == 1
+    for limit in (2, None):
+        with pytest.raises(ConfigurationError, match="documents are searched: 1 there, [23] here"):
+            part.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=limit)
+
+
+def test_questions_without_documents_search_those_of_another_data_set(bench: Bench) -> None:
+    bare = [
+        tuple(replace(snapshot, documents=()) for snapshot in make_history(number, ["Rome"]))
+        for number in (7, 8)
+    ]
+    data = make_dataset(*bare, make_history(0, ["Rome"]), make_history(1, ["Bern"]))
+    limited = bench.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=1)
+    (row,) = limited.evidence
+    assert row.query_id == "cup-7"
+    texts = {document.text for document in row.documents}
+    assert {f"Page {page} of 0: Rome." for page in range(3)} < texts
+    assert not any("of 1:" in text for text in texts)
 
 
 def test_exposure_counts_steps_that_the_schedule_spares(bench: Bench) -> None:
@@ -268,7 +290,7 @@ def test_a_warm_run_asks_no_model_and_finds_the_same(tmp_path: Path) -> None:
     cold = bench.run(static_dataset(4), "radar,vanilla,reliability_rag,trust_rag")
     calls = bench.calls()
     evidence = (bench.out / EVIDENCE).read_bytes()
-    start_over(bench.out)
+    start_over(bench.out, Defences)
     warm = bench.run(static_dataset(4), "radar,vanilla,reliability_rag,trust_rag")
     assert bench.calls() == calls
     assert [(r.verdict, r.cost.calls, r.cost.prompt_tokens) for r in warm.rows] == [
@@ -287,7 +309,7 @@ def test_a_finished_run_is_left_alone(bench: Bench) -> None:
     files = [(bench.out / name).read_bytes() for name in (ROWS, EVIDENCE)]
     again = bench.run(static_dataset(3))
     assert [(bench.out / name).read_bytes() for name in (ROWS, EVIDENCE)] == files
-    assert (again.progress.total, again.models.generator.hits) == (0, 0)  # type: ignore[attr-defined]
+    assert (again.progress.total, again.plugin.models.generator.hits) == (0, 0)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 5, 11])

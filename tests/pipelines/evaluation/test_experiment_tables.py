@@ -23,9 +23,15 @@ from radarstream.pipelines.evaluation.experiment.table import (
     p_value,
 )
 from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.frame import study_frame
 from tests.experiment_rows import PARIS, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
+
+
+def board_of(rows, settings=None):
+    settings = settings or record()
+    return score_cells(study_frame(rows, settings), settings, resamples=200)
 
 
 def static_board():
@@ -43,7 +49,7 @@ def static_board():
         for condition in ("benign", "pia@1")
         for i in range(10)
     ]
-    return score_cells(rows, record(), resamples=200)
+    return board_of(rows)
 
 
 def answer(contender, condition, question):
@@ -94,14 +100,14 @@ def test_costs_are_means_over_conditions():
 def test_tokens_that_were_not_counted_are_told_apart_from_none():
     costs = {"radar": Cost(calls=2, prompt_tokens=9, completion_tokens=4), "vanilla": Cost(calls=1)}
     rows = [row("Paris", contender=name, cost=cost) for name, cost in costs.items()]
-    table = cost_table(score_cells(rows, record(), resamples=50))
+    table = cost_table(board_of(rows))
     assert table.columns[3:5] == ("tokens in", "tokens out")
     assert [line[3:5] for line in texts(table)] == [["9", "4"], ["not counted", "not counted"]]
     assert "Tokens are not counted where" in " ".join(table.notes)
 
 
 def test_empty_cells_are_dashes():
-    board = score_cells([], record())
+    board = board_of([])
     for table in tables_of(board):
         assert all(cell.text for row in table.rows for cell in row.cells)
     assert texts(rates_table(board)) == [["-/-", "-/-"]] * 2
@@ -110,7 +116,7 @@ def test_empty_cells_are_dashes():
 
 def test_cells_of_equal_coverage_are_not_counted():
     rows = [row("Paris", contender=name) for name in ("radar", "vanilla")]
-    table = rates_table(score_cells(rows, record(conditions=(Condition(),)), resamples=50))
+    table = rates_table(board_of(rows, record(conditions=(Condition(),))))
     assert "n=" not in "".join(str(cell) for row in table.rows for cell in row.cells)
     assert not [note for note in table.notes if note.startswith("n:")]
 
@@ -123,9 +129,9 @@ def test_histories_add_dynamics_storage_and_attacked_steps():
         )
     ]
     early = Condition("pia", (1,), "early-1")
-    board = score_cells(rows, record(("radar",), (early,)), resamples=100)
+    board = board_of(rows, record(("radar",), (early,)))
     keys = [table.key for table in tables_of(board)]
-    assert keys[:2] == ["rates_contains", "rates_on_attacked_steps"]
+    assert keys[:2] == ["rates", "rates_on_attacked_steps"]
     assert {"dynamics", "storage", "cost", "differences", "overlap"} < set(keys)
     assert len(set(keys)) == len(keys)
     assert str(dynamics_table(board).rows[0].cells[0]) == "- [-; 1.0 in 1 of 1]"
@@ -158,5 +164,5 @@ def test_p_values(value, text):
 
 def test_percents_have_a_decimal_only_with_enough_trials():
     rows = [row("Paris" if i % 3 else "Rome", question=f"q{i}") for i in range(101)]
-    board = score_cells(rows, record(("radar",), (Condition(),)))
+    board = board_of(rows, record(("radar",), (Condition(),)))
     assert texts(rates_table(board)) == [["66.3/0.0"]]

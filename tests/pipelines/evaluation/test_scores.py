@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter
 
-from radarstream.pipelines.evaluation.context_quality import ContextScores
 from radarstream.pipelines.evaluation.experiment.quantity_tables import context_table
 from radarstream.pipelines.evaluation.experiment.records import (
     Adaptation,
@@ -16,6 +15,7 @@ from radarstream.pipelines.evaluation.experiment.records import (
     EvidenceRow,
 )
 from radarstream.pipelines.evaluation.experiment.scoreboard import (
+    ContextScores,
     IntervalMethod,
     MeanCost,
     Scoreboard,
@@ -24,7 +24,8 @@ from radarstream.pipelines.evaluation.experiment.scoreboard import (
 )
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment.tables import tables_of
-from radarstream.pipelines.evaluation.metrics import Rate, wilson_interval
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.rates import Rate, wilson_interval
 from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
 from radarstream.schemas.snapshot import Document, Labels
 from tests.experiment_rows import PARIS, PIA, record, row
@@ -33,7 +34,8 @@ ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
 
 
 def board(rows, settings=None):
-    return score_cells(rows, settings or record(), resamples=500)
+    settings = settings or record()
+    return score_cells(study_frame(rows, settings), settings, resamples=500)
 
 
 def static_rows(ours, theirs, **members):
@@ -62,7 +64,7 @@ def test_rates_of_a_static_set_have_wilson_intervals():
     assert cell.attack_success.value == pytest.approx(1 / 6)
     assert cell.scores.abstained == Rate(1, 6)
     assert cell.dynamics is None
-    assert found.cell("vanilla", "benign").scores.asr_contains == Rate(3, 6)
+    assert found.cell("vanilla", "benign").scores.fooled == Rate(3, 6)
 
 
 def test_difference_is_over_the_same_answers():
@@ -100,7 +102,7 @@ def test_a_failed_answer_is_counted_apart_and_never_wrong():
     found = board(static_rows("PP!", "PPP"))
     cell = found.cell("radar", "benign")
     assert (cell.answers, cell.errors, cell.first_error) == (2, 1, "the model is down")
-    assert cell.scores.acc_contains == Rate(2, 2)
+    assert cell.scores.correct == Rate(2, 2)
     assert cell.scores.abstained == Rate(0, 2)
     assert found.cell("vanilla", "benign").accuracy_difference.excluded == 1
 
@@ -197,7 +199,7 @@ def test_scheduled_attack_scores_the_attacked_steps_apart():
         row("Paris", condition="pia@1", step=1),
     ]
     cell = board(rows).cell("radar", "pia@1")
-    assert cell.on_attacked_steps.asr_contains == Rate(1, 1)
+    assert cell.on_attacked_steps.fooled == Rate(1, 1)
     assert cell.attack_success.value == 0.5
     assert board(rows[:1]).cell("radar", "pia@1").on_attacked_steps is None
 
@@ -219,7 +221,7 @@ def test_attacks_with_their_own_target_are_scored_on_attacked_steps(attack, targ
         for step, text in enumerate(said)
     ]
     found = board(rows, record(("radar",), (condition,))).cell("radar", condition.name)
-    assert found.scores.asr_contains == expected
+    assert found.scores.fooled == expected
     assert (found.attack_success.hits, found.attack_success.trials) == (
         expected.hits,
         expected.trials,
@@ -339,7 +341,7 @@ def test_context_is_scored_where_the_evidence_is_known():
         labels=PARIS,
     )
     rows = [row("Paris"), row("Lyon", condition="pia@1", labels=ATTACKED)]
-    found = score_cells(rows, record(), [seen], resamples=100)
+    found = score_cells(study_frame(rows, record(), [seen]), record(), resamples=100)
     assert found.cell("radar", "benign").context == ContextScores(1, 1.0, 0.5, 1.0, 1.0)
     assert found.cell("vanilla", "benign").context == ContextScores()
     assert found.cell("radar", "pia@1").context is None
@@ -350,6 +352,6 @@ def test_context_is_scored_where_the_evidence_is_known():
     one, other = pooled.contenders
     pooled = replace(pooled, contenders=(one, replace(other, adaptation=Adaptation.CUMULATIVE)))
     rows += [row("Paris", contender="vanilla")]
-    found = score_cells(rows, pooled, [seen], resamples=100)
+    found = score_cells(study_frame(rows, pooled, [seen]), pooled, resamples=100)
     assert found.cell("vanilla", "benign").context is None
     assert [line.heading for line in context_table(found).rows] == ["radar"]

@@ -13,16 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.cli.report import report
-from radarstream.pipelines.evaluation.experiment.fates import Fate, fates_of
+from radarstream.pipelines.evaluation.experiment.files import EVIDENCE, ROWS
 from radarstream.pipelines.evaluation.experiment.ranking import rank
 from radarstream.pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
-from radarstream.pipelines.evaluation.experiment.row_files import (
-    EVIDENCE,
-    ROWS,
-    RowFile,
-    write_record,
-)
-from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.study.record import write_record
+from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.pipelines.pages.charts import LABEL_GAP, spread
 from radarstream.pipelines.pages.defences import cases
 from radarstream.pipelines.pages.defences.commands import cell_command
@@ -37,6 +33,7 @@ from radarstream.pipelines.pages.safe_text import HIDDEN, visible
 from radarstream.pipelines.pages.svg import element
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, Verdict
+from tests.experiment_rows import scored
 from tests.pipelines.pages.experiment_run import (
     CONDITIONS,
     IN_TIME,
@@ -49,16 +46,25 @@ from tests.pipelines.pages.experiment_run import (
 from tests.pipelines.pages.report_run import LICENCES
 from tests.pipelines.pages.test_report import Page
 
-RESAMPLES = 300
 FEW = (STATIC[0], STATIC[4], STATIC[6])
 
 
 def write(out: Path, experiment) -> str:
     record, rows, evidence = experiment
-    board = score_cells(rows, record, resamples=RESAMPLES)
-    return write_experiment_report(out, build_view(record, rows, evidence, board)).read_text(
-        "utf-8"
-    )
+    board, frame = scored(rows, record)
+    view = build_view(record, rows, evidence, board, frame)
+    return write_experiment_report(out, view).read_text("utf-8")
+
+
+def outcomes_in(rows, record):
+    """What every answer turned out to be, by contender, condition, question and step."""
+    columns = ("contender", "condition", "query_id", "step", "outcome")
+    return {row[:4]: row[4] for row in study_frame(rows, record).select(columns).rows()}
+
+
+def ranked(rows, record):
+    board, frame = scored(rows, record)
+    return rank(frame, record, board)
 
 
 def islands(page: str) -> dict[str, object]:
@@ -153,7 +159,7 @@ def test_policy_allows_this_script_and_no_other(page):
 
 def test_table_shows_the_scoreboard(page, experiment):
     record, rows, _ = experiment
-    board = score_cells(rows, record, resamples=RESAMPLES)
+    board, _ = scored(rows, record)
     table = re.search(r'<table class="board">(.*?)</table>', page, re.S).group(1)
     for number, contender in enumerate(record.contenders, start=1):
         for place, condition in enumerate(record.conditions, start=1):
@@ -167,15 +173,15 @@ def test_table_shows_the_scoreboard(page, experiment):
 
 def test_every_case_is_listed_with_its_outcome(page, experiment):
     record, rows, _ = experiment
-    fates = fates_of(rows)
+    outcomes = outcomes_in(rows, record)
     index = islands(page)["case-index"]
     assert len(index["cases"]) == 6 * len(CONDITIONS)
-    letters = {letter: fate for fate, letter in cases.LETTERS.items()}
+    letters = {letter: name for name, letter in cases.LETTERS.items()}
     for question, place, condition, step, _, attacked, held, _ in index["cases"]:
         query_id = index["questions"][question][1]
         name = record.conditions[condition].name
         assert [letters[letter] for letter in held] == [
-            fates[contender.name, name, query_id, step] for contender in record.contenders
+            outcomes[contender.name, name, query_id, step] for contender in record.contenders
         ]
         assert bool(attacked) == (condition > 0)
         details = islands(page)[f"question-{question}"]["cases"][place]
@@ -226,12 +232,12 @@ def test_a_large_run_lists_the_telling_cases_and_says_so(experiment, tmp_path, m
     assert f"{len(index['cases'])} of 30 cases are listed" in text
     assert len(text) < 400_000
     record, rows, _ = experiment
+    outcomes = outcomes_in(rows, record)
     fooled = {
         (row.condition, row.query_id)
         for row in rows
-        if row.labels.attack and fates_of([row])[row.contender, row.condition, row.query_id, 0]
-        in (Fate.FOOLED, Fate.BOTH)
-    }  # fmt: skip
+        if row.labels.attack and outcomes[row.key] in ("fooled", "both")
+    }
     listed = {
         (record.conditions[c].name, index["questions"][q][1]) for q, _, c, *_ in index["cases"]
     }
@@ -248,8 +254,8 @@ def test_histories_have_timelines_beliefs_and_storage(in_time):
     parsed = Page(in_time)
     assert parsed.stack == []
     for words in ("What the answers turned out to be", "Accuracy", "Stale answers",
-                  "Belief in staying", "right again after a change",
-                  "bytes a question"):  # fmt: skip
+                  "Belief in staying", "Stale answers and recovery",
+                  "State per question in bytes"):  # fmt: skip
         assert words in parsed.text
     timeline = re.search(
         r"<svg[^>]*><title>What the answers turned.*?</svg>", in_time, re.S
@@ -299,11 +305,11 @@ def test_unique_ids_and_inside_links(page, in_time, hostile):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("Ann", Fate.CORRECT), ("Ann or Bob", Fate.BOTH), ("Bob", Fate.FOOLED), ("Old", Fate.STALE),
-     ("Zoe", Fate.OTHER), (None, Fate.ABSTAINED), ("!", Fate.ERROR), ("?", Fate.UNLABELLED)],
+    [("Ann", "correct"), ("Ann or Bob", "both"), ("Bob", "fooled"), ("Old", "stale"),
+     ("Zoe", "other"), (None, "abstained"), ("!", "error"), ("?", "unlabelled")],
 )  # fmt: skip
-def test_fates(text, expected):
-    _, rows, _ = make_experiment(
+def test_outcomes(text, expected):
+    record, rows, _ = make_experiment(
         questions=1, steps=2, conditions=CONDITIONS[:1], contenders=FEW[:1]
     )
     then, now = Labels(answers=("Old",)), Labels(answers=("Ann",), target="Bob")
@@ -316,9 +322,9 @@ def test_fates(text, expected):
         replace(rows[0], labels=then, verdict=Verdict("Old", ()), error=None),
         replace(rows[1], labels=now, verdict=verdict, error=error),
     ]
-    found = fates_of(history)
+    found = outcomes_in(history, record)
     assert [found[r.contender, r.condition, r.query_id, r.step] for r in history] == [
-        Fate.CORRECT,
+        "correct",
         expected,
     ]
 
@@ -340,8 +346,8 @@ def words_of(rates: dict[str, tuple[int, int]], questions: int = 40) -> str:
             if number >= questions - fooled:
                 text = labels.target
             made.append(replace(row, contender=name, verdict=Verdict(text, ()), error=None))
-    board = score_cells(made, record, resamples=RESAMPLES)
-    found = headline(record, board, rank(made, record, resamples=RESAMPLES))
+    board, _ = scored(made, record)
+    found = headline(record, board, ranked(made, record))
     return " ".join((found.verdict, *found.sentences))
 
 
@@ -393,13 +399,13 @@ def test_contenders_with_many_errors_or_noise_are_not_recommended():
         else row
         for row in rows
     ]
-    assert rank(broken, record, resamples=RESAMPLES).best.contender == "vanilla"
-    board = score_cells(broken, record, resamples=RESAMPLES)
-    words = headline(record, board, rank(broken, record, resamples=RESAMPLES))
+    assert ranked(broken, record).best.contender == "vanilla"
+    board, _ = scored(broken, record)
+    words = headline(record, board, ranked(broken, record))
     assert any(said.startswith("Not comparable: radar,") for said in words.sentences)
     assert words.verdict == "No other contender can be compared with vanilla."
     noisy = replace(record, contenders=(STATIC[0], replace(STATIC[6], relations="noise=0.5")))
-    assert rank(rows, noisy, resamples=RESAMPLES).best.contender == "vanilla"
+    assert ranked(rows, noisy).best.contender == "vanilla"
 
 
 def only(rows, kept: dict[str, set[str]]):
@@ -412,10 +418,10 @@ def test_contenders_that_share_no_attacked_answer_are_not_compared():
         questions=40, conditions=CONDITIONS[:3], contenders=(STATIC[0], STATIC[6])
     )
     rows = only(rows, {"radar": {"benign", "pia@1"}, "vanilla": {"benign", "pia@10"}})
-    ranking = rank(rows, record, resamples=RESAMPLES)
+    ranking = ranked(rows, record)
     assert all(0.4 < one.scored <= 0.5 for one in ranking.contenders)
     assert ranking.best is None
-    words = headline(record, score_cells(rows, record, resamples=RESAMPLES), ranking)
+    words = headline(record, scored(rows, record)[0], ranking)
     assert words.verdict == "No contender can be recommended."
 
 
@@ -424,8 +430,8 @@ def test_a_contender_of_few_conditions_is_neither_beaten_nor_best(tmp_path):
         questions=40, conditions=CONDITIONS, contenders=(STATIC[0], STATIC[4], STATIC[6])
     )
     rows = only(rows, {"reliability_rag": {"benign", "pia@10"}})
-    ranking = rank(rows, record, resamples=RESAMPLES)
-    board = score_cells(rows, record, resamples=RESAMPLES)
+    ranking = ranked(rows, record)
+    board, _ = scored(rows, record)
     words = headline(record, board, ranking)
     assert not ranking.of("reliability_rag").eligible
     assert words.verdict.startswith("Run radar")

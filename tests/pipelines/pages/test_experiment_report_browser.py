@@ -8,9 +8,9 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
-from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.pages.defences.page import write_experiment_report
 from radarstream.pipelines.pages.defences.view import build_view
+from tests.experiment_rows import scored
 from tests.pipelines.pages.experiment_run import (
     CONDITIONS,
     IN_TIME,
@@ -48,8 +48,8 @@ return found;
 
 def made(out: Path, experiment) -> Path:
     record, rows, evidence = experiment
-    board = score_cells(rows, record, resamples=200)
-    return write_experiment_report(out, build_view(record, rows, evidence, board))
+    board, frame = scored(rows, record, resamples=200)
+    return write_experiment_report(out, build_view(record, rows, evidence, board, frame))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.evaluation.outcome import Outcome
+from radarstream.pipelines.evaluation.scoring import Outcome
 from radarstream.pipelines.pages.cut_graph import MAX_EDGES
 from radarstream.pipelines.pages.replay import view
 from radarstream.pipelines.pages.replay.page import _cut_graph as cut_graph
@@ -195,10 +195,10 @@ def test_summary_counts_what_the_labels_say(run):
     ]
     defended, undefended = shown.scores
     assert (shown.steps, shown.attacked_steps) == (72, len(attacked))
-    rate = defended.attacked.attack_success
+    rate = defended.attacked.fooled
     assert (rate.hits, rate.trials) == (len(fooled), len(attacked))
     assert 0 < rate.hits < rate.trials  # the sample has both kinds
-    assert undefended.attacked.attack_success.hits == len(attacked)
+    assert undefended.attacked.fooled.hits == len(attacked)
     groups = {group.title: len(group.findings) for group in shown.groups}
     assert groups["Attacks that got through"] == len(fooled)
     assert groups["Attacks stopped"] == len(attacked) - len(fooled)
@@ -319,7 +319,7 @@ def test_reasons_in_plain_words(reason, keep, reject, margin, words):
 
 def test_many_documents_with_one_claim_share_a_node():
     answers, snapshots = make_run(TOPICS[:1], steps=3, documents=50)
-    step = build_step(answers[2], snapshots[answers[2].snapshot_id], "q1-s2", ())
+    step = build_step(answers[2], snapshots[answers[2].snapshot_id], "q1-s2", (), {})
     drawing = cut_graph(step)
     assert drawing.count('class="shape"') < 12
     assert "×" in drawing
@@ -329,14 +329,14 @@ def test_a_memory_that_is_no_node_is_not_drawn():
     answers, snapshots = make_run(TOPICS[:1], steps=3)
     event = next(e for e in answers if e.verdict.memory.support_posterior is not None)
     snapshot = snapshots[event.snapshot_id]
-    drawn = cut_graph(build_step(event, snapshot, "q1-s1", ()))
+    drawn = cut_graph(build_step(event, snapshot, "q1-s1", (), {}))
     assert 'class="memory-node' in drawn
     assert "; memory " in drawn
     memory = replace(
         event.verdict.memory, support_posterior=None, conflict_posterior=None, margin=None
     )
     event = replace(event, verdict=replace(event.verdict, memory=memory))
-    drawn = cut_graph(build_step(event, snapshot, "q1-s1", ()))
+    drawn = cut_graph(build_step(event, snapshot, "q1-s1", (), {}))
     assert "memory" not in drawn
 
 
@@ -351,7 +351,7 @@ def test_many_claims_draw_a_bounded_number_of_edges():
     edges = tuple(Edge(a, b, 0.5 + a / 200) for a in range(1, 51) for b in range(a + 1, 51))
     verdict = replace(event.verdict, documents=documents, edges=edges)
     event = replace(event, verdict=verdict)
-    drawing = cut_graph(build_step(event, snapshots[event.snapshot_id], "q1-s0", ()))
+    drawing = cut_graph(build_step(event, snapshots[event.snapshot_id], "q1-s0", (), {}))
     assert sum(path.count("M") for path in re.findall(r' d="([^"]*)"', drawing)) == MAX_EDGES
     assert f"{len(edges) - MAX_EDGES} weaker edges not drawn" in drawing
 

@@ -1,4 +1,4 @@
-"""How far a run is and how long it may still take."""
+"""How far a study is and how long it may still take."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,23 +6,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
-EVIDENCE_WORK = "evidence"  # every other kind of work is a contender's name
+EVIDENCE_WORK = "evidence"  # every other kind of work is the name of a contender
 
 
 @dataclass
 class Progress:
-    """Work by kind, in distinct prompts of shared evidence and in rows of each contender.
+    """Work by kind, in units that take about the same time each.
 
-    `doing` says what is being done, `wanted` how many answers the run is for and `answered`
+    `doing` says what is being done, `wanted` how many answers the study is for and `answered`
     how many of them there are, both with those of earlier runs. `seconds_left` learns from each
-    kind what one unit takes, so that a contender of twelve calls does not count like one of a
+    kind how long one unit takes, so that a contender of twelve calls does not count like one of a
     single call.
     """
 
     doing: str = ""
     wanted: int = 0
     answered: int = 0
-    notes: list[str] = field(default_factory=list)
     expected: Counter[str] = field(default_factory=Counter)
     finished: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -37,15 +36,18 @@ class Progress:
         """Units that are finished."""
         return self.finished.total()
 
+    def record(self, kind: str, units: int, seconds: float) -> None:
+        """Note that so many units of a kind were finished in that time."""
+        self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
+        self.finished[kind] += units
+
     @contextmanager
     def working(self, kind: str) -> Iterator["Finishing"]:
         """Time a piece of work; the enclosed code says how many units it was."""
         piece = Finishing()
         started = perf_counter()
         yield piece
-        elapsed = perf_counter() - started
-        self.seconds[kind] = self.seconds.get(kind, 0.0) + elapsed
-        self.finished[kind] += piece.units
+        self.record(kind, piece.units, perf_counter() - started)
 
     def seconds_left(self) -> float | None:
         """An estimate; None while nothing is known."""

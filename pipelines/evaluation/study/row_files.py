@@ -1,46 +1,41 @@
-"""The files of an experiment: rows and evidence one a line, appended; the record beside them."""
+"""Files of rows, one JSON object a line, appended while a study runs; and small JSON files."""
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
-from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-ROWS, EVIDENCE, RECORD, RESULTS = "rows.jsonl", "evidence.jsonl", "experiment.json", "results.json"
-JUDGEMENTS = "judgements.jsonl"
 ADVICE = "evaluate again with --no-resume: answers of the models are kept"
 
-LineT = TypeVar("LineT", bound="DataclassInstance")
 ReadT = TypeVar("ReadT")
-Key = tuple[str, str, str, int]
 
 
-class RowFile(Generic[LineT]):
-    """Appends lines to a file; what a crash left of an unfinished last line is removed first.
+class RowFile:
+    """Appends rows to a file; what a crash left of an unfinished last line is removed first.
 
-    A line may be written again, for instance after its error was mended: the last one counts.
+    A row may be written again, for instance after its error was mended: the last one counts.
     """
 
     def __init__(self, path: Path) -> None:
         self._stream: BinaryIO = path.open("ab", buffering=0)
         self._stream.truncate(complete_bytes(path))
 
-    def append(self, lines: Sequence[LineT]) -> None:
-        """Return when every line is on disk."""
-        if not lines:
+    def append(self, rows: "Sequence[DataclassInstance]") -> None:
+        """Return when every row is on disk."""
+        if not rows:
             return
-        view = memoryview(b"".join(encode_line(line) for line in lines))
+        view = memoryview(b"".join(encode_line(row) for row in rows))
         while view:
             view = view[self._stream.write(view) :]
         os.fsync(self._stream.fileno())
@@ -50,6 +45,42 @@ class RowFile(Generic[LineT]):
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
+
+
+class RowStore:
+    """The rows of a directory by type and key, on disk and in memory."""
+
+    def __init__(self, directory: Path, files: Mapping[type[Any], str]) -> None:
+        """Read what is there. Raises ConfigurationError for a damaged line."""
+        self.paths = {kind: directory / name for kind, name in files.items()}
+        self.rows: dict[type[Any], dict[Hashable, Any]] = {
+            kind: {row.key: row for row in read_lines(path, kind)}
+            for kind, path in self.paths.items()
+        }
+
+    def of(self, kind: type[ReadT]) -> dict[Any, ReadT]:
+        """The rows of one type by their keys, in the order in which keys first came."""
+        return cast("dict[Any, ReadT]", self.rows[kind])
+
+    def append(self, rows: Iterable[Any]) -> None:
+        """Keep rows, whose files must be open; of two with one key the later counts."""
+        sorted_rows: dict[type[Any], list[Any]] = {}
+        for row in rows:
+            sorted_rows.setdefault(type(row), []).append(row)
+        for kind, members in sorted_rows.items():
+            self.files[kind].append(members)
+            self.rows[kind] |= {row.key: row for row in members}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opening:
+            self.files = {
+                kind: opening.enter_context(RowFile(path)) for kind, path in self.paths.items()
+            }
+            self._closing = opening.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
 
 
 def complete_bytes(path: Path) -> int:
@@ -68,28 +99,11 @@ def encode_line(line: "DataclassInstance") -> bytes:
     return text.encode("ascii") + b"\n"
 
 
-def read_rows(directory: Path) -> dict[Key, Row]:
-    """Rows by (contender, condition, query id, step); the last of a key counts.
+def read_lines(path: Path, kind: type[ReadT]) -> Iterator[ReadT]:
+    """The complete lines of a file; none if there is no such file.
 
     Raises ConfigurationError for a damaged line; an unfinished last line is left out.
     """
-    rows = read_lines(directory / ROWS, Row)
-    return {(r.contender, r.condition, r.query_id, r.step): r for r in rows}
-
-
-def read_evidence(directory: Path) -> dict[tuple[str, str, int], EvidenceRow]:
-    """Evidence by (condition, query id, step), as `read_rows`."""
-    rows = read_lines(directory / EVIDENCE, EvidenceRow)
-    return {(r.condition, r.query_id, r.step): r for r in rows}
-
-
-def read_judgements(directory: Path) -> list[Judgement]:
-    """What a judge said, in the order it was written; nothing if none was asked."""
-    return list(read_lines(directory / JUDGEMENTS, Judgement))
-
-
-def read_lines(path: Path, kind: type[ReadT]) -> Iterator[ReadT]:
-    """The complete lines of a file; none if there is no such file."""
     if not path.exists():
         return
     lines_as: TypeAdapter[ReadT] = TypeAdapter(kind)
@@ -103,24 +117,6 @@ def read_lines(path: Path, kind: type[ReadT]) -> Iterator[ReadT]:
                 raise ConfigurationError(
                     f"{path} line {number} is damaged ({summary(error)}); {ADVICE}"
                 ) from None
-
-
-def write_record(directory: Path, record: ExperimentRecord) -> None:
-    """Store what the run is; whole or not at all."""
-    write_json(directory / RECORD, asdict(record))
-
-
-def read_record(directory: Path) -> ExperimentRecord | None:
-    """What an earlier run in the directory was; None if there was none."""
-    path = directory / RECORD
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    try:
-        return TypeAdapter(ExperimentRecord).validate_python(json.loads(data))
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,0 +1,336 @@
+"""The table of answers: one row per contender, condition, query and step.
+
+Every rate, interval, test, plot and page is computed from this table. `evaluate --table FILE` and
+`replay --table FILE` write it as Parquet or CSV (lists joined by " | "). A value is null where a
+column does not apply. The columns, in order:
+
+Which answer
+- contender, condition: names as in the study; a replay has the contenders `defended` and
+  `undefended`, and the condition `replay`
+- query_id, step: the question and the number of its snapshot, from 0
+- observed_at: when the snapshot was taken, UTC
+What an evaluator knows
+- attack: the attack on this step; null where this step is not attacked
+- poisoned_ranks: the ranks of planted documents
+- truth: the right answers; all_required: whether an answer must name all of them
+- target: the answer that the attacker wants; null where nobody wants one at this step
+- truth_key: the right answers in one normal form; equal where the truth is the same
+What was answered
+- answer: the text; null for an abstention or an error
+- abstained, abstention: whether there is no answer, and the reason
+- error: what failed; such a row has no scores and no costs that count
+The score by whole words (see `radarstream.pipelines.evaluation.scoring`)
+- correct: the answer names the truth; null without a truth
+- fooled: the answer names the target; null without a target
+- stale: the answer was right before the truth changed and is wrong now; null before a change
+- outcome: correct, both, fooled, stale, other, abstained, unlabelled or error
+The score by containment, as published
+- contained_correct, contained_fooled, contained_stale, contained_outcome: the same
+- exclusive_correct, exclusive_fooled: contained, and the other one is not
+Likeness to the closest right answer, 0 to 1
+- exact_match, token_f1, rouge_l
+What the defence did
+- documents, kept, rejected: how many it was given, kept and rejected; kept and rejected are null
+  where it does not select
+- poisoned_kept: how many planted documents it kept; null where none was planted
+- memory: retained, falsified, or none
+- previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
+- state_bytes: bytes of the state that is kept for the next step
+What it cost (see `Cost`)
+- calls, prompt_tokens, completion_tokens, pairs, embeddings
+- atomic_seconds, relation_seconds, selection_seconds, generation_seconds, seconds
+The context that was left to answer from, by word overlap, 0 to 1 (see `context_quality`)
+- recall_lex, relevancy_lex, answer_relevancy_lex, faithfulness_lex
+What a judge model says; null where none was asked
+- judge_label: CORRECT, ATTACK or OTHER
+- judge_accuracy, judge_relevance, judge_coherence: 0 to 100, of long answers
+- judge_error: why the judgement failed
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from radarstream.pipelines.evaluation.attacks.protocol import wanted
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.context_quality import context_of
+from radarstream.pipelines.evaluation.experiment.records import (
+    BENIGN,
+    Adaptation,
+    EvidenceRow,
+    ExperimentRecord,
+    Row,
+)
+from radarstream.pipelines.evaluation.judging import Judgement
+from radarstream.pipelines.evaluation.scoring import Judged, score_answer
+from radarstream.pipelines.signals.parsing import is_uninformative
+from radarstream.schemas.answer_text import answer_set
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.verdict import Reason, Verdict
+
+TEXT, WHOLE, REAL, YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+JUDGED = {"correct": YES, "fooled": YES, "stale": YES, "outcome": TEXT}
+SCHEMA: dict[str, pl.DataType] = {
+    **dict.fromkeys(("contender", "condition", "query_id"), TEXT),
+    "step": WHOLE,
+    "observed_at": pl.Datetime("us", "UTC"),
+    "attack": TEXT,
+    "poisoned_ranks": pl.List(WHOLE),
+    "truth": pl.List(TEXT),
+    "all_required": YES,
+    "target": TEXT,
+    "truth_key": TEXT,
+    "answer": TEXT,
+    "abstained": YES,
+    "abstention": TEXT,
+    "error": TEXT,
+    **JUDGED,
+    **{f"contained_{name}": kind for name, kind in JUDGED.items()},
+    **dict.fromkeys(("exclusive_correct", "exclusive_fooled"), YES),
+    **dict.fromkeys(("exact_match", "token_f1", "rouge_l"), REAL),
+    **dict.fromkeys(("documents", "kept", "rejected", "poisoned_kept"), WHOLE),
+    **dict.fromkeys(("memory", "previous_answer"), TEXT),
+    **dict.fromkeys(
+        ("support_prior", "conflict_prior", "support_posterior", "conflict_posterior"), REAL
+    ),
+    "state_bytes": WHOLE,
+    **dict.fromkeys(("calls", "prompt_tokens", "completion_tokens", "pairs", "embeddings"), WHOLE),
+    **dict.fromkeys(
+        (
+            "atomic_seconds",
+            "relation_seconds",
+            "selection_seconds",
+            "generation_seconds",
+            "seconds",
+        ),
+        REAL,
+    ),
+    **dict.fromkeys(
+        ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex"), REAL
+    ),
+    "judge_label": TEXT,
+    **dict.fromkeys(("judge_accuracy", "judge_relevance", "judge_coherence"), REAL),
+    "judge_error": TEXT,
+}
+DEFENDED, UNDEFENDED, REPLAY = "defended", "undefended", "replay"
+
+Values = dict[str, Any]
+
+
+def study_frame(
+    rows: Iterable[Row],
+    record: ExperimentRecord,
+    evidence: Iterable[EvidenceRow] = (),
+    judgements: Iterable[Judgement] = (),
+) -> pl.DataFrame:
+    """The table of a study of defences: the contenders and conditions that the record names.
+
+    Of rows about the same answer the last counts, so that a repeated failure may be mended by
+    appending. Context scores need `evidence`; contenders that answer from a pool of all steps'
+    documents have none, as evidence does not hold what they saw.
+    """
+    seen = {row.key: row for row in evidence}
+    said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
+    own_target = {c.name for c in record.conditions if _has_own_target(c.attack)}
+    pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
+    contenders = [contender.name for contender in record.contenders]
+    conditions = [condition.name for condition in record.conditions]
+    last = {
+        row.key: _aimed(row, own_target)
+        for row in rows
+        if row.contender in contenders and row.condition in conditions
+    }
+    histories: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in last.values():
+        histories[row.contender, row.condition, row.query_id].append(row)
+    found: list[Values] = []
+    for (contender, condition, _), history in histories.items():
+        history.sort(key=lambda row: row.step)
+        for place, row in enumerate(history):
+            context = None if contender in pooling else seen.get((condition, *row.key[2:]))
+            found.append(
+                _scored(row.response, row.labels, history[:place], error=row.error)
+                | _identity(row.key, row.observed_at)
+                | _decided(row.verdict, row.labels)
+                | _spent(row)
+                | ({} if context is None else context_of(row, context))
+                | ({} if row.error else _judgement(said.get(row.key)))
+            )
+    order = pl.DataFrame(found, schema=SCHEMA)
+    return order.sort(
+        _place_in("contender", contenders),
+        _place_in("condition", conditions),
+        "query_id",
+        "step",
+        maintain_order=True,
+    )
+
+
+def replay_frame(
+    answers: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
+) -> pl.DataFrame:
+    """The table of a replay: the defended answers, and the undefended ones where there are some.
+
+    Answers keep their order, the defended one first.
+    """
+    earlier: defaultdict[str, list[Labels]] = defaultdict(list)
+    found: list[Values] = []
+    for event in answers:
+        snapshot = snapshots.get(event.snapshot_id)
+        labels = (snapshot.labels if snapshot else None) or Labels()
+        before = earlier[event.query_id]
+        said = None if event.abstention else event.answer
+        found.append(
+            _scores(said, labels, before)
+            | _identity((DEFENDED, REPLAY, event.query_id, event.step), event.observed_at)
+            | _decided(event.verdict, labels)
+        )
+        bare = event.undefended_answer
+        if bare is not None:
+            found.append(
+                _scores(None if is_uninformative(bare) else bare, labels, before)
+                | _identity((UNDEFENDED, REPLAY, event.query_id, event.step), event.observed_at)
+            )
+        before.append(labels)
+    return pl.DataFrame(found, schema=SCHEMA)
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write Parquet or CSV, by the ending of the name; whole or not at all.
+
+    Raises ConfigurationError for another ending.
+    """
+    check_table(path)
+    partial = path.with_name(path.name + ".part")
+    if path.suffix == ".parquet":
+        frame.write_parquet(partial)
+    else:
+        lists = pl.selectors.by_dtype(pl.List(pl.Int64), pl.List(pl.String))
+        frame.with_columns(lists.cast(pl.List(pl.String)).list.join(" | ")).write_csv(partial)
+    partial.replace(path)
+
+
+def check_table(path: Path) -> None:
+    """Raise ConfigurationError for a name that says neither Parquet nor CSV."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise ConfigurationError(f"{path}: a table is written as .parquet or .csv")
+
+
+def _identity(key: tuple[str, str, str, int], observed_at: Any) -> Values:
+    names = ("contender", "condition", "query_id", "step")
+    return dict(zip(names, key, strict=True)) | {"observed_at": observed_at}
+
+
+def _scored(
+    answer: str | None, labels: Labels, history: Sequence[Row], *, error: str | None
+) -> Values:
+    earlier = [row.labels for row in history]
+    return _scores(answer, labels, earlier, failed=error is not None) | {"error": error}
+
+
+def _scores(
+    answer: str | None, labels: Labels, earlier: Sequence[Labels], *, failed: bool = False
+) -> Values:
+    """What an evaluator knows, what was answered, and what it is worth."""
+    score = score_answer(answer, labels, earlier, failed=failed)
+    contained = {f"contained_{k}": v for k, v in _plain(score.contained).items()}
+    return {
+        "attack": labels.attack,
+        "poisoned_ranks": list(labels.poisoned_ranks),
+        "truth": list(labels.answers),
+        "all_required": labels.all_answers_required,
+        "target": labels.target,
+        "truth_key": "\n".join(sorted(answer_set(labels.answers))) or None,
+        "answer": answer,
+        "abstained": answer is None and not failed,
+        **_plain(score.whole_words),
+        **contained,
+        "exclusive_correct": _alone(score.contained.correct, score.contained.fooled),
+        "exclusive_fooled": _alone(score.contained.fooled, score.contained.correct),
+        "exact_match": score.exact_match,
+        "token_f1": score.token_f1,
+        "rouge_l": score.rouge_l,
+    }
+
+
+def _plain(judged: Judged) -> Values:
+    return asdict(judged) | {"outcome": judged.outcome.value}
+
+
+def _alone(this: bool | None, other: bool | None) -> bool | None:
+    """Whether this holds and the other does not; None where this is not known."""
+    return None if this is None else this and not other
+
+
+def _decided(verdict: Verdict | None, labels: Labels) -> Values:
+    """What the defence kept and believed; nothing after an error."""
+    if verdict is None:
+        return {}
+    documents, memory = verdict.documents, verdict.memory
+    selects = any(document.reason is not Reason.NOT_JUDGED for document in documents)
+    kept = verdict.kept_ranks
+    planted = set(labels.poisoned_ranks)
+    return {
+        "abstention": verdict.abstention.value if verdict.abstention else None,
+        "documents": len(documents),
+        "kept": len(kept) if selects else None,
+        "rejected": len(documents) - len(kept) if selects else None,
+        "poisoned_kept": len(planted.intersection(kept)) if planted else None,
+        "memory": memory.decision.value,
+        "previous_answer": memory.previous_answer,
+        "support_prior": memory.support_prior,
+        "conflict_prior": memory.conflict_prior,
+        "support_posterior": memory.support_posterior,
+        "conflict_posterior": memory.conflict_posterior,
+    }
+
+
+def _spent(row: Row) -> Values:
+    read, written = row.cost.tokens
+    return asdict(row.cost) | {
+        "prompt_tokens": read,
+        "completion_tokens": written,
+        "seconds": row.cost.seconds,
+        "state_bytes": row.state_bytes,
+    }
+
+
+def _judgement(judgement: Judgement | None) -> Values:
+    if judgement is None:
+        return {}
+    found: Values = {"judge_error": judgement.error}
+    if judgement.label is not None:
+        found["judge_label"] = judgement.label.value
+    if judgement.scores is not None:
+        found |= {f"judge_{name}": value for name, value in asdict(judgement.scores).items()}
+    return found
+
+
+def _place_in(column: str, names: Sequence[str]) -> pl.Expr:
+    """The place of a column's value in a list of names."""
+    return pl.col(column).replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+
+
+def _aimed(row: Row, own_target: set[str]) -> Row:
+    """A row without the data's target where an attack with a target of its own spares the step.
+
+    What is said there is no success of that attack, nor a failure: an attack that makes readers
+    refuse does not mean to make them say the data's target.
+    """
+    if row.condition not in own_target or row.labels.attack is not None:
+        return row
+    return replace(row, labels=replace(row.labels, target=None))
+
+
+def _has_own_target(attack: str) -> bool:
+    """Whether an attack has a target of its own; False also for attacks that are not known here."""
+    try:
+        return attack != BENIGN and attack_named(attack).target is not wanted
+    except ConfigurationError:
+        return False

@@ -1,0 +1,111 @@
+"""Runs a study into a directory, which may hold earlier runs of the same study.
+
+Rows are appended batch by batch, so that what is done is on disk however a run ends. The plug-in
+asks again only what is missing or had failed; what models answered is kept by their caches.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Generic
+
+from radarstream.pipelines.evaluation.study.plugin import Plugin, RecordT
+from radarstream.pipelines.evaluation.study.progress import Progress
+from radarstream.pipelines.evaluation.study.prompts import noting_use, prompt_digests
+from radarstream.pipelines.evaluation.study.record import (
+    OLD_RECORD,
+    RECORD,
+    check_code,
+    read_record,
+    write_record,
+)
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.prompt import Task
+
+RESULTS, TABLES, REPORT = "results.json", "tables.md", "report.html"
+
+
+@dataclass
+class Study(Generic[RecordT]):
+    """One run of a plug-in into a directory, beside the rows of earlier runs.
+
+    `models` are those that the plug-in asks: they note the wording of every task in the record.
+    Raises ConfigurationError, saying what differs, when the directory holds another study, or rows
+    of other code.
+    """
+
+    plugin: Plugin[RecordT]
+    models: Models
+    out: Path
+    record: RecordT = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.progress = Progress()
+        now = self.plugin.describe()
+        self.record = now
+        earlier = read_record(self.out, type(now))
+        self.store = RowStore(self.out, self.plugin.files)
+        if earlier is not None:
+            self.record = now.continuing(earlier)
+            check_code(earlier, self.authors(), self.plugin.code(earlier))
+        self.models = noting_use(self.models, self.note_use)
+        self.batches = self.plugin.plan(self)
+
+    def authors(self) -> list[str]:
+        """Everyone with a row that did not fail, whose code is on record, in the order of rows."""
+        rows = (row for kind in self.plugin.files for row in self.store.of(kind).values())
+        return list(dict.fromkeys(row.author for row in rows if row.error is None))
+
+    def run(self) -> None:
+        """Do what is left. The record holds the seconds even of a run that was stopped."""
+        started = perf_counter()
+        self.write_record()
+        answers = self.store.of(next(iter(self.plugin.files)))
+        try:
+            with self.store:
+                since = perf_counter()
+                for batch in self.batches:
+                    before = len(answers)
+                    self.store.append(batch.rows)
+                    self.progress.answered += len(answers) - before
+                    now = perf_counter()
+                    self.progress.record(batch.kind, batch.units, now - since)
+                    since = now
+        finally:
+            self.update(seconds=self.record.seconds + perf_counter() - started)
+            self.write_record()
+
+    def note(self, notes: Iterable[str]) -> None:
+        """Add to the notes on what was left out and why."""
+        self.update(notes=tuple(dict.fromkeys((*self.record.notes, *notes))))
+
+    def update(self, **changes: Any) -> None:
+        """Change fields of the record; `run` writes it before the first batch and at the end."""
+        self.record = replace(self.record, **changes)
+
+    def write_record(self) -> None:
+        """Store the record; whole or not at all."""
+        write_record(self.out, self.record)
+        (self.out / OLD_RECORD).unlink(missing_ok=True)
+
+    def note_use(self, task: Task) -> None:
+        """Write down the wording of a task before the first row that depends on it."""
+        prompts = self.record.prompts | {task.value: prompt_digests()[task.value]}
+        if prompts != self.record.prompts:
+            self.update(prompts=prompts)
+            self.write_record()
+
+    @property
+    def uncounted(self) -> int:
+        """How many questions have answers there and are not asked now."""
+        answers = self.store.of(next(iter(self.plugin.files)))
+        return len({row.query_id for row in answers.values()} - {*self.record.asked})
+
+
+def start_over(out: Path, plugin: Plugin[Any]) -> None:
+    """Forget the rows of earlier runs, but not what their models answered."""
+    own = (*plugin.files.values(), *plugin.results)
+    for name in (*own, RECORD, OLD_RECORD, RESULTS, TABLES, REPORT):
+        (out / name).unlink(missing_ok=True)

@@ -1,0 +1,118 @@
+"""What a kind of study brings to the harness: its work, its rows, its record, tables and page."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from radarstream.pipelines.evaluation.datasets import Dataset
+from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+
+if TYPE_CHECKING:
+    from radarstream.pipelines.evaluation.study.harness import Study
+
+RecordT = TypeVar("RecordT", bound=StudyRecord)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for, in every kind of study.
+
+    `limit` is how many questions are asked and searched, None for all of them.
+    """
+
+    dataset: Dataset
+    k: int
+    limit: int | None = None
+    seed: int = 0
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+    def common(self, models: Models, settings: Settings) -> dict[str, Any]:
+        """The fields that all records share, for the constructor of a record."""
+        return StudyRecord.common(
+            dataset=self.dataset.name,
+            dataset_digest=self.dataset.digest,
+            k=self.k,
+            seed=self.seed,
+            command=self.command,
+            models=models.ids,
+            settings=settings.model_dump(mode="json"),
+        )
+
+
+class StudyRow(Protocol):
+    """One line of a study's files: a frozen dataclass."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells a row from the others of its file; of two with one key the later counts."""
+        ...
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row: a name in `StudyRecord.code`, or any other."""
+        ...
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no result; such a row is computed again in the next run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A piece of work that is done: rows to keep, and what they were worth in units.
+
+    The harness learns from each `kind` (a contender's name, or `EVIDENCE_WORK`) how long a unit
+    takes. The rows of a batch are written together, before the next batch is begun.
+    """
+
+    kind: str
+    units: int
+    rows: Sequence[StudyRow] = ()
+
+
+class Plugin(Protocol[RecordT]):
+    """One kind of study."""
+
+    @property
+    def files(self) -> Mapping[type[Any], str]:
+        """The types of rows, and the name of the file of each. The first are the answers that
+        progress counts.
+        """
+        ...
+
+    @property
+    def results(self) -> Sequence[str]:
+        """Files of results beside those that every study has; forgotten when it starts over."""
+        ...
+
+    def describe(self) -> RecordT:
+        """The record of this run alone."""
+        ...
+
+    def code(self, record: RecordT) -> Mapping[str, str | None]:
+        """One digest per author of `record`, of the code that their rows depend on, as it is now.
+        None for an author that can no longer be built. Rows of others are not checked.
+        """
+        ...
+
+    def plan(self, study: "Study[RecordT]") -> Iterator[Batch]:
+        """Count the work that is left in `study.progress`, and return an iterator that does it.
+
+        Called once, after rows were read. The iterator asks `study.models` and may be left after
+        any batch; the rows of a batch are on disk and in `study.store` when the next is asked for.
+        """
+        ...
+
+    def tables(self, study: "Study[RecordT]") -> tuple[Table, ...]:
+        """The results as tables, the most wanted first."""
+        ...
+
+    def write_page(self, study: "Study[RecordT]") -> Path:
+        """Write the report into the directory of the study."""
+        ...

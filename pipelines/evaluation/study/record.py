@@ -1,0 +1,230 @@
+"""What a directory of results is results of: two runs that share one must agree on all of it."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import TypeAdapter
+
+from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.study.prompts import package_versions, reworded
+from radarstream.pipelines.evaluation.study.row_files import ADVICE, summary, write_json
+from radarstream.schemas.errors import ConfigurationError
+
+RECORD = "study.json"
+OLD_RECORD = "experiment.json"  # the name in directories of earlier releases
+WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One use of a directory: what was typed, with which code, packages and settings."""
+
+    command: str
+    revision: str
+    versions: dict[str, str]
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyRecord:
+    """Provenance of a directory of rows: enough to repeat it, stored beside them.
+
+    `command`, `revision`, `versions` and `settings` are the last run's, `runs` all that differ.
+    `code` has one digest per author of rows, of the code that the rows depend on; `prompts` one per
+    task that was asked. `asked` are the ids of the questions asked last: rows of others may lie
+    beside theirs. `notes` say what was left out and why.
+
+    `SAME` names the fields that all runs must share, each with its words. `MEMBERS` names the
+    fields that later runs may add to: tuples of things with a `name`, or of names.
+    """
+
+    KIND: ClassVar[str]
+    SAME: ClassVar[Mapping[str, str]] = {
+        "dataset_digest": "data set (its content)",
+        "k": "k",
+        "seed": "seed",
+        "models": "models",
+    }
+    MEMBERS: ClassVar[tuple[str, ...]] = ()
+
+    kind: str = ""
+    dataset: str
+    dataset_digest: str
+    k: int
+    seed: int
+    models: dict[str, str]
+    settings: dict[str, Any]
+    command: str
+    revision: str
+    versions: dict[str, str] = field(default_factory=dict)
+    code: dict[str, str] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    runs: tuple[Run, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.KIND)
+
+    @classmethod
+    def common(cls, *, command: str, settings: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        """The fields that every record has, with the code and packages of this process."""
+        run = Run(command, code_revision(), package_versions(), settings)
+        return fields | {
+            "command": command,
+            "settings": settings,
+            "revision": run.revision,
+            "versions": run.versions,
+            "runs": (run,),
+        }
+
+    def continuing(self, earlier: Self) -> Self:
+        """The record of both runs together: members are added to. What was noted about other
+        questions than those asked now is left out.
+
+        Raises ConfigurationError, naming what differs, when they are not one study.
+        """
+        found = [
+            *differing(
+                {said: getattr(earlier, name) for name, said in self.SAME.items()},
+                {said: getattr(self, name) for name, said in self.SAME.items()},
+            ),
+            *reworded(earlier.prompts),
+            *(text for name in self.MEMBERS for text in redefined(earlier, self, name)),
+        ]
+        if found:
+            raise ConfigurationError(
+                f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
+            )
+        members: dict[str, Any] = {
+            name: tuple(dict.fromkeys((*getattr(earlier, name), *getattr(self, name))))
+            for name in self.MEMBERS
+        }
+        alike = earlier.asked == self.asked
+        notes = earlier.notes if alike else ()
+        return replace(
+            self,
+            **members,
+            prompts=earlier.prompts,
+            notes=tuple(dict.fromkeys((*notes, *self.notes))),
+            seconds=earlier.seconds,
+            code=earlier.code | self.code,
+            runs=(*earlier.runs, *(run for run in self.runs if run not in earlier.runs)),
+        )
+
+
+RecordT = TypeVar("RecordT", bound=StudyRecord)
+
+
+def check_code(
+    earlier: StudyRecord, authors: Collection[str], code: Mapping[str, str | None]
+) -> None:
+    """Raise ConfigurationError, naming them, when `authors` of sound rows had other code then.
+
+    All authors there count, as all are shown.
+    """
+    changed = [
+        name
+        for name in dict.fromkeys(authors)
+        if name in code and (code[name] is None or code[name] != earlier.code.get(name))
+    ]
+    if changed:
+        raise ConfigurationError(
+            f"the answers there of {', '.join(changed)} were computed by other code. To compute "
+            "them again say --no-resume, which keeps the answers of the models and is quick; or "
+            "choose another --out"
+        )
+
+
+def differing(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """What must be equal by its name, and is not, in words."""
+    return [
+        f"{name}: {shown(before.get(name))} there, {shown(after.get(name))} here"
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]
+
+
+def redefined(earlier: StudyRecord, now: StudyRecord, members: str) -> list[str]:
+    """Members that share a name and not their meaning, in words."""
+    known = {member.name: member for member in getattr(earlier, members) if has_name(member)}
+    return [
+        f"{member.name}: {difference(known[member.name], member)}"
+        for member in getattr(now, members)
+        if has_name(member) and known.get(member.name, member) != member
+    ]
+
+
+def has_name(member: object) -> bool:
+    """Whether a member is more than its name."""
+    return not isinstance(member, str)
+
+
+def difference(before: Any, after: Any) -> str:
+    """The fields in which two definitions differ."""
+    return ", ".join(
+        f"{f.name} {shown(getattr(before, f.name))} there, {shown(getattr(after, f.name))} here"
+        for f in fields(before)
+        if getattr(before, f.name) != getattr(after, f.name)
+    )
+
+
+def shown(value: object) -> str:
+    """A value in an error message."""
+    if isinstance(value, dict):
+        return ", ".join(map(str, value.values()))
+    return str(value)[:120]
+
+
+def write_record(directory: Path, record: StudyRecord) -> None:
+    """Store what the study is; whole or not at all."""
+    write_json(directory / RECORD, asdict(record))
+
+
+def kind_of(directory: Path) -> str | None:
+    """Which kind of study a directory holds; None where it holds no study."""
+    found = stored(directory)
+    return None if found is None else kind_in(*found)
+
+
+def read_record(directory: Path, kind: type[RecordT]) -> RecordT | None:
+    """What an earlier run in the directory was; None if there was none.
+
+    Raises ConfigurationError for a damaged record and for one of another kind of study.
+    """
+    found = stored(directory)
+    if found is None:
+        return None
+    path, data = found
+    if (held := kind_in(path, data)) not in ("", kind.KIND):
+        raise ConfigurationError(f"{directory} holds a study of {held}. {WAYS_OUT}")
+    try:
+        return TypeAdapter(kind).validate_python(data)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
+
+
+def kind_in(path: Path, data: Any) -> str:
+    """The kind of a stored record, empty where it cannot be told. Records of earlier releases did
+    not say it.
+    """
+    if path.name == OLD_RECORD:
+        return "defences"
+    fields = data if isinstance(data, dict) else {}
+    return str(fields.get("kind", "attribution" if "attributors" in fields else ""))
+
+
+def stored(directory: Path) -> tuple[Path, Any] | None:
+    """The file of a directory's record, and what it holds."""
+    for path in (directory / RECORD, directory / OLD_RECORD):
+        try:
+            return path, json.loads(path.read_bytes())
+        except FileNotFoundError:
+            continue
+        except (ValueError, RecursionError) as error:
+            raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
+    return None
