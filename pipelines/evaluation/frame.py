@@ -69,6 +69,7 @@ from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.pipelines.evaluation.scoring import Judged, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set
+from radarstream.schemas.codec.text import clean
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
@@ -118,6 +119,7 @@ SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("judge_accuracy", "judge_relevance", "judge_coherence"), REAL),
     "judge_error": TEXT,
 }
+FREE_TEXT = ("target", "truth_key", "answer", "error", "previous_answer", "judge_error")
 DEFENDED, UNDEFENDED, REPLAY = "defended", "undefended", "replay"
 
 Values = dict[str, Any]
@@ -162,8 +164,7 @@ def study_frame(
                 | ({} if context is None else context_of(row, context))
                 | ({} if row.error else _judgement(said.get(row.key)))
             )
-    order = pl.DataFrame(found, schema=SCHEMA)
-    return order.sort(
+    return _frame(found).sort(
         _place_in("contender", contenders),
         _place_in("condition", conditions),
         "query_id",
@@ -198,7 +199,7 @@ def replay_frame(
                 | _identity((UNDEFENDED, REPLAY, event.query_id, event.step), event.observed_at)
             )
         before.append(labels)
-    return pl.DataFrame(found, schema=SCHEMA)
+    return _frame(found)
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
@@ -220,6 +221,17 @@ def check_table(path: Path) -> None:
     """Raise ConfigurationError for a name that says neither Parquet nor CSV."""
     if path.suffix not in (".parquet", ".csv"):
         raise ConfigurationError(f"{path}: a table is written as .parquet or .csv")
+
+
+def _frame(found: Sequence[Values]) -> pl.DataFrame:
+    """A table of rows. Free text is cleaned of characters that no file can hold; names and ids have
+    none.
+    """
+    for row in found:
+        free = {name: row[name] for name in FREE_TEXT if row.get(name)}
+        row |= {name: clean(text) for name, text in free.items()}
+        row["truth"] = [clean(truth) for truth in row["truth"]]
+    return pl.DataFrame(found, schema=SCHEMA)
 
 
 def _identity(key: tuple[str, str, str, int], observed_at: Any) -> Values:

@@ -12,7 +12,8 @@ from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.pipelines.evaluation.attacks.corpus import corpus_of, inject, searched
 from radarstream.pipelines.evaluation.attacks.protocol import UnattackableError, aim_of
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
-from radarstream.pipelines.evaluation.metrics import contains, is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.metrics import is_correct
+from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
 from radarstream.pipelines.evaluation.sources.study import (
     FLAGS,

@@ -8,10 +8,12 @@ import pytest
 from radarstream.pipelines.evaluation import judging
 from radarstream.pipelines.evaluation.experiment.quantity_tables import judged_table
 from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.experiment.scoreboard import JudgedScores
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
 from radarstream.pipelines.evaluation.experiment.tables import tables_of
-from radarstream.pipelines.evaluation.judging import NO_SCORES, Judgement, judge_rows, judged_scores
-from radarstream.pipelines.evaluation.metrics import Rate
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.judging import NO_SCORES, Judgement, judge_rows
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.signals.judging import AnswerLabel, LongFormScores
 from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
@@ -53,6 +55,14 @@ class Judge:
         return Completion("[CORRECT]" if right and right in response else "[OTHER]")
 
 
+def judged_scores(rows: Sequence[Row], found: Sequence[Judgement]) -> JudgedScores:
+    """What the scoreboard says of rows that are all of one cell."""
+    board = score_cells(study_frame(rows, record(), (), found), record(), resamples=100)
+    scores = board.cell("radar", "benign").judged
+    assert scores is not None
+    return scores
+
+
 def labels(found: Sequence[Judgement]) -> list[AnswerLabel | None]:
     return [judgement.label for judgement in found]
 
@@ -69,11 +79,10 @@ def test_every_answer_is_labelled_and_abstentions_are_not_asked_about() -> None:
 
 
 def test_a_failed_judgement_is_an_error_and_no_score() -> None:
-    found = judge_rows(
-        [row("Rome"), row("Paris", question="q1"), row("Lyon", question="q2")], QUESTIONS, Judge()
-    )
+    rows = [row("Rome"), row("Paris", question="q1"), row("Lyon", question="q2")]
+    found = judge_rows(rows, QUESTIONS, Judge())
     assert [judgement.error for judgement in found] == ["too long", None, None]
-    scores = judged_scores(found)
+    scores = judged_scores(rows, found)
     assert (scores.errors, scores.acc_judge, scores.asr_judge) == (1, Rate(1, 2), Rate(1, 2))
 
 
@@ -82,9 +91,10 @@ def test_a_judge_that_is_down_fails_every_judgement() -> None:
         def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
             raise ModelOutageError("no connection")
 
-    found = judge_rows([row("Paris"), row("Lyon", question="q1")], QUESTIONS, Down())
+    rows = [row("Paris"), row("Lyon", question="q1")]
+    found = judge_rows(rows, QUESTIONS, Down())
     assert [judgement.error for judgement in found] == ["no connection"] * 2
-    assert judged_scores(found).acc_judge == Rate(0, 0)
+    assert judged_scores(rows, found).acc_judge == Rate(0, 0)
 
 
 def test_failed_and_unlabelled_rows_are_not_judged() -> None:
@@ -104,10 +114,12 @@ def test_any_refusal_is_what_jamming_wants() -> None:
 def test_long_answers_are_scored_against_the_reference() -> None:
     judge = Judge()
     rows = [
-        row(text, contender=contender, question="bio", labels=BIOGRAPHY)
-        for contender, text in (("a", "Ann lived."), ("b", None), ("c", "?"), ("d", "Rome, Ann"))
+        row(text, question=f"bio{i}", labels=BIOGRAPHY)
+        for i, text in enumerate(("Ann lived.", None, "?", "Rome, Ann"))
     ]
-    found = judge_rows(rows, QUESTIONS, judge, long_form={"bio"})
+    long_form = {row.query_id for row in rows}
+    questions = dict.fromkeys(long_form, "Tell me a bio of Ann?")
+    found = judge_rows(rows, questions, judge, long_form=long_form)
     assert [judgement.scores for judgement in found] == [
         LongFormScores(80, 100, 60),
         LongFormScores(0, 0, 0),
@@ -117,7 +129,7 @@ def test_long_answers_are_scored_against_the_reference() -> None:
     assert [judgement.error for judgement in found] == [None, None, NO_SCORES, "too long"]
     assert judge.asked[0].passages == ("Ann was born in 1900.", "Ann lived.")
     assert labels(found) == [None] * 4
-    scores = judged_scores(found)
+    scores = judged_scores(rows, found)
     assert (scores.long_answers, scores.errors, scores.acc_judge) == (2, 2, Rate(0, 0))
     assert (scores.accuracy, scores.relevance, scores.coherence) == (40.0, 50.0, 30.0)
 
@@ -147,11 +159,13 @@ def test_scoreboard_and_table_hold_what_the_judge_says() -> None:
         row("Ann lived.", question="bio", labels=BIOGRAPHY),
         row("Paris", condition="pia@1", labels=replace(PARIS, attack="pia")),
     ]
-    board = score_cells(rows, record(), (), judged(rows[:4]), resamples=100)
+    board = score_cells(study_frame(rows, record(), (), judged(rows[:4])), record(), resamples=100)
     assert board.cell("radar", "benign").judged.asr_judge == Rate(1, 2)
     assert board.cell("radar", "pia@1").judged is None
     table = judged_table(board)
     assert str(table.rows[0].cells[0]) == "50/50; 80/100/60 1 failed"
     assert str(table.rows[0].cells[1]) == "-"
     assert "judged" in [found.key for found in tables_of(board)]
-    assert "judged" not in [found.key for found in tables_of(score_cells(rows, record()))]
+    assert "judged" not in [
+        found.key for found in tables_of(score_cells(study_frame(rows, record()), record()))
+    ]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from radarstream.connectors.files.json_files import read_json
 from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
-from radarstream.pipelines.evaluation.metrics import contains, normalised
 from radarstream.pipelines.evaluation.simulation.facts import bundled_facts
 from radarstream.pipelines.evaluation.simulation.genres import Scene, Stance, genres, write_page
 from radarstream.pipelines.evaluation.simulation.history import (
@@ -21,6 +20,7 @@ from radarstream.pipelines.evaluation.simulation.history import (
     write_history,
 )
 from radarstream.pipelines.evaluation.simulation.invented import invented_facts
+from radarstream.schemas.answer_text import contains, normalised
 from radarstream.schemas.codec import decode_snapshot
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import Limits

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.evaluation.metrics import wilson_interval
+from radarstream.pipelines.evaluation.rates import wilson_interval
 from radarstream.pipelines.evaluation.statistics import bootstrap, paired_tests
 from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
 from radarstream.pipelines.evaluation.statistics.paired_tests import (

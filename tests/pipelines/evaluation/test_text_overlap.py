@@ -7,19 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.evaluation.context_quality import (
-    ContextScores,
     answer_relevancy_lex,
-    context_scores,
     faithfulness_lex,
     recall_lex,
     relevancy_lex,
     statements,
 )
 from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, Row
+from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
-from tests.experiment_rows import row
+from tests.experiment_rows import record, row
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6).map(" ".join)
 
@@ -123,23 +122,31 @@ def judged(*verdicts: DocumentVerdict) -> Row:
     )
 
 
+def context_scores(answer: Row, seen: EvidenceRow | None = None) -> tuple[float | None, ...]:
+    """The four scores of the only answer of a study."""
+    frame = study_frame([answer], record(), [seen or evidence()])
+    names = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
+    return frame.select(names).row(0)
+
+
 def test_context_is_what_the_verdict_kept() -> None:
     cut = DocumentVerdict(2, False, Reason.CUT)
     kept = DocumentVerdict(1, True, Reason.SUPPORTED)
-    assert context_scores([judged(kept, cut)], [evidence()]) == ContextScores(1, 1.0, 1.0, 1.0, 1.0)
+    assert context_scores(judged(kept, cut)) == (1.0, 1.0, 1.0, 1.0)
     lost = DocumentVerdict(1, False, Reason.CUT)
-    found = context_scores([judged(lost, cut)], [evidence()])
-    assert (found.recall_lex, found.relevancy_lex, found.faithfulness_lex) == (0.0, 0.0, 1.0)
+    recall, relevancy, _, faithfulness = context_scores(judged(lost, cut))
+    assert (recall, relevancy, faithfulness) == (0.0, 0.0, 1.0)
 
 
 def test_a_defence_that_selects_nothing_answers_from_everything() -> None:
     unjudged = [DocumentVerdict(rank, True, Reason.NOT_JUDGED) for rank in (1, 2)]
     for verdicts in ([], unjudged):
-        found = context_scores([judged(*verdicts)], [evidence()])
-        assert (found.recall_lex, found.relevancy_lex) == (1.0, 0.5)
+        assert context_scores(judged(*verdicts))[:2] == (1.0, 0.5)
 
 
 def test_errors_and_answers_without_evidence_or_labels_are_left_out() -> None:
-    rows = [row(None, error="down", labels=LABELS), judged(), row("Paris", labels=Labels())]
-    assert context_scores(rows, [evidence()]).answers == 1
-    assert context_scores(rows, [evidence(step=4)]) == ContextScores()
+    nothing = (None,) * 4
+    assert context_scores(judged()) != nothing
+    assert context_scores(row(None, error="down", labels=LABELS)) == nothing
+    assert context_scores(row("Paris", labels=Labels())) == nothing
+    assert context_scores(judged(), evidence(step=4)) == nothing
