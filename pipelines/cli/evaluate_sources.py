@@ -24,6 +24,7 @@ from radarstream.pipelines.evaluation.sources.study import study
 from radarstream.pipelines.evaluation.sources.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
 from radarstream.pipelines.evaluation.study.row_files import write_json
+from radarstream.pipelines.pages.sources_study import write_sources_study
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError
 
@@ -51,7 +52,8 @@ def evaluate_sources(
     """Play a constant attacker at position 1 with and without a ledger, and flag other sites.
 
     Every hit is confirmed by an oracle before the next step; texts are not quarantined, so that
-    the ledger works alone. OUT receives tables.md, results.json and the models' answers.
+    the ledger works alone. OUT receives report.html, tables.md, results.json and the models'
+    answers.
     """
     campaign = Campaign(questions, steps, days, attack, seed)
     weights = parse_priors(priors)
@@ -76,16 +78,20 @@ def evaluate_sources(
     }
     found = {"record": record, "results": asdict(results)}
     write_json(out / RESULTS, found)
+    tables = tables_of(results)
     (out / TABLES).write_text(as_markdown(results, command), encoding="utf-8")
+    facts = [("revision", record["code"]), ("seed", seed), *models.ids.items()]
+    page = write_sources_study(out, results.attacks, tables, command=command, provenance=facts)
     if as_json:
         print_json(found)
         return
-    for table in tables_of(results):
+    for table in tables:
         for part in parts(table, stdout.width, COLUMN_CHARACTERS):
             stdout.print(drawn(part))
-    for note in dict.fromkeys(note for table in tables_of(results) for note in table.notes):
+    for note in dict.fromkeys(note for table in tables for note in table.notes):
         stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
     print_path("tables", out / TABLES)
+    print_path("report", page)
 
 
 def parse_priors(text: str) -> list[float]:

@@ -126,7 +126,7 @@ class Axis:
             more = {"tickCount": 5} | ({"format": ".0%"} if self.percent else {}) | more
         scale = {"domain": [self.low, self.high], "nice": False, "zero": False}
         return {"field": field, "scale": scale,
-                "axis": {"title": self.title or None, "grid": grid} | more}  # fmt: skip
+                "axis": {"title": shorten(self.title, 40) or None, "grid": grid} | more}  # fmt: skip
 
 
 def rows_of(count: int) -> Spec:
@@ -137,7 +137,7 @@ def rows_of(count: int) -> Spec:
 
 def thinned(names: Mapping[float, str], width: int = PLOT_WIDTH) -> dict[float, str]:
     """The names of an axis of so many pixels, without those that would meet others."""
-    widest = 7 * max(map(len, names.values()), default=0) + 10
+    widest = 6.5 * max(map(len, names.values()), default=0) + 6
     every = max(1, ceil(len(names) * widest / width))
     return {place: name for n, (place, name) in enumerate(names.items()) if n % every == 0}
 
@@ -222,11 +222,16 @@ def panel(
         for spot in spots
     ]  # fmt: skip
     for number, point in enumerate(points):  # those below others are larger, so that all show
-        below = sum(_meet(point, other, x, y) for other in points[number + 1 :])
-        point["size"] = (44 if joined else 66) + 70 * min(3, below)
+        above = [] if joined else points[number + 1 :]
+        covered = sum(_meet(point, other, x, y) for other in above)
+        point["size"] = (44 if joined else 66) + 70 * min(3, covered)
     half = (x.high - x.low) / 40
     bands = [{"x": at - half, "x2": at + half, "y": y.low, "y2": y.high} for at in marked]
-    at = {"x": x.along("x", grid=not joined), "y": y.along("y"), "description": "words"}
+    at = {
+        "x": x.along("x", grid=not joined, offset=6 if joined else 0),
+        "y": y.along("y"),
+        "description": "words",
+    }
     look = {"fill": "fill", "stroke": "line", "shape": "shape"}
     priors = [point for point in points if point["before"] is not None]
     return drawn(

@@ -78,8 +78,7 @@ def layer(kind: str, rows: Sequence[Spec], channels: Spec, **style: Any) -> Spec
             given = {"type": "nominal" if channel in WORDED else "quantitative"} | given
         encoding[channel] = given
     mark = {"type": kind, "opacity": 1, "aria": "description" in channels} | style
-    shown = [{name: visible(value) for name, value in row.items()} for row in rows]
-    return {"data": {"values": shown}, "mark": mark, "encoding": encoding}
+    return {"data": {"values": list(rows)}, "mark": mark, "encoding": encoding}
 
 
 def drawn(
@@ -94,7 +93,7 @@ def drawn(
     spec: Spec = size | {"layer": [one for one in layers if one["data"]["values"]], **CONFIG}
     if heading is not None:
         spec["title"] = {"text": shorten(heading, HEADING)}
-    picture = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    picture = vl_convert.vegalite_to_svg(_visible(spec), allowed_base_urls=[])
     root = ElementTree.fromstring(picture)  # noqa: S314  (made by the library from our spec)
     return element(
         "svg",
@@ -108,6 +107,15 @@ def drawn(
         width=root.attrib["width"],
         height=root.attrib["height"],
     )
+
+
+def _visible(value: Any) -> Any:
+    """A copy of a specification with hidden characters of all its texts shown."""
+    if isinstance(value, dict):
+        return {key: _visible(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [_visible(held) for held in value]
+    return visible(value)
 
 
 def _inert(node: ElementTree.Element) -> Iterator[Markup]:

@@ -16,11 +16,10 @@ def write_study_page(out: Path, view: StudyView) -> Path:
     record = view.record
     links = [("#result", "Result"), ("#tables", "Tables")]
     links += [("#events", "Wrong answers")] * bool(view.scenarios)
-    sentence, *more = view.sentences or ("No wrong answer was attributed.",)
     page = frame.Page(
         title=f"Attributors compared on {record.dataset}",
-        sentence=sentence,
-        more=more,
+        sentence=view.sentence,
+        more=view.sentences,
         plot=view.plot,
         links=[*links, ("#provenance", "Provenance"), ("#words", "Words")],
         words=SCORES,

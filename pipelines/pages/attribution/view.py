@@ -54,6 +54,7 @@ class StudyView:
     """The whole page; `reference` is the attributor whose scores are shown."""
 
     record: StudyRecord
+    sentence: str
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     plot: Markup | None
@@ -81,6 +82,7 @@ def study_view(
     most = max(LEAST_EVENTS, MOST_EVENTS // max(1, sum(map(bool, by_scenario.values()))))
     return StudyView(
         record=record,
+        sentence=_found(results, names[0]),
         sentences=tuple(_sentences(results, names)),
         tables=tables_of(results, names),
         plot=_still_wrong(results, names),
@@ -90,6 +92,19 @@ def study_view(
             if of_one
         ),
         reference=names[0],
+    )
+
+
+def _found(results: Results, reference: str) -> str:
+    """What was found, in one sentence."""
+    rates = [c.attacked_after for c in results.by_family if c.attributor == reference]
+    events = sum(rate.trials for rate in rates)
+    if not events:
+        return "No answer of an attacker was attributed."
+    still = sum(rate.hits for rate in rates)
+    return (
+        f"Without the texts that {shorten(reference, 60)} flags, {still} of {events} wrong answers "
+        f"{'stays' if still == 1 else 'stay'} the attacker's."
     )
 
 
