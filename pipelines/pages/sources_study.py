@@ -9,17 +9,9 @@ from markupsafe import Markup
 from radarstream.pipelines.evaluation.experiment.table import Table
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.charts import (
-    Axis,
-    Change,
-    Series,
-    Share,
-    Spot,
-    before_after,
-    panel,
-    tenths,
-)
+from radarstream.pipelines.pages.charts import before_after, panel
 from radarstream.pipelines.pages.incidents.words import LEDGER
+from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, tenths
 
 PAGE: Final = "report.html"
 MOST_CHANGES = 8  # rows of the opening plot, those that change most

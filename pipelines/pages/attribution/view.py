@@ -20,7 +20,7 @@ from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, table
 from radarstream.pipelines.evaluation.experiment.table import Table
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.pages.charts import Change, Share, before_after
+from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.incidents.event_view import (
     FINDINGS,
     EventView,
@@ -32,6 +32,7 @@ from radarstream.pipelines.pages.incidents.event_view import (
     text_views,
 )
 from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.scales import Change, Share
 from radarstream.schemas.attribution import TextScore
 
 MOST_EVENTS = 120  # on a page

@@ -8,7 +8,7 @@ from radarstream.pipelines.evaluation.experiment.records import (
     Contender,
     ExperimentRecord,
 )
-from radarstream.pipelines.pages.charts import Series
+from radarstream.pipelines.pages.scales import Series
 
 MOST = 10  # contenders in one panel, before panels are split
 UNDEFENDED = "vanilla"

@@ -10,18 +10,10 @@ from radarstream.pipelines.evaluation.experiment.dynamics import Point
 from radarstream.pipelines.evaluation.experiment.records import BENIGN
 from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
 from radarstream.pipelines.evaluation.rates import Rate
-from radarstream.pipelines.pages.charts import (
-    Axis,
-    Segment,
-    Series,
-    Share,
-    Spot,
-    bars,
-    panel,
-    tenths,
-)
+from radarstream.pipelines.pages.charts import bars, panel
 from radarstream.pipelines.pages.defences.groups import Group
 from radarstream.pipelines.pages.outcomes import COLOURS, ORDER, WORDS
+from radarstream.pipelines.pages.scales import Axis, Segment, Series, Share, Spot, tenths
 
 RATES = (("Accuracy", "accuracy"), ("Attack success", "attack_success"), ("Stale answers", "stale"))
 BELIEFS = (("Belief in staying", "support"), ("Belief in being wrong", "conflict"))

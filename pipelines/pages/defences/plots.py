@@ -8,19 +8,9 @@ from markupsafe import Markup
 from radarstream.pipelines.evaluation.experiment.ranking import Ranking
 from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
 from radarstream.pipelines.evaluation.experiment.scoreboard import Estimate, MeanCost, Scoreboard
-from radarstream.pipelines.pages.charts import (
-    Axis,
-    Change,
-    Segment,
-    Series,
-    Share,
-    Spot,
-    bars,
-    before_after,
-    panel,
-    tenths,
-)
+from radarstream.pipelines.pages.charts import bars, before_after, panel
 from radarstream.pipelines.pages.defences.groups import UNDEFENDED, Group
+from radarstream.pipelines.pages.scales import Axis, Change, Segment, Series, Share, Spot, tenths
 
 STAGES: Final = ("atomic answers", "relations", "selection", "generation")
 MOST_CHANGES = 8  # contenders in the opening plot

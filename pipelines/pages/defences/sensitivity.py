@@ -11,7 +11,8 @@ from radarstream.pipelines.evaluation.experiment.contenders import plain
 from radarstream.pipelines.evaluation.experiment.records import Contender
 from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
 from radarstream.pipelines.evaluation.experiment.scorers import NOISE
-from radarstream.pipelines.pages.charts import Axis, Series, Share, Spot, panel, tenths
+from radarstream.pipelines.pages.charts import panel
+from radarstream.pipelines.pages.scales import Axis, Series, Share, Spot, tenths
 
 ASIDE = 0.05  # of the distance between two values
 NOISY, SCORER, OWN = "share of noisy relations", "relation scorer", "as is"

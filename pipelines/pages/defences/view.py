@@ -27,13 +27,13 @@ from radarstream.pipelines.evaluation.experiment.scoreboard import (
 )
 from radarstream.pipelines.evaluation.experiment.table_layout import fewer
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.pages.charts import Series
 from radarstream.pipelines.pages.defences.cases import Cases, Key, build_cases
 from radarstream.pipelines.pages.defences.groups import groups_of, series_of
 from radarstream.pipelines.pages.defences.headline import Headline, headline
 from radarstream.pipelines.pages.defences.over_time import OverTime, over_time
 from radarstream.pipelines.pages.defences.plots import cost_plots, cost_stages, opening, trade_offs
 from radarstream.pipelines.pages.defences.sensitivity import sweep_plots, sweeps
+from radarstream.pipelines.pages.scales import Series
 
 Best = tuple[float | None, float | None]
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from radarstream.pipelines.pages.charts import Axis
 from radarstream.pipelines.pages.drawing import Spec, drawn, ink, layer
+from radarstream.pipelines.pages.scales import Axis
 from radarstream.pipelines.pages.times import day
 from radarstream.schemas.sources import NEUTRAL, EventKind
 

@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from radarstream.connectors.state_table.incidents.origin_listing import OriginLife
 from radarstream.connectors.state_table.incidents.reports import StoredReport
 from radarstream.pipelines.pages.frame import decimal
+from radarstream.pipelines.pages.incidents.decision_words import (
+    DECISIONS,
+    MODEL_ERRED,
+    NOT_LOOKED,
+    SAID,
+    VERDICTS,
+    WAITING,
+)
 from radarstream.pipelines.pages.incidents.event_view import (
     FINDINGS,
     EventView,
@@ -20,37 +28,9 @@ from radarstream.pipelines.pages.incidents.event_view import (
 )
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.times import minute
-from radarstream.schemas.reports import PIPELINE, Decision, OriginEvent, ReportState, Word
+from radarstream.schemas.reports import PIPELINE, OriginEvent
 
 SHORT_ID = 8
-MODEL_ERRED = ("the model erred: no source is to blame", "none")
-DECISIONS = {
-    Decision.UNVERIFIED: ("the pipeline did not give this answer", "none"),
-    Decision.NOTHING_FLAGGED: ("no text to blame", "none"),
-    Decision.RESTORED: ("the same answer without the flagged texts: they stay", "none"),
-    Decision.HUMAN_REVIEW: ("a person must decide", "other"),
-    Decision.PROPOSED: ("removal proposed", "other"),
-    Decision.QUARANTINED: ("texts in quarantine", "bad"),
-    Decision.APPROVED: ("removal approved", "bad"),
-    Decision.DISMISSED: ("dismissed: the answer is not wrong", "good"),
-}
-SAID = {
-    Word.APPROVED: "approved",
-    Word.DISMISSED: "dismissed",
-    Word.MODEL_ERRED: "laid to the model",
-}
-WAITING = {
-    ReportState.OPEN: ("waits for its attribution", "other"),
-    ReportState.JUDGED: ("looked at", "none"),
-    ReportState.UNUSABLE: ("could not be looked into", "none"),
-}
-NOT_LOOKED = "no texts were looked for"
-# What a person may say about it; the first is what the decision suggests.
-VERDICTS = {
-    Decision.HUMAN_REVIEW: ("approve", "dismiss", "model-erred"),
-    Decision.PROPOSED: ("approve", "dismiss", "model-erred"),
-    Decision.NOTHING_FLAGGED: ("model-erred", "dismiss"),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from typing import Final
 from markupsafe import Markup
 
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.charts import Axis, Change, Segment, Share, bars, before_after
+from radarstream.pipelines.pages.charts import bars, before_after
 from radarstream.pipelines.pages.incidents.incidents_view import StreamView
 from radarstream.pipelines.pages.incidents.sources_view import SourcesView
 from radarstream.pipelines.pages.incidents.words import DECIDED, LEDGER, SCORES
 from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.scales import Axis, Change, Segment, Share
 from radarstream.schemas.sources import NEUTRAL
 
 INCIDENTS: Final = "attributions.html"

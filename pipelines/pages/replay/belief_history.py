@@ -7,8 +7,8 @@ from math import ceil
 from markupsafe import Markup
 
 from radarstream.pipelines.pages.outcomes import MARKS, WORDS
+from radarstream.pipelines.pages.replay.query_view import QueryView
 from radarstream.pipelines.pages.replay.step_view import StepView
-from radarstream.pipelines.pages.replay.view import QueryView
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.svg import element, group, number
 from radarstream.schemas.verdict import MemoryDecision

@@ -10,7 +10,7 @@ from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.charts import Change, Share, before_after
+from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.replay.belief_history import history, strip
 from radarstream.pipelines.pages.replay.step_view import StepView
@@ -20,6 +20,7 @@ from radarstream.pipelines.pages.replay.view import (
     ReportView,
     build_view,
 )
+from radarstream.pipelines.pages.scales import Change, Share
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 

@@ -11,7 +11,8 @@ from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_
 from radarstream.pipelines.evaluation.rates import Rate, Scores, scores_of
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.pages.outcomes import ORDER
-from radarstream.pipelines.pages.replay.step_view import FOOLED, DocumentRow, StepView, build_step
+from radarstream.pipelines.pages.replay.query_view import QueryView, SourceRow, sources_of
+from radarstream.pipelines.pages.replay.step_view import FOOLED, StepView, build_step
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -35,41 +36,6 @@ FINDING_KINDS = {  # title: what it means, style class
     CHANGED: ("the answer differs from the one before, or the memory was falsified", "plain"),
     HELD: ("the previous answer was retained", "plain"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class QueryView:
-    """One question and its steps in order. `anchor` is the fragment that links to it."""
-
-    anchor: str
-    number: int
-    query_id: str
-    question: str
-    steps: tuple[StepView, ...]
-
-    @property
-    def attacked(self) -> tuple[StepView, ...]:
-        """Steps an attack was planted in."""
-        return tuple(step for step in self.steps if step.attack)
-
-    @property
-    def fooled(self) -> tuple[StepView, ...]:
-        """Steps whose answer states a planted falsehood."""
-        return tuple(step for step in self.steps if step.outcome in FOOLED)
-
-    @property
-    def changed(self) -> tuple[StepView, ...]:
-        """Steps whose answer differs from the step before."""
-        return tuple(step for step in self.steps if step.changed)
-
-    def at(self, number: int) -> StepView | None:
-        """The step of that number, if the query has one."""
-        return next((step for step in self.steps if step.step == number), None)
-
-    @property
-    def undefended(self) -> bool:
-        """Whether any step has an undefended answer to compare with."""
-        return any(step.undefended is not None for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +75,6 @@ class ScoreRow:
             ("correct, under attack", "good", self.attacked.correct),
             ("attacks that succeed", "bad", self.attacked.fooled),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """One site over the run: how often its pages came up, were cut, or taught a wrong answer."""
-
-    domain: str
-    appearances: int
-    cut: int
-    planted: int
-    taught: int
-    claim: str
-    example: StepView
-    linked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +155,7 @@ def build_view(
         defenses=tuple(sorted({event.defense for event in answers})),
         scores=_scores(frame),
         groups=tuple(group for group in _finding_groups(queries) if group.findings),
-        sources=_sources(queries, sections),
+        sources=sources_of(queries, sections),
         run=run,
     )
 
@@ -296,36 +248,3 @@ def _kinds(step: StepView) -> Iterator[str]:
         yield CHANGED
     if step.memory.decision is MemoryDecision.RETAINED and step.attack:
         yield HELD
-
-
-def _sources(queries: Sequence[QueryView], sections: frozenset[int]) -> tuple[SourceRow, ...]:
-    """Sites whose pages were rejected for what they say, those rejected most first."""
-    seen: dict[str, list[tuple[StepView, DocumentRow]]] = defaultdict(list)
-    linked = {step.anchor for query in queries if query.number in sections for step in query.steps}
-    for query in queries:
-        for step in query.steps:
-            for row in step.documents:
-                if row.domain and row.atomic_answer is not None:
-                    seen[row.domain].append((step, row))
-    rows = [_source(name, found, linked) for name, found in seen.items()]
-    rows = [row for row in rows if row.cut or row.taught]
-    rows.sort(key=lambda row: (-row.taught, -row.planted, -row.cut / row.appearances, row.domain))
-    return tuple(rows[:12])
-
-
-def _source(
-    name: str, found: Sequence[tuple[StepView, DocumentRow]], linked: set[str]
-) -> SourceRow:
-    cut = [(step, row) for step, row in found if not row.kept]
-    taught = [(step, row) for step, row in found if row in step.taught_by]
-    example, row = (taught or cut or found)[-1]
-    return SourceRow(
-        domain=name,
-        appearances=len(found),
-        cut=len(cut),
-        planted=sum(bool(row.attack) for _, row in found),
-        taught=len(taught),
-        claim=row.atomic_answer or "",
-        example=example,
-        linked=example.anchor in linked,
-    )

@@ -8,22 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.pages.charts import (
+from radarstream.pipelines.pages.charts import bars, before_after, panel
+from radarstream.pipelines.pages.drawing import DRAWN, INKS, KEPT, ink
+from radarstream.pipelines.pages.frame import asset
+from radarstream.pipelines.pages.safe_text import HIDDEN
+from radarstream.pipelines.pages.scales import (
     Axis,
     Change,
     Segment,
     Series,
     Share,
     Spot,
-    bars,
-    before_after,
-    panel,
     tenths,
     thinned,
 )
-from radarstream.pipelines.pages.drawing import DRAWN, INKS, KEPT, ink
-from radarstream.pipelines.pages.frame import asset
-from radarstream.pipelines.pages.safe_text import HIDDEN
 from tests.pipelines.pages.attribution_pages import HOSTILE
 
 OWN = KEPT | {"class", "role", "aria-label", "viewBox"}
