@@ -42,7 +42,7 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
     perturbation_of,
     scorer_settings,
 )
-from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.pages.defences.page import write_experiment_report
@@ -107,7 +107,7 @@ def evaluate(
         typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
     ] = "",
     score: Annotated[
-        Definition, typer.Option(help="When an answer is correct; the other is reported beside it.")
+        Definition, typer.Option(help="When an answer names the truth; the other is reported, too.")
     ] = Definition.WHOLE_WORDS,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -155,8 +155,7 @@ def evaluate(
             start_over(out, plugin)
         study = Study(plugin, models, out)
         with conducted(study, request.command):
-            board = plugin.scored(study, judging)
-        frame = plugin.frame(study)
+            board, frame = plugin.scored(study, judging)
         if table is not None:
             write_table(frame, table)
         view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)

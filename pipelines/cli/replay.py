@@ -38,7 +38,7 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
 )
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
-from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
 from radarstream.pipelines.settings import Profile, Settings, load_settings

@@ -12,7 +12,8 @@ Which answer
 What an evaluator knows
 - attack: the attack on this step; null where this step is not attacked
 - poisoned_ranks: the ranks of planted documents
-- truth: the right answers; all_required: whether an answer must name all of them
+- truth: the right answers
+- all_required: whether an answer must name all of them
 - target: the answer that the attacker wants; null where nobody wants one at this step
 - truth_key: the right answers in one normal form; equal where the truth is the same
 What was answered
@@ -32,7 +33,8 @@ Likeness to the closest right answer, 0 to 1
 What the defence did
 - documents, kept, rejected: how many it was given, kept and rejected; kept and rejected are null
   where it does not select
-- poisoned_kept: how many planted documents it kept; null where none was planted
+- poisoned_kept: how many planted documents it kept; null where none was planted, and for
+  contenders that answer from a pool of all steps' documents
 - memory: retained, falsified, or none
 - previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
 - state_bytes: bytes of the state that is kept for the next step
@@ -50,16 +52,13 @@ What a judge model says; null where none was asked
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.attacks.protocol import wanted
-from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.attacks.registry import has_own_target
 from radarstream.pipelines.evaluation.context_quality import context_of
 from radarstream.pipelines.evaluation.experiment.records import (
-    BENIGN,
     Adaptation,
     EvidenceRow,
     ExperimentRecord,
@@ -70,55 +69,39 @@ from radarstream.pipelines.evaluation.scoring import Judged, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec.text import clean
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.verdict import Reason, Verdict
 
 TEXT, WHOLE, REAL, YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
-JUDGED = {"correct": YES, "fooled": YES, "stale": YES, "outcome": TEXT}
-SCHEMA: dict[str, pl.DataType] = {
-    **dict.fromkeys(("contender", "condition", "query_id"), TEXT),
-    "step": WHOLE,
-    "observed_at": pl.Datetime("us", "UTC"),
-    "attack": TEXT,
-    "poisoned_ranks": pl.List(WHOLE),
-    "truth": pl.List(TEXT),
-    "all_required": YES,
-    "target": TEXT,
-    "truth_key": TEXT,
-    "answer": TEXT,
-    "abstained": YES,
-    "abstention": TEXT,
-    "error": TEXT,
-    **JUDGED,
-    **{f"contained_{name}": kind for name, kind in JUDGED.items()},
-    **dict.fromkeys(("exclusive_correct", "exclusive_fooled"), YES),
-    **dict.fromkeys(("exact_match", "token_f1", "rouge_l"), REAL),
-    **dict.fromkeys(("documents", "kept", "rejected", "poisoned_kept"), WHOLE),
-    **dict.fromkeys(("memory", "previous_answer"), TEXT),
-    **dict.fromkeys(
-        ("support_prior", "conflict_prior", "support_posterior", "conflict_posterior"), REAL
-    ),
-    "state_bytes": WHOLE,
-    **dict.fromkeys(("calls", "prompt_tokens", "completion_tokens", "pairs", "embeddings"), WHOLE),
-    **dict.fromkeys(
-        (
-            "atomic_seconds",
-            "relation_seconds",
-            "selection_seconds",
-            "generation_seconds",
-            "seconds",
-        ),
-        REAL,
-    ),
-    **dict.fromkeys(
-        ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex"), REAL
-    ),
-    "judge_label": TEXT,
-    **dict.fromkeys(("judge_accuracy", "judge_relevance", "judge_coherence"), REAL),
-    "judge_error": TEXT,
-}
+_COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
+    (TEXT, "contender condition query_id"),
+    (WHOLE, "step"),
+    (pl.Datetime("us", "UTC"), "observed_at"),
+    (TEXT, "attack"),
+    (pl.List(WHOLE), "poisoned_ranks"),
+    (pl.List(TEXT), "truth"),
+    (YES, "all_required"),
+    (TEXT, "target truth_key answer"),
+    (YES, "abstained"),
+    (TEXT, "abstention error"),
+    (YES, "correct fooled stale"),
+    (TEXT, "outcome"),
+    (YES, "contained_correct contained_fooled contained_stale"),
+    (TEXT, "contained_outcome"),
+    (YES, "exclusive_correct exclusive_fooled"),
+    (REAL, "exact_match token_f1 rouge_l"),
+    (WHOLE, "documents kept rejected poisoned_kept"),
+    (TEXT, "memory previous_answer"),
+    (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
+    (WHOLE, "state_bytes calls prompt_tokens completion_tokens pairs embeddings"),
+    (REAL, "atomic_seconds relation_seconds selection_seconds generation_seconds seconds"),
+    (REAL, "recall_lex relevancy_lex answer_relevancy_lex faithfulness_lex"),
+    (TEXT, "judge_label"),
+    (REAL, "judge_accuracy judge_relevance judge_coherence"),
+    (TEXT, "judge_error"),
+)
+SCHEMA = {name: kind for kind, names in _COLUMNS for name in names.split()}
 FREE_TEXT = ("target", "truth_key", "answer", "error", "previous_answer", "judge_error")
 DEFENDED, UNDEFENDED, REPLAY = "defended", "undefended", "replay"
 
@@ -139,7 +122,7 @@ def study_frame(
     """
     seen = {row.key: row for row in evidence}
     said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
-    own_target = {c.name for c in record.conditions if _has_own_target(c.attack)}
+    own_target = {c.name for c in record.conditions if has_own_target(c.attack)}
     pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
     contenders = [contender.name for contender in record.contenders]
     conditions = [condition.name for condition in record.conditions]
@@ -153,24 +136,25 @@ def study_frame(
         histories[row.contender, row.condition, row.query_id].append(row)
     found: list[Values] = []
     for (contender, condition, _), history in histories.items():
-        history.sort(key=lambda row: row.step)
-        for place, row in enumerate(history):
-            context = None if contender in pooling else seen.get((condition, *row.key[2:]))
+        earlier: dict[Labels, None] = {}
+        pools = contender in pooling
+        for row in sorted(history, key=lambda row: row.step):
+            context = None if pools else seen.get((condition, row.query_id, row.step))
             found.append(
-                _scored(row.response, row.labels, history[:place], error=row.error)
-                | _identity(row.key, row.observed_at)
+                _identity(row.key, row.observed_at)
+                | _scores(row.response, row.labels, tuple(earlier), error=row.error)
                 | _decided(row.verdict, row.labels)
                 | _spent(row)
                 | ({} if context is None else context_of(row, context))
+                | ({"poisoned_kept": None} if pools else {})
                 | ({} if row.error else _judgement(said.get(row.key)))
             )
-    return _frame(found).sort(
-        _place_in("contender", contenders),
-        _place_in("condition", conditions),
-        "query_id",
-        "step",
-        maintain_order=True,
+            earlier[_gist(row.labels)] = None
+    places = (
+        pl.col("contender").cast(pl.Enum(contenders)),
+        pl.col("condition").cast(pl.Enum(conditions)),
     )
+    return _frame(found).sort(*places, "query_id", "step")
 
 
 def replay_frame(
@@ -180,47 +164,27 @@ def replay_frame(
 
     Answers keep their order, the defended one first.
     """
-    earlier: defaultdict[str, list[Labels]] = defaultdict(list)
+    earlier: defaultdict[str, dict[Labels, None]] = defaultdict(dict)
     found: list[Values] = []
     for event in answers:
         snapshot = snapshots.get(event.snapshot_id)
         labels = (snapshot.labels if snapshot else None) or Labels()
-        before = earlier[event.query_id]
+        before = tuple(earlier[event.query_id])
         said = None if event.abstention else event.answer
+        key = (event.query_id, event.step)
         found.append(
-            _scores(said, labels, before)
-            | _identity((DEFENDED, REPLAY, event.query_id, event.step), event.observed_at)
+            _identity((DEFENDED, REPLAY, *key), event.observed_at)
+            | _scores(said, labels, before)
             | _decided(event.verdict, labels)
         )
-        bare = event.undefended_answer
-        if bare is not None:
+        if (bare := event.undefended_answer) is not None:
+            said = None if is_uninformative(bare) else bare
             found.append(
-                _scores(None if is_uninformative(bare) else bare, labels, before)
-                | _identity((UNDEFENDED, REPLAY, event.query_id, event.step), event.observed_at)
+                _identity((UNDEFENDED, REPLAY, *key), event.observed_at)
+                | _scores(said, labels, before)
             )
-        before.append(labels)
+        earlier[event.query_id][_gist(labels)] = None
     return _frame(found)
-
-
-def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write Parquet or CSV, by the ending of the name; whole or not at all.
-
-    Raises ConfigurationError for another ending.
-    """
-    check_table(path)
-    partial = path.with_name(path.name + ".part")
-    if path.suffix == ".parquet":
-        frame.write_parquet(partial)
-    else:
-        lists = pl.selectors.by_dtype(pl.List(pl.Int64), pl.List(pl.String))
-        frame.with_columns(lists.cast(pl.List(pl.String)).list.join(" | ")).write_csv(partial)
-    partial.replace(path)
-
-
-def check_table(path: Path) -> None:
-    """Raise ConfigurationError for a name that says neither Parquet nor CSV."""
-    if path.suffix not in (".parquet", ".csv"):
-        raise ConfigurationError(f"{path}: a table is written as .parquet or .csv")
 
 
 def _frame(found: Sequence[Values]) -> pl.DataFrame:
@@ -239,18 +203,16 @@ def _identity(key: tuple[str, str, str, int], observed_at: Any) -> Values:
     return dict(zip(names, key, strict=True)) | {"observed_at": observed_at}
 
 
-def _scored(
-    answer: str | None, labels: Labels, history: Sequence[Row], *, error: str | None
-) -> Values:
-    earlier = [row.labels for row in history]
-    return _scores(answer, labels, earlier, failed=error is not None) | {"error": error}
+def _gist(labels: Labels) -> Labels:
+    """What later steps need of labels, so that equal ones are looked at once."""
+    return replace(labels, poisoned_ranks=(), false_passages=())
 
 
 def _scores(
-    answer: str | None, labels: Labels, earlier: Sequence[Labels], *, failed: bool = False
+    answer: str | None, labels: Labels, earlier: Sequence[Labels], *, error: str | None = None
 ) -> Values:
     """What an evaluator knows, what was answered, and what it is worth."""
-    score = score_answer(answer, labels, earlier, failed=failed)
+    score = score_answer(answer, labels, earlier, failed=error is not None)
     contained = {f"contained_{k}": v for k, v in _plain(score.contained).items()}
     return {
         "attack": labels.attack,
@@ -260,7 +222,8 @@ def _scores(
         "target": labels.target,
         "truth_key": "\n".join(sorted(answer_set(labels.answers))) or None,
         "answer": answer,
-        "abstained": answer is None and not failed,
+        "abstained": answer is None and error is None,
+        "error": error,
         **_plain(score.whole_words),
         **contained,
         "exclusive_correct": _alone(score.contained.correct, score.contained.fooled),
@@ -324,11 +287,6 @@ def _judgement(judgement: Judgement | None) -> Values:
     return found
 
 
-def _place_in(column: str, names: Sequence[str]) -> pl.Expr:
-    """The place of a column's value in a list of names."""
-    return pl.col(column).replace_strict(names, range(len(names)), return_dtype=pl.Int64)
-
-
 def _aimed(row: Row, own_target: set[str]) -> Row:
     """A row without the data's target where an attack with a target of its own spares the step.
 
@@ -338,11 +296,3 @@ def _aimed(row: Row, own_target: set[str]) -> Row:
     if row.condition not in own_target or row.labels.attack is not None:
         return row
     return replace(row, labels=replace(row.labels, target=None))
-
-
-def _has_own_target(attack: str) -> bool:
-    """Whether an attack has a target of its own; False also for attacks that are not known here."""
-    try:
-        return attack != BENIGN and attack_named(attack).target is not wanted
-    except ConfigurationError:
-        return False

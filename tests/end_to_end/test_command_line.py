@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from unicodedata import category
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -140,9 +141,16 @@ def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: 
     assert answers == ["2017", "2017"]
     sides = summary["scores"]["benign"]
     for side in ("defended", "undefended"):
-        for name, contained in (("accuracy", "acc_contains"), ("attack_success", "asr_contains")):
-            assert (sides[side][name]["hits"], sides[side][contained]["hits"]) == (0, 2)
-    shown = " ".join(run("replay", "history.json", "--dry-run", "--out", "out").stdout.split())
+        for name, scored in (("accuracy", "correct"), ("attack_success", "fooled")):
+            assert sides[side][name] == sides[side][scored]
+            assert (sides[side][name]["hits"], sides[side][f"contained_{scored}"]["hits"]) == (0, 2)
+    again = run("replay", "history.json", "--dry-run", "--out", "out", "--table", "answers.csv")
+    shown = " ".join(again.stdout.split())
+    frame = pl.read_csv("answers.csv")
+    assert frame["contender"].to_list() == ["defended", "undefended"] * 2
+    assert frame["step"].to_list() == [0, 0, 1, 1]
+    assert not frame["correct"].any() and not frame["fooled"].any()
+    assert frame["contained_correct"].all() and frame["contained_fooled"].all()
     page = Path("out/report.html").read_text()
     assert "scores by whole words" in shown and shown.count("(0/2)") == 4
     assert "Scored by whole words." in page and page.count("0 of 2</span>") == 4

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
@@ -102,6 +103,44 @@ def test_json_is_the_whole_result(cups: Path) -> None:
     assert found["results"]["conditions"] == ["benign"]
     assert found["results"] == json.loads(Path("out/results.json").read_text())
     assert found["results"]["reference"] == "vanilla"
+
+
+def test_all_answers_are_written_as_a_table_and_scored_by_the_wanted_definition(
+    tmp_path: Path,
+) -> None:
+    """7 is in the answer "2017", but is not what it says."""
+    year = {"docs": ["Oslo won it in 2017."] * 3, "answer": "7", "incorrect_answer": "1"}
+    item = {"question": "In which year did Oslo win it?", "yearly_contexts": {"2018": year}}
+    data = tmp_path / "history.json"
+    data.write_text(json.dumps(item))
+    common = ("--dataset", data, "--dry-run", "--defenses", "vanilla", "--attacks", "")
+    whole = succeeded(*common, "--out", "out", "--table", "answers.parquet")
+    frame = pl.read_parquet("answers.parquet")
+    assert frame.select("contender", "condition", "step").rows() == [("vanilla", "benign", 0)]
+    assert frame["correct"].to_list() == [False]
+    assert frame["contained_correct"].to_list() == [True]
+    accuracy = json.loads(Path("out/results.json").read_text())["cells"][0]["accuracy"]
+    assert (accuracy["hits"], accuracy["trials"]) == (0, 1)
+    assert "Accuracy / attack success (whole words)" in " ".join(whole.stdout.split())
+    contained = succeeded(*common, "--out", "out", "--score", "contained", "--table", "a.csv")
+    assert "Accuracy / attack success (contained)" in " ".join(contained.stdout.split())
+    results = json.loads(Path("out/results.json").read_text())
+    assert results["definition"] == "contained"
+    assert results["cells"][0]["accuracy"]["hits"] == 1
+    tables = Path("out/tables.md").read_text()
+    assert "(contained)" in tables and "(whole words)" in tables
+    assert pl.read_csv("a.csv")["answer"].cast(str).to_list() == ["2017"]
+    again = CliRunner().invoke(app, ["report", "out"])
+    assert again.exit_code == 0, again.output
+    assert Path("out/tables.md").read_text() == tables
+
+
+def test_a_table_of_another_kind_is_refused_before_any_work(
+    cups: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, error = refused(capsys, "--dataset", cups, "--dry-run", "--table", "answers.xlsx")
+    assert (code, Path("build").exists()) == (2, False)
+    assert "a table is written as .parquet or .csv" in error
 
 
 def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
@@ -360,7 +399,7 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     assert max(map(len, lines)) <= 80
     assert "…" not in result.stdout
     assert sum(line.startswith("robust_rag_decoding ") for line in lines) == 3
-    assert "Accuracy / attack success (contains), continued" in result.stdout
+    assert "Accuracy / attack success (whole words), continued" in result.stdout
     (heads,) = [line for line in lines if "calls" in line and "seconds" in line]
     assert heads.split() == [
         "defence",

@@ -25,7 +25,7 @@ from radarstream.pipelines.evaluation.attacks.prompt_injection import (
     long_prompt_injection,
     prompt_injection,
 )
-from radarstream.pipelines.evaluation.attacks.protocol import Attack, Surface
+from radarstream.pipelines.evaluation.attacks.protocol import Attack, Surface, wanted
 from radarstream.pipelines.evaluation.attacks.question_injection import question_injection
 from radarstream.pipelines.evaluation.attacks.stale import (
     has_former_answer,
@@ -82,3 +82,13 @@ def attack_named(name: str) -> Attack:
         f"unknown attack {name!r}; there are {', '.join(sorted(ATTACKS))}; variations of each end "
         f"in {', '.join('-' + variation for variation in VARIATIONS)}"
     )
+
+
+def has_own_target(name: str) -> bool:
+    """Whether an attack wants another answer than the target that the data name; False for names
+    that are no attack's.
+    """
+    try:
+        return attack_named(name).target is not wanted
+    except ConfigurationError:
+        return False

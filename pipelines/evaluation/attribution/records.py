@@ -41,7 +41,7 @@ STAGING = (
         f"radarstream.pipelines.evaluation.attacks.{name}"
         for name in ("corpus", "protocol", "variations")
     ),
-    "radarstream.pipelines.evaluation.metrics",
+    "radarstream.pipelines.evaluation.scoring",
 )
 JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.attribution")
 

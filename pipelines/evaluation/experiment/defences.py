@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -36,8 +35,6 @@ from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.row_files import write_json
-from radarstream.pipelines.pages.defences.page import write_experiment_report
-from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
@@ -130,29 +127,22 @@ class Defences:
 
     def tables(self, study: DefenceStudy) -> tuple[Table, ...]:
         """Rates, differences, costs and what else there is."""
-        return tables_of(self.scored(study))
+        return tables_of(self.scored(study)[0])
 
-    def write_page(self, study: DefenceStudy) -> Path:
-        """The report, and the tables as Markdown beside it."""
-        board = self.scored(study)
-        evidence = evidence_of(study)
-        view = build_view(study.record, rows_of(study), evidence, board, self.frame(study))
-        return write_experiment_report(study.out, view)
-
-    def scored(self, study: DefenceStudy, judge: Generator | None = None) -> Scoreboard:
-        """Score the rows and write the results down; also by a judge model if there is one, else
-        by what one said in an earlier run.
+    def scored(
+        self, study: DefenceStudy, judge: Generator | None = None
+    ) -> tuple[Scoreboard, pl.DataFrame]:
+        """The results, which are also written down, and the table of answers they come from: of the
+        questions asked now, whoever answered them. A judge model is asked if there is one, else
+        what one said in an earlier run counts.
         """
         if judge is not None:
             self.judged(study, judge)
-        board = score_cells(self.frame(study), study.record)
-        write_json(study.out / RESULTS, asdict(board))
-        return board
-
-    def frame(self, study: DefenceStudy) -> pl.DataFrame:
-        """The table of answers: of the questions asked now, whoever answered them."""
         judgements = read_judgements(study.out)
-        return study_frame(rows_of(study), study.record, evidence_of(study), judgements)
+        frame = study_frame(rows_of(study), study.record, evidence_of(study), judgements)
+        board = score_cells(frame, study.record)
+        write_json(study.out / RESULTS, asdict(board))
+        return board, frame
 
     def judged(self, study: DefenceStudy, judge: Generator) -> None:
         """What the judge says of every answer, written down one a line; asked again at no cost."""

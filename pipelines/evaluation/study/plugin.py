@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from radarstream.pipelines.evaluation.datasets import Dataset
@@ -110,9 +109,5 @@ class Plugin(Protocol[RecordT]):
         ...
 
     def tables(self, study: "Study[RecordT]") -> tuple[Table, ...]:
-        """The results as tables, the most wanted first."""
-        ...
-
-    def write_page(self, study: "Study[RecordT]") -> Path:
-        """Write the report into the directory of the study."""
+        """The results as tables, the most wanted first. Pages are written by who shows them."""
         ...

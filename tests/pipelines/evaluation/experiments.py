@@ -92,7 +92,7 @@ class Experiment(Study[ExperimentRecord]):
         return failed_contenders(self, self.plugin.request.contenders)
 
     def results(self, judge: Generator | None = None) -> Scoreboard:
-        return self.plugin.scored(self, judge)
+        return self.plugin.scored(self, judge)[0]
 
 
 @dataclass
