@@ -3,7 +3,7 @@
 Hidden are controls, formats, surrogates, private and unassigned code points, line separators, and
 what Unicode calls default ignorable: joiners, direction controls, soft hyphens, variation
 selectors, fillers, tags. Text of others is made fit for a terminal, a log or a message here; pages
-tell what was hidden, see `radarstream.pipelines.evaluation.report.safe_text`.
+tell what was hidden, see `radarstream.pipelines.pages.safe_text`.
 """
 
 import json

@@ -50,9 +50,10 @@ from radarstream.pipelines.evaluation.experiment.scorers import (
     perturbation_of,
     scorer_settings,
 )
-from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError

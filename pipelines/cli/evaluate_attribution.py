@@ -34,13 +34,13 @@ from radarstream.pipelines.evaluation.attribution.study import (
     write_results,
 )
 from radarstream.pipelines.evaluation.attribution.tables import tables_of
-from radarstream.pipelines.evaluation.attribution_report.page import write_study_page
-from radarstream.pipelines.evaluation.attribution_report.study_view import study_view
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages.attribution.page import write_study_page
+from radarstream.pipelines.pages.attribution.view import study_view
 
 SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
 

@@ -25,10 +25,11 @@ from radarstream.pipelines.cli.terminal import (
     stdout,
 )
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
-from radarstream.pipelines.evaluation.sources.results import answer_table
+from radarstream.pipelines.evaluation.sources.results import Results, answer_table
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
 from radarstream.pipelines.evaluation.sources.study import (
     SourcesPlugin,
+    SourcesRecord,
     SourcesRequest,
     as_stored,
     write_results,
@@ -36,6 +37,8 @@ from radarstream.pipelines.evaluation.sources.study import (
 from radarstream.pipelines.evaluation.sources.tables import tables_of
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
 from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.pages.sources_study import write_sources_study
 from radarstream.schemas.errors import ConfigurationError
 
 COLUMN_CHARACTERS = 8
@@ -61,10 +64,10 @@ def evaluate_sources(
     """Play a constant attacker at position 1 with and without a ledger, and flag other sites.
 
     Every hit is confirmed by an oracle before the next step; texts are not quarantined, so that
-    the ledger works alone. OUT receives tables.md, results.json, rows.jsonl (one answer a line),
-    attacks.jsonl and flags.jsonl (one play a line), study.json (provenance) and state.sqlite
-    (answers of the models). The same command goes on where it was interrupted; other priors may be
-    added later.
+    the ledger works alone. OUT receives report.html, tables.md, results.json, rows.jsonl (one
+    answer a line), attacks.jsonl and flags.jsonl (one play a line), study.json (provenance) and
+    state.sqlite (answers of the models). The same command goes on where it was interrupted; other
+    priors may be added later.
     """
     if table is not None:
         check_table(table)
@@ -79,7 +82,7 @@ def evaluate_sources(
         opened(plugin, models, out, resume=resume) as study,
         conducted(study, request.command),
     ):
-        results = write_results(out, study.record, study.store)
+        results, page = write_report(out, study.record, study.store)
         if table is not None:
             write_table(answer_table(study.store.of(AnswerRow).values()), table)
     if as_json:
@@ -92,6 +95,21 @@ def evaluate_sources(
     for note in dict.fromkeys(note for shown in tables for note in shown.notes):
         stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
     print_path("tables", out / TABLES)
+    print_path("report", page)
+
+
+def write_report(out: Path, record: SourcesRecord, store: RowStore) -> tuple[Results, Path]:
+    """Write the results, the tables and the report of what a directory holds."""
+    results = write_results(out, record, store)
+    provenance = [
+        ("revision", record.revision),
+        ("seed", record.campaign.seed),
+        *record.models.items(),
+    ]
+    page = write_sources_study(
+        out, results.attacks, tables_of(results), command=record.command, provenance=provenance
+    )
+    return results, page
 
 
 def parse_priors(text: str) -> list[float]:

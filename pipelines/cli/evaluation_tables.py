@@ -13,7 +13,7 @@ from radarstream.pipelines.evaluation.experiment.defences import DefenceStudy
 from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.experiment.table import Table, TableCell, TableRow
 from radarstream.pipelines.evaluation.experiment.tables import tables_of
-from radarstream.pipelines.evaluation.experiment_report.headline import Headline
+from radarstream.pipelines.pages.defences.headline import Headline
 
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 COST_COLUMNS = {

@@ -8,6 +8,7 @@ import typer
 from radarstream.pipelines.cli.evaluate_attribution import (
     write_report as write_attribution_report,
 )
+from radarstream.pipelines.cli.evaluate_sources import write_report as write_sources_report
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.run_files import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
@@ -21,14 +22,14 @@ from radarstream.pipelines.evaluation.experiment.files import (
 )
 from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
 from radarstream.pipelines.evaluation.experiment.scores import score_cells
-from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
-from radarstream.pipelines.evaluation.sources.study import SourcesRecord, write_results
-from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of
 from radarstream.pipelines.evaluation.study.record import read_record as read_study
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.view import build_view
 
 
 def report(
@@ -37,7 +38,7 @@ def report(
         typer.Argument(help="What --out named."),
     ],
 ) -> None:
-    """Render the report of a replay or a study again; of `evaluate-sources` its tables."""
+    """Render the report of a replay or a study again."""
     kind = kind_of(directory)
     if kind == AttributionRecord.KIND and (study := read_study(directory, AttributionRecord)):
         store = RowStore(directory, ATTRIBUTIONS)
@@ -46,8 +47,8 @@ def report(
         return
     if kind == SourcesRecord.KIND and (played := read_study(directory, SourcesRecord)):
         store = RowStore(directory, PLAYS)
-        write_results(directory, played, store)
-        print_path("tables", directory / TABLES)
+        _, page = write_sources_report(directory, played, store)
+        print_path("report", page)
         return
     record = read_record(directory)
     if record is None:

@@ -22,19 +22,19 @@ from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import Config
 from radarstream.pipelines.cli.queries import named_query
 from radarstream.pipelines.cli.terminal import make_directory, print_path
-from radarstream.pipelines.evaluation.attribution_report.event_view import Standing
-from radarstream.pipelines.evaluation.attribution_report.page import SOURCES, write_stream_pages
-from radarstream.pipelines.evaluation.attribution_report.sources_view import (
-    Known,
-    SourcesView,
-    sources_view,
-)
-from radarstream.pipelines.evaluation.attribution_report.stream_view import (
+from radarstream.pipelines.pages.incidents.event_view import Standing
+from radarstream.pipelines.pages.incidents.incidents_view import (
     HeldText,
     Incident,
     anchor_of,
     incidents_of,
     stream_view,
+)
+from radarstream.pipelines.pages.incidents.page import SOURCES, write_stream_pages
+from radarstream.pipelines.pages.incidents.sources_view import (
+    Known,
+    SourcesView,
+    sources_view,
 )
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.errors import NotFoundError

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import SCORED, Scores, scores_by
-from radarstream.pipelines.evaluation.report import render_report
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.study.row_files import write_json
+from radarstream.pipelines.pages.replay.page import render_report
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent

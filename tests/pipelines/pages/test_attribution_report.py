@@ -20,17 +20,20 @@ from radarstream.defenses.attribution.registry import ATTRIBUTORS
 from radarstream.defenses.kernels.honesty import credible_interval
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.report_attributions import incidents
-from radarstream.pipelines.evaluation.attribution_report.event_view import FINDINGS
-from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
-from radarstream.pipelines.evaluation.attribution_report.reliability_svg import WORDS
-from radarstream.pipelines.evaluation.attribution_report.sources_view import (
-    Known,
-    SourcesView,
-    sources_view,
-    trace,
+from radarstream.pipelines.cli.report_incidents import incidents
+from radarstream.pipelines.evaluation.study.record import RECORD
+from radarstream.pipelines.pages.incidents.charts import (
+    RADIUS,
+    ROW,
+    WIDTH,
+    WORDS,
+    Dot,
+    split_of,
+    stacked,
+    strip,
 )
-from radarstream.pipelines.evaluation.attribution_report.stream_view import (
+from radarstream.pipelines.pages.incidents.event_view import FINDINGS
+from radarstream.pipelines.pages.incidents.incidents_view import (
     DECISIONS,
     WAITING,
     HeldText,
@@ -38,9 +41,14 @@ from radarstream.pipelines.evaluation.attribution_report.stream_view import (
     incidents_of,
     stream_view,
 )
-from radarstream.pipelines.evaluation.attribution_report.strip_svg import RADIUS, Dot, cut_of, strip
-from radarstream.pipelines.evaluation.report.safe_text import HIDDEN
-from radarstream.pipelines.evaluation.study.record import RECORD
+from radarstream.pipelines.pages.incidents.page import write_stream_pages
+from radarstream.pipelines.pages.incidents.sources_view import (
+    Known,
+    SourcesView,
+    sources_view,
+    trace,
+)
+from radarstream.pipelines.pages.safe_text import HIDDEN
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import MODEL_ERRED, ComplaintState, Decision, Status
 from radarstream.schemas.sources import DAY_MS, Counts, EventKind, SourceVerdict, Standing
@@ -93,7 +101,7 @@ def test_a_wrong_answer_shows_its_texts_the_split_and_what_followed(pages) -> No
         "Peter Lang",
         "Ingrid Solberg no longer the same",
         "1.90 between the mean scores of flagged and other texts; +2.75 in the influence",
-        "reported by ann The official site disagrees.",
+        "complaint by ann The official site disagrees.",
         "attributed in 9 model calls",
         "3 of 3 texts left out of this query",
     ):
@@ -102,7 +110,7 @@ def test_a_wrong_answer_shows_its_texts_the_split_and_what_followed(pages) -> No
     ranks = [re.search(r'data-label="rank">(\d+)', row) for row in rows]
     flagged = [m[1] for m, row in zip(ranks, rows, strict=True) if m and "flagged" in row[:20]]
     assert flagged == ["1", "3", "4"]
-    assert quarantined.count('class="cut-at"') == 1
+    assert quarantined.count(">not flagged</text>") == 1
     assert "approved by a person" in page.text
     assert "noticed by the pipeline itself" in page.text
     assert "the model errs by itself" in page.text
@@ -126,7 +134,7 @@ def test_that_the_model_erred_is_told_and_asks_for_no_word() -> None:
     view = stream_view(incidents_of([event], {event.incident: life}, told, {}))
     assert view.decisions == (("the model erred: no source is to blame", "none", 1),)
     assert view.events[0].advice == ()
-    words = [moment.words for moment in view.events[0].life]
+    words = [one.words for one in view.events[0].life]
     assert "laid to the model by a person" in words
     assert words[-1] == "now: the model erred: no source is to blame"
 
@@ -193,7 +201,7 @@ def test_an_empty_database_says_so(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'state.sqlite'}"
     open_engine(url).dispose()
     command("--database", url, "--out", tmp_path / "new")
-    assert "Nobody has reported" in (tmp_path / "new/attributions.html").read_text("utf-8")
+    assert "Nobody has complained" in (tmp_path / "new/attributions.html").read_text("utf-8")
     assert "The ledger is empty" in (tmp_path / "new/sources.html").read_text("utf-8")
 
 
@@ -278,20 +286,31 @@ def check_inert(text: str) -> None:
     )
 )
 def test_dots_never_cover_each_other(dots: list[Dot]) -> None:
-    found = re.findall(r'<circle cx="([-\d.]+)" cy="([-\d.]+)"', str(strip(dots)))
-    places = [(float(x), float(y)) for x, y in found]
+    unit = max(1e-9, max(d.score for d in dots) - min(d.score for d in dots)) / WIDTH
+    places = [(dot.score / unit, level * ROW) for dot, level in stacked(dots, unit)]
     assert len(places) == len(dots)
     for i, (x, y) in enumerate(places):
         for other_x, other_y in places[:i]:
             assert (x - other_x) ** 2 + (y - other_y) ** 2 >= (2 * RADIUS - 0.2) ** 2
 
 
+def test_every_dot_is_drawn_where_the_layout_has_it() -> None:
+    dots = [Dot(0.1 * n, n + 1, flagged=n > 3, poison=n == 5) for n in range(6)]
+    drawing = str(strip(dots))
+    assert re.findall(r"<title>text (\d): [\d.]+, (not )?flagged(, planted)?<", drawing) == [
+        (str(n + 1), "" if n > 3 else "not ", ", planted" if n == 5 else "") for n in range(6)
+    ]
+    assert re.findall(r'font-weight="600"[^>]*>(\d)</text>', drawing) == list("123456")
+    assert drawing.count('stroke="var(--attack)"') == 1
+
+
 def test_the_cut_is_between_the_groups_if_anywhere() -> None:
     apart = [Dot(0.1, 3, False), Dot(0.2, 2, False), Dot(1.0, 1, True)]
-    assert cut_of(apart) == pytest.approx(0.6)
-    assert cut_of([*apart, Dot(0.0, 4, True)]) is None
-    assert cut_of(apart[:2]) is None
-    assert "cut-at" not in str(strip(apart[:2]))
+    assert split_of(apart) == pytest.approx(0.6)
+    assert split_of([*apart, Dot(0.0, 4, True)]) is None
+    assert split_of(apart[:2]) is None
+    assert ">flagged<" in str(strip(apart))
+    assert ">flagged<" not in str(strip(apart[:2]))
 
 
 kinds = st.sampled_from([EventKind.CONFIRMED, EventKind.DETECTED, EventKind.AGREEMENT])
@@ -356,7 +375,7 @@ def test_a_study_shows_its_tables_and_events(study: Path) -> None:
     assert "5 of 5 planted, 0 of" in shown  # the oracle
     assert "0 of 5 planted, 0 of" in shown  # nobody
     assert first[0].count('class="tag attack">planted') == 5
-    assert 'class="planted"' in first[0]
+    assert 'stroke="var(--attack)"' in first[0]
     check_inert(text)
 
 
@@ -367,9 +386,7 @@ def test_a_study_tells_the_licences_of_its_weights(study: Path) -> None:
 
 
 def test_a_study_lists_mistakes_first_and_not_too_many(study: Path, monkeypatch) -> None:
-    monkeypatch.setattr(
-        "radarstream.pipelines.evaluation.attribution_report.study_view.MOST_EVENTS", 4
-    )
+    monkeypatch.setattr("radarstream.pipelines.pages.attribution.view.MOST_EVENTS", 4)
     text = rendered(study)
     assert text.count('<details class="event"') == 4
     assert "2 of 3 wrong answers, those first" in Page(text).text

@@ -8,7 +8,7 @@ from selenium.common.exceptions import NoAlertPresentException
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.cli.evaluate_attribution import write_report
 from radarstream.pipelines.cli.report_incidents import report_incidents
-from radarstream.pipelines.evaluation.attribution_report.page import write_stream_pages
+from radarstream.pipelines.pages.incidents.page import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.attribution_pages import fill
 from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, browser, requested, show
@@ -84,7 +84,7 @@ def test_labels_of_drawings_do_not_meet(browser, pages, name):
         const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
           && a.top < b.bottom - 2.5 && b.top < a.bottom - 2.5;
         const found = [];
-        for (const plot of document.querySelectorAll("svg.strip-plot, svg.reliability")) {
+        for (const plot of document.querySelectorAll("svg.plot")) {
           const frame = plot.getBoundingClientRect();
           const texts = [...plot.querySelectorAll("text")];
           const boxes = texts.map((t) => t.getBoundingClientRect());

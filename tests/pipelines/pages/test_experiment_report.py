@@ -14,27 +14,23 @@ from hypothesis import strategies as st
 
 from radarstream.pipelines.cli.report import report
 from radarstream.pipelines.evaluation.experiment.files import EVIDENCE, ROWS
+from radarstream.pipelines.evaluation.experiment.ranking import rank
 from radarstream.pipelines.evaluation.experiment.records import Adaptation, Condition, Contender
-from radarstream.pipelines.evaluation.experiment_report import (
-    build_view,
-    cases,
-    write_experiment_report,
-)
-from radarstream.pipelines.evaluation.experiment_report.commands import cell_command
-from radarstream.pipelines.evaluation.experiment_report.groups import groups_of, series_of
-from radarstream.pipelines.evaluation.experiment_report.headline import headline
-from radarstream.pipelines.evaluation.experiment_report.island import island, tree
-from radarstream.pipelines.evaluation.experiment_report.markdown import fenced
-from radarstream.pipelines.evaluation.experiment_report.outcomes import Fate, fates_of
-from radarstream.pipelines.evaluation.experiment_report.panel_svg import LABEL_GAP, spread
-from radarstream.pipelines.evaluation.experiment_report.pooled import rank
-from radarstream.pipelines.evaluation.experiment_report.sensitivity import sweeps
 from radarstream.pipelines.evaluation.frame import study_frame
-from radarstream.pipelines.evaluation.report.safe_text import HIDDEN, visible
-from radarstream.pipelines.evaluation.report.svg import element
-from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.record import write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile
+from radarstream.pipelines.pages.charts import LABEL_GAP, spread
+from radarstream.pipelines.pages.defences import cases
+from radarstream.pipelines.pages.defences.commands import cell_command
+from radarstream.pipelines.pages.defences.groups import groups_of, series_of
+from radarstream.pipelines.pages.defences.headline import headline
+from radarstream.pipelines.pages.defences.markdown import fenced
+from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.sensitivity import sweeps
+from radarstream.pipelines.pages.defences.view import build_view
+from radarstream.pipelines.pages.island import island, tree
+from radarstream.pipelines.pages.safe_text import HIDDEN, visible
+from radarstream.pipelines.pages.svg import element
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, Verdict
 from tests.experiment_rows import scored
@@ -60,8 +56,10 @@ def write(out: Path, experiment) -> str:
     return write_experiment_report(out, view).read_text("utf-8")
 
 
-def fates_in(rows, record):
-    return fates_of(study_frame(rows, record), Definition.WHOLE_WORDS)
+def outcomes_in(rows, record):
+    """What every answer turned out to be, by contender, condition, question and step."""
+    columns = ("contender", "condition", "query_id", "step", "outcome")
+    return {row[:4]: row[4] for row in study_frame(rows, record).select(columns).rows()}
 
 
 def ranked(rows, record):
@@ -175,15 +173,15 @@ def test_table_shows_the_scoreboard(page, experiment):
 
 def test_every_case_is_listed_with_its_outcome(page, experiment):
     record, rows, _ = experiment
-    fates = fates_in(rows, record)
+    outcomes = outcomes_in(rows, record)
     index = islands(page)["case-index"]
     assert len(index["cases"]) == 6 * len(CONDITIONS)
-    letters = {letter: fate for fate, letter in cases.LETTERS.items()}
+    letters = {letter: name for name, letter in cases.LETTERS.items()}
     for question, place, condition, step, _, attacked, held, _ in index["cases"]:
         query_id = index["questions"][question][1]
         name = record.conditions[condition].name
         assert [letters[letter] for letter in held] == [
-            fates[contender.name, name, query_id, step] for contender in record.contenders
+            outcomes[contender.name, name, query_id, step] for contender in record.contenders
         ]
         assert bool(attacked) == (condition > 0)
         details = islands(page)[f"question-{question}"]["cases"][place]
@@ -234,11 +232,11 @@ def test_a_large_run_lists_the_telling_cases_and_says_so(experiment, tmp_path, m
     assert f"{len(index['cases'])} of 30 cases are listed" in text
     assert len(text) < 400_000
     record, rows, _ = experiment
-    fates = fates_in(rows, record)
+    outcomes = outcomes_in(rows, record)
     fooled = {
         (row.condition, row.query_id)
         for row in rows
-        if row.labels.attack and fates[row.key] in (Fate.FOOLED, Fate.BOTH)
+        if row.labels.attack and outcomes[row.key] in ("fooled", "both")
     }
     listed = {
         (record.conditions[c].name, index["questions"][q][1]) for q, _, c, *_ in index["cases"]
@@ -255,10 +253,13 @@ def test_size_of_the_usual_run(tmp_path):
 def test_histories_have_timelines_beliefs_and_storage(in_time):
     parsed = Page(in_time)
     assert parsed.stack == []
-    for words in ("What became of the answers", "Accuracy", "Stale answers", "Belief in staying",
-                  "right again after a change", "bytes a question"):  # fmt: skip
+    for words in ("What the answers turned out to be", "Accuracy", "Stale answers",
+                  "Belief in staying", "Stale answers and recovery",
+                  "State per question in bytes"):  # fmt: skip
         assert words in parsed.text
-    timeline = re.search(r'<svg class="plot timeline".*?</svg>', in_time, re.S).group()
+    timeline = re.search(
+        r"<svg[^>]*><title>What the answers turned.*?</svg>", in_time, re.S
+    ).group()
     assert re.findall(r">(\d{4})<", timeline) == ["2018", "2019", "2020", "2021", "2022"]
     counts = re.findall(r"<title>2018: (\d+) of 4 ", timeline)
     assert sum(map(int, counts)) == 4 * len(IN_TIME)
@@ -266,7 +267,7 @@ def test_histories_have_timelines_beliefs_and_storage(in_time):
 
 def test_a_static_run_has_no_timeline(page):
     assert "over-time" not in Page(page).values("id")
-    assert 'class="plot timeline"' not in page
+    assert "<title>What the answers turned" not in page
 
 
 def test_sweeps_become_curves(tmp_path):
@@ -304,10 +305,10 @@ def test_unique_ids_and_inside_links(page, in_time, hostile):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("Ann", Fate.CORRECT), ("Ann or Bob", Fate.BOTH), ("Bob", Fate.FOOLED), ("Old", Fate.STALE),
-     ("Zoe", Fate.OTHER), (None, Fate.ABSTAINED), ("!", Fate.ERROR), ("?", Fate.UNLABELLED)],
+    [("Ann", "correct"), ("Ann or Bob", "both"), ("Bob", "fooled"), ("Old", "stale"),
+     ("Zoe", "other"), (None, "abstained"), ("!", "error"), ("?", "unlabelled")],
 )  # fmt: skip
-def test_fates(text, expected):
+def test_outcomes(text, expected):
     record, rows, _ = make_experiment(
         questions=1, steps=2, conditions=CONDITIONS[:1], contenders=FEW[:1]
     )
@@ -321,9 +322,9 @@ def test_fates(text, expected):
         replace(rows[0], labels=then, verdict=Verdict("Old", ()), error=None),
         replace(rows[1], labels=now, verdict=verdict, error=error),
     ]
-    found = fates_in(history, record)
+    found = outcomes_in(history, record)
     assert [found[r.contender, r.condition, r.query_id, r.step] for r in history] == [
-        Fate.CORRECT,
+        "correct",
         expected,
     ]
 

@@ -8,7 +8,8 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
-from radarstream.pipelines.evaluation.experiment_report import build_view, write_experiment_report
+from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.view import build_view
 from tests.experiment_rows import scored
 from tests.pipelines.pages.experiment_run import (
     CONDITIONS,
@@ -160,13 +161,13 @@ def test_filters(browser, static):
     choose(browser, "condition", "pia@1")
     assert count(browser) == f"8 of {CASES}"
     choose(browser, "contender", "vanilla")
-    choose(browser, "outcome", "✕ states the target")
+    choose(browser, "outcome", "✕ fooled: names the target")
     fooled = int(count(browser).split()[0])
     assert 0 < fooled <= 8
     marks = browser.execute_script(
         "return [...document.querySelectorAll('.case .marks')].map((m) => m.firstChild.className)"
     )
-    assert marks == ["mark fate-fooled"] * fooled
+    assert marks == ["mark outcome-fooled"] * fooled
     choose(browser, "condition", "any")
     choose(browser, "contender", "any")
     choose(browser, "outcome", "any")

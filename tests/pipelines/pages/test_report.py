@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.evaluation.report import render_report, view
-from radarstream.pipelines.evaluation.report.graph_svg import MAX_EDGES, cut_graph
-from radarstream.pipelines.evaluation.report.outcome import Outcome
-from radarstream.pipelines.evaluation.report.safe_text import (
+from radarstream.pipelines.evaluation.scoring import Outcome
+from radarstream.pipelines.pages.cut_graph import MAX_EDGES
+from radarstream.pipelines.pages.replay import view
+from radarstream.pipelines.pages.replay.page import _cut_graph as cut_graph
+from radarstream.pipelines.pages.replay.page import render_report
+from radarstream.pipelines.pages.replay.step_view import build_step
+from radarstream.pipelines.pages.replay.view import build_view
+from radarstream.pipelines.pages.safe_text import (
     HIDDEN,
     domain,
     excerpt,
@@ -23,8 +27,7 @@ from radarstream.pipelines.evaluation.report.safe_text import (
     visible,
     without_secrets,
 )
-from radarstream.pipelines.evaluation.report.step_view import build_step, reason_in_words
-from radarstream.pipelines.evaluation.report.view import build_view
+from radarstream.pipelines.pages.verdict_words import reason_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import (

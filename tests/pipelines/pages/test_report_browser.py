@@ -8,7 +8,7 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from radarstream.pipelines.evaluation.report import render_report
+from radarstream.pipelines.pages.replay.page import render_report
 from tests.pipelines.pages.headless_browser import CONTRAST, NARROW, WIDE, browser, requested, show
 from tests.pipelines.pages.report_run import hostile_run, make_record, make_run
 

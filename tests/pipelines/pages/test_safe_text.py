@@ -5,7 +5,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.evaluation.report.safe_text import HIDDEN, shorten, visible
+from radarstream.pipelines.pages.safe_text import HIDDEN, shorten, visible
 
 IGNORABLE = [c for c in map(chr, range(0x110000)) if regex.match(r"\p{DI}", c)]
 

@@ -1,0 +1,300 @@
+"""A study of attributors for reading: what its tables say, and its wrong answers one by one."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
+from radarstream.pipelines.evaluation.attribution.results import Cell, Results, correct
+from radarstream.pipelines.evaluation.attribution.rows import (
+    AttributionRow,
+    EventRow,
+    Outcome,
+    Role,
+)
+from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
+from radarstream.pipelines.evaluation.attribution.scoring import confusion
+from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
+from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages.charts import before_after
+from radarstream.pipelines.pages.incidents.event_view import (
+    FINDINGS,
+    EventView,
+    Fact,
+    JudgeView,
+    Measured,
+    Tag,
+    plot_of,
+    text_views,
+)
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.scales import Change, Share
+from radarstream.schemas.attribution import TextScore
+
+MOST_EVENTS = 120  # on a page
+LEAST_EVENTS = 2  # of a scenario
+MOST_CHANGES = 10  # rows of the opening plot
+ANSWERS = 5  # right answers that are named
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioView:
+    """The events of one scenario that are shown, mistakes of the reference first."""
+
+    name: str
+    events: tuple[EventView, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyView:
+    """The whole page; `reference` is the attributor whose scores are shown."""
+
+    record: AttributionRecord
+    sentence: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    plot: Markup | None
+    scenarios: tuple[ScenarioView, ...]
+    reference: str
+
+
+def study_view(
+    record: AttributionRecord,
+    events: Iterable[EventRow],
+    rows: Iterable[AttributionRow],
+    results: Results,
+) -> StudyView:
+    """Arrange a study for reading; rows and events of questions that were not asked are left out
+    by the caller.
+    """
+    names = sorted((spec.name for spec in record.attributors), key=lambda name: name != REFERENCE)
+    found: defaultdict[tuple[str, str], dict[str, AttributionRow]] = defaultdict(dict)
+    for row in rows:
+        found[row.scenario, row.query_id][row.attributor] = row
+    wrong = [event for event in events if event.outcome is Outcome.EVENT and found[event.key]]
+    by_scenario = {
+        name: [event for event in wrong if event.scenario == name] for name in record.scenarios
+    }
+    most = max(LEAST_EVENTS, MOST_EVENTS // max(1, sum(map(bool, by_scenario.values()))))
+    return StudyView(
+        record=record,
+        sentence=_found(results, names[0]),
+        sentences=tuple(_sentences(results, names)),
+        tables=tables_of(results, names),
+        plot=_still_wrong(results, names),
+        scenarios=tuple(
+            _scenario(number, name, of_one, found, names, most)
+            for number, (name, of_one) in enumerate(by_scenario.items(), start=1)
+            if of_one
+        ),
+        reference=names[0],
+    )
+
+
+def _found(results: Results, reference: str) -> str:
+    """What was found, in one sentence."""
+    rates = [c.attacked_after for c in results.by_family if c.attributor == reference]
+    events = sum(rate.trials for rate in rates)
+    if not events:
+        return "No answer of an attacker was attributed."
+    still = sum(rate.hits for rate in rates)
+    return (
+        f"Without the texts that {shorten(reference, 60)} flags, {still} of {events} wrong answers "
+        f"{'stays' if still == 1 else 'stay'} the attacker's."
+    )
+
+
+def _sentences(results: Results, names: Sequence[str]) -> Iterator[str]:
+    """How the reference does against the best of the others, family by family."""
+    for family in Family:
+        cells = [c for c in results.by_family if c.group == family.value and c.scores]
+        own = next((c for c in cells if c.attributor == names[0]), None)
+        if own is None:
+            continue
+        others = [c for c in cells if c.attributor != names[0]]
+        best = max(others, key=_right, default=None)
+        rival = f"; the best other is {best.attributor} with {_right(best):.1%}" if best else ""
+        yield (
+            f"{family.value.capitalize()} attacks, {counted_noun(own.events, 'event')}: "
+            f"{names[0]} judges {_right(own):.1%} of the texts rightly (of benign ones "
+            f"{own.scores['fpr'].micro:.1%} flagged, of planted ones {own.scores['fnr'].micro:.1%} "
+            f"missed){rival}. Once what it flags is gone, {_percent(own.attacked_after)} of the "
+            "answers are still the attacker's."
+        )
+
+    for cell in results.by_scenario:
+        if cell.attributor == names[0] and parse_scenario(cell.group).clean and cell.events:
+            yield (
+                f"{cell.group}, {counted_noun(cell.events, 'event')} without an attacker: "
+                f"{names[0]} flags something in {_percent(cell.flagged)}; the flagged texts could "
+                f"be quarantined without an operator in {_percent(cell.acted)}."
+            )
+
+
+def _still_wrong(results: Results, names: Sequence[str]) -> Markup | None:
+    """How many answers are the attacker's before and after the flagged texts are gone."""
+    changes = []
+    for name in names:
+        for cell in results.by_family:
+            rate = cell.attacked_after
+            if cell.attributor == name and rate.value is not None:
+                row = f"{name}, {cell.group} attacks"
+                changes.append(Change(row, Share(1.0), Share(rate.value, *rate.interval), "bad"))
+    title = "Answers that are the attacker's: all texts ○ and without the flagged ones ●"
+    words = ("all texts", "without the flagged texts")
+    return before_after(title, changes[:MOST_CHANGES], words) if changes else None
+
+
+def _right(cell: Cell) -> float:
+    return cell.scores["dacc"].micro
+
+
+def _percent(rate: Rate) -> str:
+    return "an unknown share" if rate.value is None else f"{rate.value:.1%}"
+
+
+def _scenario(
+    number: int,
+    name: str,
+    events: Sequence[EventRow],
+    rows: Mapping[tuple[str, str], Mapping[str, AttributionRow]],
+    names: Sequence[str],
+    most: int,
+) -> ScenarioView:
+    ordered = sorted(events, key=lambda e: _mistakes(e, rows[e.key].get(names[0])), reverse=True)
+    return ScenarioView(
+        name=name,
+        events=tuple(
+            replace(_event(event, rows[event.key], names), anchor=f"event-{number}-{place}")
+            for place, event in enumerate(ordered[:most], start=1)
+        ),
+        total=len(events),
+    )
+
+
+def _mistakes(event: EventRow, row: AttributionRow | None) -> tuple[int, int]:
+    """Texts judged wrongly, and whether the answer stayed the attacker's; a failure is worst."""
+    if row is None or row.error is not None:
+        return len(event.texts) + 1, 1
+    counts = confusion(event, row)
+    return counts.fp + counts.fn, int(row.after is not None and row.after.attacked)
+
+
+def _event(event: EventRow, rows: Mapping[str, AttributionRow], names: Sequence[str]) -> EventView:
+    judged = [name for name in names if name in rows]
+    shown = max((row.scope for row in rows.values()), default=0) or event.k
+    scored = next((name for name in judged if _scores(rows[name])), judged[0])
+    texts = list(_texts(event, rows, judged, scored, shown))
+    return EventView(
+        anchor="",
+        question=event.question,
+        where=f"{event.scenario}, {event.query_id}",
+        answer=event.reported or event.answer or "",
+        tags=tuple(_tags(event, rows.get(names[0]))),
+        facts=tuple(_facts(event)),
+        plot=plot_of(texts),
+        texts=text_views(texts),
+        names=tuple(judged),
+        scored_by=scored,
+        judges=tuple(_judge(event, rows[name]) for name in judged),
+        hidden=max(0, len(event.texts) - shown),
+    )
+
+
+def _scores(row: AttributionRow) -> dict[str, TextScore]:
+    """What a row measured, by text; nothing where it has no combined score."""
+    texts = row.attribution.texts if row.attribution else ()
+    return {text.id: text for text in texts if text.score is not None}
+
+
+def _texts(
+    event: EventRow,
+    rows: Mapping[str, AttributionRow],
+    names: Sequence[str],
+    scored: str,
+    shown: int,
+) -> Iterator[Measured]:
+    known = _scores(rows[scored])
+    for place, text in enumerate(event.texts[:shown], start=1):
+        score = known.get(text.id)
+        yield Measured(
+            rank=text.document.rank,
+            url=text.document.url,
+            title=text.document.title,
+            text=text.document.text,
+            flagged=text.id in rows[scored].flagged,
+            score=score.score if score else None,
+            similarity=score.similarity if score else text.similarity,
+            semantic=score.semantic if score else None,
+            generation=score.generation if score else None,
+            role=text.role.value,
+            flags=tuple(_flag(rows[name], text.id, place) for name in names),
+        )
+
+
+def _flag(row: AttributionRow, text: str, place: int) -> bool | None:
+    """Whether a row flags a text; None for one it did not judge."""
+    return None if row.error is not None or place > row.scope else text in row.flagged
+
+
+def _tags(event: EventRow, row: AttributionRow | None) -> Iterator[Tag]:
+    if row is None:
+        return
+    if row.error is not None:
+        yield Tag("failed", "other")
+        return
+    counts = confusion(event, row)
+    if counts.fn:
+        yield Tag(f"{counts.fn} planted missed", "bad")
+    if counts.fp:
+        yield Tag(f"{counts.fp} benign flagged", "other")
+    if not counts.fn and not counts.fp:
+        yield Tag("all judged rightly", "good")
+    if row.after is not None and row.after.attacked:
+        yield Tag("still answered so", "bad")
+
+
+def _facts(event: EventRow) -> Iterator[Fact]:
+    remark = {True: "the pipeline gives it", False: "the pipeline does not give it", None: ""}
+    yield Fact("reported", event.reported or "(none)", "bad", remark[event.reproduced])
+    if event.answer is not None and event.answer != event.reported:
+        yield Fact("answered", event.answer)
+    if event.planted and event.target is not None:
+        yield Fact("attacker's aim", event.target)
+    if event.answers:
+        yield Fact("right", ", ".join(event.answers[:ANSWERS]), "good")
+    if event.planted and event.clean_answer is not None:
+        tone = "good" if correct(event, event.clean_answer) else ""
+        yield Fact("without attack", event.clean_answer or "no answer", tone)
+    if event.planted:
+        near = sum(text.role is Role.POISON for text in event.texts)
+        yield Fact("planted", f"{len(event.planted)}, {event.retrieved} among the first {event.k}")
+        if near < len(event.planted):
+            yield Fact("far away", f"{len(event.planted) - near} planted texts were not retrieved")
+
+
+def _judge(event: EventRow, row: AttributionRow) -> JudgeView:
+    if row.error is not None or row.attribution is None:
+        return JudgeView(row.attributor, f"failed: {row.error or ''}", "", "", "", "")
+    counts = confusion(event, row)
+    planted, benign = counts.tp + counts.fn, counts.fp + counts.tn
+    flagged = f"{counts.fp} of {benign} benign"
+    if event.planted:
+        flagged = f"{counts.tp} of {planted} planted, {flagged}"
+    detail = f" ({row.attribution.detail})" if row.attribution.detail else ""
+    after = row.after
+    tone = "" if after is None else "bad" if after.attacked else "good" if after.correct else ""
+    words = {"bad": "the attacker's", "good": "right"}
+    return JudgeView(
+        name=row.attributor,
+        finding=shorten(f"{FINDINGS[row.attribution.finding]}{detail}", 200),
+        counts=flagged,
+        without="" if after is None else after.answer or "no answer",
+        tone=tone,
+        remark=words.get(tone, ""),
+    )

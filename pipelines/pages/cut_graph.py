@@ -1,0 +1,278 @@
+"""A verdict's cut graph as inline SVG: keep side left, cut side right, cut edges red.
+
+The layout is a function of the verdict alone: nodes in rank order, the memory last.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from markupsafe import Markup
+
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.svg import element, group, number
+from radarstream.pipelines.pages.verdict_words import source_side
+from radarstream.schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason, Verdict
+
+WIDTH = 780
+LEFT, MIDDLE, RIGHT = 270, 390, 510
+TOP = 50
+MAX_ROWS = 16  # on a side, before documents with one claim share a node
+MAX_EDGES = 160
+FAINTEST = 0.02  # share of the strongest edge below which an edge is not drawn
+WIDTHS = 4  # classes of line width
+RADIUS, DENSE_RADIUS = 12.0, 7.5
+GAP = 9.0  # between a node and its words
+BAR, BAR_GAP = 54.0, 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A document, several documents with one claim, or the memory; `y` is its row's centre."""
+
+    ranks: tuple[int, ...]
+    text: str
+    keep_evidence: float | None
+    reject_evidence: float | None
+    kept: bool
+    planted: bool
+    on_left: bool
+    y: float = 0.0
+
+    @property
+    def x(self) -> int:
+        """Column of the node's centre."""
+        return LEFT if self.on_left else RIGHT
+
+    @property
+    def memory(self) -> bool:
+        """Whether this is the memory."""
+        return self.ranks == (MEMORY_NODE,)
+
+
+def cut_graph(verdict: Verdict, planted: Collection[int], name: str) -> Markup | None:
+    """Drawing of a verdict's cut, or None where the defence cut no graph.
+
+    `planted` are the ranks to ring; `name` says in the description which cut this is.
+    """
+    judged = any(document.keep_evidence is not None for document in verdict.documents)
+    if verdict.energy is None or not judged:
+        return None
+    members = list(_members(verdict, planted))
+    if _rows(members) > MAX_ROWS:
+        members = _merged(members)
+    dense = _rows(members) > MAX_ROWS
+    pitch = 17.0 if dense else 36.0
+    height = TOP + _rows(members) * pitch + 30
+    nodes = list(_placed(members, pitch))
+    edges, skipped = _choose_edges(verdict.edges, nodes)
+    parts = [
+        *_frame(height, verdict, skipped),
+        *([] if dense else _bar_heads(nodes)),
+        *_lines(edges),
+        *(_node(node, dense) for node in nodes),
+    ]
+    return element(
+        "svg",
+        *parts,
+        class_="cut-graph",
+        role="img",
+        aria_label=_description(verdict, name, nodes),
+        viewBox=f"0 0 {WIDTH} {number(height)}",
+        width=WIDTH,
+        height=number(height),
+    )
+
+
+def _members(verdict: Verdict, planted: Collection[int]) -> Iterator[Node]:
+    left = source_side(verdict)
+    for document in sorted(verdict.documents, key=lambda held: held.rank):
+        if document.reason is not Reason.UNINFORMATIVE:
+            yield Node(
+                ranks=(document.rank,),
+                text=document.atomic_answer or "",
+                keep_evidence=document.keep_evidence,
+                reject_evidence=document.reject_evidence,
+                kept=document.kept,
+                planted=document.rank in planted,
+                on_left=document.rank in left,
+            )
+    memory = verdict.memory
+    if _memory_in_graph(verdict):
+        retained = memory.decision is MemoryDecision.RETAINED
+        yield Node(
+            ranks=(MEMORY_NODE,),
+            text=memory.previous_answer or "",
+            keep_evidence=memory.support_posterior,
+            reject_evidence=memory.conflict_posterior,
+            kept=retained,
+            planted=False,
+            on_left=retained,
+        )
+
+
+def _memory_in_graph(verdict: Verdict) -> bool:
+    """Whether the memory was a node of the cut: only then does it have capacities."""
+    memory = verdict.memory
+    return memory.decision is not MemoryDecision.NONE and memory.support_posterior is not None
+
+
+def _rows(nodes: Sequence[Node]) -> int:
+    on_left = sum(node.on_left for node in nodes)
+    return max(on_left, len(nodes) - on_left)
+
+
+def _merged(nodes: Iterable[Node]) -> list[Node]:
+    """One node per claim and fate: in a cut, capacities of nodes that share a side add up."""
+    groups: dict[tuple[object, ...], list[Node]] = defaultdict(list)
+    for node in nodes:
+        claim = node.text.casefold()
+        groups[node.memory, node.on_left, node.kept, node.planted, claim].append(node)
+    return [
+        replace(
+            group[0],
+            ranks=tuple(node.ranks[0] for node in group),
+            keep_evidence=group[0].keep_evidence if len(group) == 1 else None,
+            reject_evidence=group[0].reject_evidence if len(group) == 1 else None,
+        )
+        for group in groups.values()
+    ]
+
+
+def _placed(nodes: Sequence[Node], pitch: float) -> Iterator[Node]:
+    most = _rows(nodes)
+    for side in (True, False):
+        column = [node for node in nodes if node.on_left == side]
+        top = TOP + (most - len(column)) * pitch / 2 + pitch / 2
+        for row, node in enumerate(column):
+            yield replace(node, y=top + row * pitch)
+
+
+def _choose_edges(
+    edges: Iterable[Edge], nodes: Sequence[Node]
+) -> tuple[list[tuple[Node, Node, float]], int]:
+    """Joined nodes with their summed capacity, severed and strong ones first; how many are left
+    out.
+    """
+    owner = {rank: node for node in nodes for rank in node.ranks}
+    sums: dict[tuple[int, int], float] = defaultdict(float)
+    for edge in edges:
+        a, b = owner.get(edge.a), owner.get(edge.b)
+        if a is not None and b is not None and a is not b:
+            sums[min(a.ranks[0], b.ranks[0]), max(a.ranks[0], b.ranks[0])] += edge.capacity
+    joined = [(owner[a], owner[b], capacity) for (a, b), capacity in sorted(sums.items())]
+    strongest = max((capacity for _, _, capacity in joined), default=0.0)
+    visible = [edge for edge in joined if edge[2] > FAINTEST * strongest]
+    visible.sort(key=lambda edge: (edge[0].on_left == edge[1].on_left, -edge[2]))
+    return visible[:MAX_EDGES], len(joined) - min(len(visible), MAX_EDGES)
+
+
+def _lines(edges: Sequence[tuple[Node, Node, float]]) -> Iterator[Markup]:
+    """One path per kind and width: fifty documents stay a handful of elements."""
+    full = max((capacity for _, _, capacity in edges), default=1.0)
+    paths: dict[tuple[bool, int], list[str]] = defaultdict(list)
+    for a, b, capacity in edges:
+        width = min(WIDTHS, max(1, ceil(WIDTHS * capacity / full)))
+        paths[a.on_left != b.on_left, width].append(_curve(a, b))
+    for (severed, width), curves in sorted(paths.items()):
+        kind = "severed" if severed else "held"
+        yield element("path", d="".join(curves), class_=f"edge {kind} w{width}")
+
+
+def _curve(a: Node, b: Node) -> str:
+    start, end = f"{a.x} {number(a.y)}", f"{b.x} {number(b.y)}"
+    if a.on_left == b.on_left:
+        bulge = min(96.0, 16 + abs(a.y - b.y) * 0.42) * (1 if a.on_left else -1)
+        return f"M{start}Q{number(a.x + bulge)} {number((a.y + b.y) / 2)} {end}"
+    return f"M{start}C{MIDDLE} {number(a.y)} {MIDDLE} {number(b.y)} {end}"
+
+
+def _node(node: Node, dense: bool) -> Markup:
+    radius = DENSE_RADIUS if dense else RADIUS
+    many = len(node.ranks) > 1
+    label = "M" if node.memory else f"×{len(node.ranks)}" if many else str(node.ranks[0])
+    marks = [_shape(node, radius)]
+    if node.planted:
+        marks.append(element("circle", cx=node.x, cy=node.y, r=radius + 3.5, class_="planted"))
+    marks.append(element("text", label, x=node.x, y=node.y + (3 if dense else 4), class_="rank"))
+    away = -1 if node.on_left else 1
+    x = node.x + away * (radius + GAP)
+    side = "toward-left" if node.on_left else "toward-right"
+    caption = shorten(node.text, 34) or "(no answer)"
+    barred = not dense and (many or node.keep_evidence is not None)
+    y = node.y - 2 if barred else node.y + 3
+    marks.append(element("text", caption, x=x, y=y, class_=f"claim {side}"))
+    if many:
+        ranks = shorten(", ".join(map(str, node.ranks)), 42)
+        marks.append(element("text", ranks, x=x, y=node.y + 11, class_=f"ranks {side}"))
+    elif barred:
+        marks.extend(_evidence_bars(node, x, away))
+    shape = "memory-node" if node.memory else "document-node"
+    return group(marks, class_=f"{shape} {'kept' if node.kept else 'cut'}")
+
+
+def _shape(node: Node, radius: float) -> Markup:
+    if node.memory:
+        r = radius + 2
+        corners = ((0, -r), (r, 0), (0, r), (-r, 0))
+        points = " ".join(f"{number(node.x + dx)},{number(node.y + dy)}" for dx, dy in corners)
+        return element("polygon", points=points, class_="shape")
+    return element("circle", cx=node.x, cy=node.y, r=radius, class_="shape")
+
+
+def _evidence_bars(node: Node, x: float, away: int) -> Iterator[Markup]:
+    """Two short bars under the claim: S, evidence to keep, and F, evidence to reject."""
+    both = (("keep", node.keep_evidence), ("reject", node.reject_evidence))
+    for slot, (name, value) in enumerate(both):
+        if value is None:
+            continue
+        start = x + away * slot * (BAR + BAR_GAP)
+        left = start - BAR if away < 0 else start
+        filled = max(0.0, min(1.0, value)) * BAR
+        at = left + BAR - filled if away < 0 else left
+        yield element("rect", x=left, y=node.y + 5, width=BAR, height=4.0, class_="track")
+        yield element("rect", x=at, y=node.y + 5, width=filled, height=4.0, class_=f"bar {name}")
+
+
+def _bar_heads(nodes: Iterable[Node]) -> Iterator[Markup]:
+    """S and F above the first pair of bars on either side."""
+    for on_left in (True, False):
+        column = [node for node in nodes if node.on_left == on_left]
+        first = min(column, key=lambda node: node.y, default=None)
+        if first is not None and first.keep_evidence is not None:
+            away = -1 if on_left else 1
+            x = (LEFT if on_left else RIGHT) + away * (RADIUS + GAP + BAR / 2)
+            yield element("text", "S", x=x, y=first.y - 17, class_="side keep-ink")
+            x += away * (BAR + BAR_GAP)
+            yield element("text", "F", x=x, y=first.y - 17, class_="side reject-ink")
+
+
+def _frame(height: float, verdict: Verdict, skipped: int) -> Iterator[Markup]:
+    yield element("line", x1=MIDDLE, x2=MIDDLE, y1=22, y2=height - 26, class_="cut-line")
+    yield element("text", "keep side", x=LEFT, y=18, class_="side kept")
+    yield element("text", "cut", x=MIDDLE, y=18, class_="side")
+    yield element("text", "reject side", x=RIGHT, y=18, class_="side cut")
+    silent = [
+        str(document.rank)
+        for document in verdict.documents
+        if document.reason is Reason.UNINFORMATIVE
+    ]
+    notes = []
+    if silent:
+        notes.append(f"not in the graph, they say nothing: {', '.join(silent)}")
+    if skipped:
+        notes.append(f"{skipped} weaker {'edge' if skipped == 1 else 'edges'} not drawn")
+    if notes:
+        line = shorten(" · ".join(notes), 120)
+        yield element("text", line, x=MIDDLE, y=height - 6, class_="note")
+
+
+def _description(verdict: Verdict, name: str, nodes: Iterable[Node]) -> str:
+    kept = [str(rank) for n in nodes if n.on_left and not n.memory for rank in n.ranks]
+    cut = [str(rank) for n in nodes if not n.on_left and not n.memory for rank in n.ranks]
+    memory = f"; memory {verdict.memory.decision}" if _memory_in_graph(verdict) else ""
+    return (
+        f"Cut graph of {name}: keep side documents {', '.join(kept) or 'none'}; "
+        f"reject side documents {', '.join(cut) or 'none'}{memory}."
+    )

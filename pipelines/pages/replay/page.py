@@ -1,0 +1,199 @@
+"""The page of a replay: what was answered, what was rejected, and why."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from markupsafe import Markup
+
+from radarstream.connectors.models.bundled import licences
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.charts import before_after
+from radarstream.pipelines.pages.cut_graph import cut_graph
+from radarstream.pipelines.pages.replay.belief_history import history, strip
+from radarstream.pipelines.pages.replay.step_view import StepView
+from radarstream.pipelines.pages.replay.view import (
+    MAX_LISTED,
+    MAX_UNFOLDED,
+    ReportView,
+    build_view,
+)
+from radarstream.pipelines.pages.scales import Change, Share
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
+
+OPEN_QUERIES = 12  # up to this many sections start unfolded
+LINKS = (
+    ("#result", "Result"),
+    ("#findings", "Worth a look"),
+    ("#overview", "Overview"),
+    ("#questions", "Questions"),
+    ("#costs", "Costs"),
+    ("#provenance", "Provenance"),
+    ("#words", "Words"),
+)
+GLOSSARY = (
+    ("Atomic answer", "What a model answers when it reads one document alone."),
+    (
+        "S, keep evidence",
+        "How much is lost by rejecting a document: its centrality among the answers, weighted by "
+        "search rank. 0 to 1.",
+    ),
+    (
+        "F, reject evidence",
+        "How strongly the other answers contradict it, the central ones counting most. 0 to 1.",
+    ),
+    (
+        "Edge",
+        "How much two answers entail each other: the price of keeping one and rejecting the other.",
+    ),
+    (
+        "Cut",
+        "The cheapest division of the documents into kept and rejected. It is computed exactly, as "
+        "a minimum cut.",
+    ),
+    (
+        "Energy",
+        "The price of that division: F of what is kept, S of what is rejected, and the edges cut "
+        "between them.",
+    ),
+    (
+        "Margin",
+        "By how much the energy would rise if this document alone changed sides. Near 0 is a close "
+        "call.",
+    ),
+    (
+        "Memory",
+        "The previous answer, judged beside the documents as one more node. It is retained or "
+        "falsified.",
+    ),
+    (
+        "Prior",
+        "How far the last snapshot's documents supported the memory (staying) or contradicted it "
+        "(being wrong).",
+    ),
+    (
+        "Posterior",
+        "The prior after Bayes' rule with this snapshot's documents. Staying and being wrong are "
+        "updated separately and need not add up to 1.",
+    ),
+    (
+        "Planted",
+        "A document that the evaluation labels as part of an attack. No defence sees these labels.",
+    ),
+    ("Undefended", "The same model's answer from all documents at once."),
+)
+
+
+def render_report(
+    answers: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    run: RunRecord,
+    *,
+    title: str = "Defended answers",
+) -> str:
+    """Render a run as one self-contained HTML page.
+
+    Parameters
+    ----------
+    answers
+        Events of any number of queries, in any order; a query's steps are sorted.
+    snapshots
+        By snapshot id. Where an event's snapshot is missing, its texts and labels are left out.
+    run
+        Provenance and totals; secrets in its settings are redacted once more here.
+    title
+        Heading of the page.
+    """
+    view = build_view(answers, snapshots, run)
+    dates = dict.fromkeys((view.first_date, view.last_date)) if view.first_date else ()
+    page = frame.Page(
+        title=title,
+        sentence=_sentence(view),
+        plot=_before_after(view),
+        links=LINKS,
+        words=GLOSSARY,
+        heads=[*((("from", " to ".join(dates)),) if dates else ()),
+               *(("defence", name) for name in view.defenses)],
+        provenance=[
+            ("revision", run.revision),
+            *run.models.items(),
+            *(("licence of weights", licence) for licence in licences(run.models.values())),
+        ],
+        settings=run.settings,
+    )  # fmt: skip
+    return frame.render(
+        "replay.html.j2",
+        page,
+        "replay.js",
+        view=view,
+        definition=Definition.WHOLE_WORDS,
+        open_queries=len(view.detailed) <= OPEN_QUERIES,
+        first_open=_first_open(view),
+        cut_graph=_cut_graph,
+        history=history,
+        strip=strip,
+        max_listed=MAX_LISTED,
+        max_unfolded=MAX_UNFOLDED,
+    )
+
+
+def _sentence(view: ReportView) -> str:
+    """What was found, in one sentence."""
+    if not view.scores:
+        return (
+            "This run carries no labels, so correct and wrong cannot be told; what changed and "
+            "what was rejected can."
+        )
+    defended, *rest = view.scores
+    undefended = rest[0] if rest else None
+    success = defended.attacked.fooled
+    if success.trials:
+        said = f"{success.hits} of {success.trials} attacks got through the defence"
+        if undefended is not None and undefended.attacked.fooled.trials:
+            bare = undefended.attacked.fooled
+            said += f" ({bare.hits} of {bare.trials} without it)"
+        right = defended.attacked.correct
+        return f"{said}; under attack {_percent(right)} of the answers are correct."
+    said = f"{_percent(defended.overall.correct)} of the defended answers are correct"
+    if undefended is None:
+        return f"{said}; nothing was attacked."
+    bare = undefended.overall.correct
+    return f"{said}, {_percent(bare)} of the undefended ones; nothing was attacked."
+
+
+def _percent(rate: Rate) -> str:
+    return "an unknown share" if rate.value is None else f"{rate.value:.0%}"
+
+
+def _before_after(view: ReportView) -> Markup | None:
+    """Every rate of the table, undefended and defended."""
+    if not view.scores:
+        return None
+    bare = view.scores[1].rates if len(view.scores) > 1 else ()
+    before = {name: share(rate) for name, _, rate in bare}
+    changes = [
+        Change(name, before.get(name), after, tone)
+        for name, tone, rate in view.scores[0].rates
+        if (after := share(rate)) is not None
+    ]
+    return before_after("Undefended ○ and defended ●", changes, ("undefended", "defended"))
+
+
+def share(rate: Rate) -> Share | None:
+    """A rate with its interval for a chart; None where it was not measured."""
+    return None if rate.value is None else Share(rate.value, *rate.interval)
+
+
+def _cut_graph(step: StepView) -> Markup | None:
+    return cut_graph(step.event.verdict, {row.rank for row in step.poisoned}, step.date)
+
+
+def _first_open(view: ReportView) -> str:
+    """Anchor of the step to show unfolded: the first finding that has a section."""
+    for finding in chain.from_iterable(group.findings for group in view.groups):
+        if view.has_section(finding.query):
+            return finding.step.anchor
+    return view.detailed[0].steps[0].anchor if view.detailed else ""

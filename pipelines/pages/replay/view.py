@@ -1,0 +1,250 @@
+"""What the page shows, computed from events, snapshots and the run record; no markup here."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
+from radarstream.pipelines.evaluation.rates import Rate, Scores, scores_of
+from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.pages.outcomes import ORDER
+from radarstream.pipelines.pages.replay.query_view import QueryView, SourceRow, sources_of
+from radarstream.pipelines.pages.replay.step_view import FOOLED, StepView, build_step
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import MemoryDecision
+
+MAX_DETAILED_QUERIES = 300
+MAX_DETAILED_DOCUMENTS = 6_000  # about two kilobytes of page each
+MAX_OVERVIEW_QUERIES = 1_000
+MAX_LISTED = 5  # findings of one kind before the rest is folded away
+MAX_UNFOLDED = 200
+
+THROUGH = "Attacks that got through"
+LINGERING = "Wrong answers that stayed"
+STOPPED = "Attacks stopped"
+CHANGED = "Answers that changed"
+HELD = "Memory held under attack"
+FINDING_KINDS = {  # title: what it means, style class
+    THROUGH: ("the answer names the planted falsehood", "bad"),
+    LINGERING: ("a falsehood planted earlier is still the answer", "bad"),
+    STOPPED: ("undefended they succeed; the defended answer is correct or abstains", "good"),
+    CHANGED: ("the answer differs from the one before, or the memory was falsified", "plain"),
+    HELD: ("the previous answer was retained", "plain"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remarkable step."""
+
+    query: QueryView
+    step: StepView
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one kind; `tone` is a style class."""
+
+    title: str
+    explanation: str
+    tone: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """Scores of one kind of answers, defended or not, over all, benign and attacked steps."""
+
+    name: str
+    overall: Scores
+    benign: Scores
+    attacked: Scores
+
+    @property
+    def rates(self) -> tuple[tuple[str, str, Rate], ...]:
+        """What the page compares: name, tone and rate."""
+        return (
+            ("correct, all answers", "good", self.overall.correct),
+            ("correct, no attack", "good", self.benign.correct),
+            ("correct, under attack", "good", self.attacked.correct),
+            ("attacks that succeed", "bad", self.attacked.fooled),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """The whole page. `queries` is everything, `detailed` what gets its own section."""
+
+    queries: tuple[QueryView, ...]
+    detailed: tuple[QueryView, ...]
+    sections: frozenset[int]
+    steps: int
+    columns: tuple[tuple[int, str], ...]
+    first_date: str
+    last_date: str
+    defenses: tuple[str, ...]
+    scores: tuple[ScoreRow, ...]
+    groups: tuple[FindingGroup, ...]
+    sources: tuple[SourceRow, ...]
+    run: RunRecord
+
+    @property
+    def overview(self) -> tuple[QueryView, ...]:
+        """Queries in the table of every question and step: the first ones and the detailed."""
+        return tuple(
+            query
+            for query in self.queries
+            if query.number <= MAX_OVERVIEW_QUERIES or query.number in self.sections
+        )
+
+    def has_section(self, query: QueryView) -> bool:
+        """Whether links to the query lead anywhere."""
+        return query.number in self.sections
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes that occur, in the order of the legend."""
+        steps = [step for query in self.queries for step in query.steps]
+        seen = {o for step in steps for o in (step.outcome, step.undefended_outcome)}
+        return tuple(name for name in ORDER if name in seen)
+
+    @property
+    def attacked_steps(self) -> int:
+        """Number of steps an attack was planted in."""
+        return sum(len(query.attacked) for query in self.queries)
+
+    @property
+    def changed_steps(self) -> int:
+        """Number of steps whose answer differs from the step before."""
+        return sum(len(query.changed) for query in self.queries)
+
+
+def build_view(
+    answers: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot], run: RunRecord
+) -> ReportView:
+    """Arrange a run for reading: queries in order of appearance, their steps in order of step."""
+    by_query: dict[str, list[AnswerEvent]] = defaultdict(list)
+    for event in answers:
+        by_query[event.query_id].append(event)
+    ordered = [sorted(events, key=lambda event: event.step) for events in by_query.values()]
+    frame = replay_frame([event for events in ordered for event in events], snapshots)
+    scored: dict[tuple[str, int], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in frame.rows(named=True):
+        scored[row["query_id"], row["step"]][row["contender"]] = row
+    queries = tuple(
+        _build_query(number, events, snapshots, scored)
+        for number, events in enumerate(ordered, start=1)
+    )
+    dates = sorted(event.observed_at for event in answers)
+    detailed = choose_detailed(queries)
+    sections = frozenset(query.number for query in detailed)
+    return ReportView(
+        queries=queries,
+        detailed=detailed,
+        sections=sections,
+        steps=len(answers),
+        columns=_columns(queries),
+        first_date=f"{dates[0]:%Y-%m-%d}" if dates else "",
+        last_date=f"{dates[-1]:%Y-%m-%d}" if dates else "",
+        defenses=tuple(sorted({event.defense for event in answers})),
+        scores=_scores(frame),
+        groups=tuple(group for group in _finding_groups(queries) if group.findings),
+        sources=sources_of(queries, sections),
+        run=run,
+    )
+
+
+def _build_query(
+    number: int,
+    events: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    scored: Mapping[tuple[str, int], dict[str, dict[str, Any]]],
+) -> QueryView:
+    steps: list[StepView] = []
+    targets: list[str] = []
+    for event in events:
+        anchor = f"q{number}-s{event.step}"
+        snapshot = snapshots.get(event.snapshot_id)
+        rows = scored[event.query_id, event.step]
+        steps.append(build_step(event, snapshot, anchor, tuple(targets), rows))
+        if steps[-1].attack and steps[-1].target:
+            targets.append(steps[-1].target)
+    return QueryView(
+        f"q{number}", number, events[0].query_id, shorten(events[0].question, 300), tuple(steps)
+    )
+
+
+def choose_detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
+    """Queries that get a section, in order: where there are too many, those fooled first."""
+    ranked = sorted(
+        queries, key=lambda query: (len(query.fooled), len(query.changed)), reverse=True
+    )
+    chosen: set[int] = set()
+    room = MAX_DETAILED_DOCUMENTS
+    for query in ranked[:MAX_DETAILED_QUERIES]:
+        room -= sum(len(step.documents) for step in query.steps)
+        if room < 0 and chosen:
+            break
+        chosen.add(query.number)
+    return tuple(query for query in queries if query.number in chosen)
+
+
+def _columns(queries: Sequence[QueryView]) -> tuple[tuple[int, str], ...]:
+    """Step numbers that occur, each with its date where all queries share it."""
+    dates: dict[int, set[str]] = defaultdict(set)
+    for query in queries:
+        for step in query.steps:
+            dates[step.step].add(step.date)
+    return tuple(
+        (number, next(iter(held)) if len(held) == 1 else "")
+        for number, held in sorted(dates.items())
+    )
+
+
+def _scores(frame: pl.DataFrame) -> tuple[ScoreRow, ...]:
+    attacked = pl.col("attack").is_not_null()
+    labelled = (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
+    if frame.filter(labelled).is_empty():
+        return ()
+    rows = []
+    for contender in (DEFENDED, UNDEFENDED):
+        answers = frame.filter(pl.col("contender") == contender)
+        if len(answers):
+            kinds = (answers, answers.filter(~attacked), answers.filter(attacked))
+            rows.append(ScoreRow(contender.capitalize(), *map(scores_of, kinds)))
+    return tuple(rows)
+
+
+def _finding_groups(queries: Sequence[QueryView]) -> list[FindingGroup]:
+    kinds: dict[str, list[Finding]] = {kind: [] for kind in FINDING_KINDS}
+    for query in queries:
+        before: StepView | None = None
+        for step in query.steps:
+            for kind in _kinds(step):
+                shown = before.answer if before and kind == CHANGED else None
+                kinds[kind].append(Finding(query, step, shown))
+            before = step
+    return [
+        FindingGroup(title, explanation, tone, tuple(kinds[title]))
+        for title, (explanation, tone) in FINDING_KINDS.items()
+    ]
+
+
+def _kinds(step: StepView) -> Iterator[str]:
+    falsified = step.memory.decision is MemoryDecision.FALSIFIED
+    if step.attack and step.target and step.fooled_now:
+        yield THROUGH
+    elif step.attack and step.stopped:
+        yield STOPPED
+    elif step.outcome in FOOLED:
+        yield LINGERING
+    if step.changed or falsified:
+        yield CHANGED
+    if step.memory.decision is MemoryDecision.RETAINED and step.attack:
+        yield HELD

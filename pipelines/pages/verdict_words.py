@@ -1,0 +1,148 @@
+"""A verdict in words: why a document was kept or rejected, why there is no answer, what it cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    SOURCE_SIDE,
+    Abstention,
+    DocumentVerdict,
+    Edge,
+    MemoryDecision,
+    Reason,
+    Verdict,
+)
+
+STRONG_CONFLICT = 0.5
+WEAK_AGREEMENT = 0.5  # share of the step's strongest edge below which two answers disagree
+ABSTENTIONS = {
+    Abstention.NO_DOCUMENTS: "the search returned no documents",
+    Abstention.NO_EVIDENCE: "no document answers the question",
+    Abstention.NO_CONSENSUS: "the documents contradict each other and none was kept",
+    Abstention.MODEL_ABSTAINED: "the model would not answer from the kept documents",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyParts:
+    """The energy and what it is made of; `adds_up` tells whether the parts give the whole."""
+
+    total: float
+    conflict_kept: float
+    support_given_up: float
+    agreement_severed: float
+
+    @property
+    def parts(self) -> float:
+        """Sum of the three parts."""
+        return self.conflict_kept + self.support_given_up + self.agreement_severed
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the recorded energy can be recomputed from the recorded parts."""
+        return abs(self.parts - self.total) <= 1e-6 * max(1.0, abs(self.total))
+
+
+_REASONS: Final = {
+    Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
+    Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
+    Reason.DISTRUSTED: "survived the cut, but only sources blamed before say so",
+    Reason.UNINFORMATIVE: "does not answer the question",
+    Reason.NOT_JUDGED: "this defence does not select documents",
+    Reason.CONTRADICTED: "outside the largest set of documents that do not contradict each other",
+    Reason.NOT_SAMPLED: "in no round of samples that was kept",
+    Reason.TIGHT_CLUSTER: "in a group of documents that are too much alike",
+    Reason.NEAR_DUPLICATE: "nearly the words of a better ranked document",
+    Reason.OUTVOTED: "too few other answers share any of its words",
+    Reason.BLOCKED: "from a source that a person blocked",
+    Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
+}
+
+
+def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
+    """Why this document was kept or cut, as a sentence fragment for a reader."""
+    if document.reason is Reason.CUT:
+        return _why_cut(document, verdict)
+    if document.reason is Reason.SUPPORTED:
+        friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
+        return f"agrees with {friends}" if friends else "its support outweighs the conflict"
+    return _REASONS[document.reason]
+
+
+def _why_cut(document: DocumentVerdict, verdict: Verdict) -> str:
+    opponents = name_nodes(_neighbours(document.rank, verdict, agreeing=False))
+    keep, reject = document.keep_evidence, document.reject_evidence
+    if document.margin is not None and abs(document.margin) <= 1e-9:
+        return "keeping and cutting cost the same; ties are cut"
+    if keep is None or reject is None:
+        return f"no agreement with {opponents}" if opponents else "on the rejected side of the cut"
+    if reject >= STRONG_CONFLICT and opponents:
+        return f"contradicted by {opponents}"
+    if reject > keep and opponents:
+        return f"more conflict than support; no agreement with {opponents}"
+    if reject > keep:
+        return "more conflict than support"
+    return "falls with the documents that share its answer"
+
+
+def _neighbours(rank: int, verdict: Verdict, *, agreeing: bool) -> tuple[int, ...]:
+    """Kept nodes, the memory included, that agree with `rank` strongly (or hardly at all)."""
+    if not verdict.edges:
+        return ()
+    strongest = max(edge.capacity for edge in verdict.edges)
+    agreement = {_other_end(edge, rank): edge.capacity for edge in verdict.edges}
+    kept = [d.rank for d in verdict.documents if d.kept and d.rank != rank]
+    if verdict.memory.decision is MemoryDecision.RETAINED:
+        kept.append(MEMORY_NODE)
+    return tuple(
+        node
+        for node in kept
+        if (agreement.get(node, 0.0) >= WEAK_AGREEMENT * strongest) == agreeing
+    )
+
+
+def _other_end(edge: Edge, rank: int) -> int | None:
+    if rank in (edge.a, edge.b):
+        return edge.b if edge.a == rank else edge.a
+    return None
+
+
+def name_nodes(nodes: Sequence[int]) -> str:
+    """Documents in words, at most six by number.
+
+    >>> name_nodes((2, 3, 5, 0))
+    'documents 2, 3, 5 and the memory'
+    """
+    ranks = [str(node) for node in nodes if node != MEMORY_NODE]
+    listed = ", ".join(ranks[:6]) + (f" and {len(ranks) - 6} more" if len(ranks) > 6 else "")
+    parts = [f"{'document' if len(ranks) == 1 else 'documents'} {listed}"] if ranks else []
+    return " and ".join([*parts, *(["the memory"] if MEMORY_NODE in nodes else [])])
+
+
+def source_side(verdict: Verdict) -> frozenset[int]:
+    """Nodes on the keep side of the cut itself, before anything later."""
+    sides = {d.rank for d in verdict.documents if d.reason in SOURCE_SIDE}
+    if verdict.memory.decision is MemoryDecision.RETAINED:
+        sides.add(MEMORY_NODE)
+    return frozenset(sides)
+
+
+def energy_parts(verdict: Verdict) -> EnergyParts | None:
+    """The recorded energy and what it is made of, or None where the defence cut no graph."""
+    if verdict.energy is None:
+        return None
+    terminals = [(d.rank, d.keep_evidence, d.reject_evidence) for d in verdict.documents]
+    memory = verdict.memory
+    if memory.decision is not MemoryDecision.NONE:
+        terminals.append((MEMORY_NODE, memory.support_posterior, memory.conflict_posterior))
+    kept = source_side(verdict)
+    return EnergyParts(
+        total=verdict.energy,
+        conflict_kept=sum(reject or 0.0 for node, _, reject in terminals if node in kept),
+        support_given_up=sum(keep or 0.0 for node, keep, _ in terminals if node not in kept),
+        agreement_severed=sum(
+            edge.capacity for edge in verdict.edges if (edge.a in kept) != (edge.b in kept)
+        ),
+    )
