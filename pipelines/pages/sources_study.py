@@ -69,7 +69,9 @@ def write_sources_study(
         provenance=provenance,
         command=command,
     )
-    plots = [_over_time(world, exact) for world in dict.fromkeys(one.world for one in exact)]
+    measured = [one for one in exact if any(rate.trials for rate in one.attacked)]
+    worlds = dict.fromkeys(one.world for one in measured)
+    plots = [_over_time(world, measured) for world in worlds]
     text = frame.render("sources_study.html.j2", page, plots=plots, found=tables)
     (out / PAGE).write_text(text, encoding="utf-8")
     return out / PAGE

@@ -38,7 +38,7 @@ def over_time(
     groups: Sequence[Group],
     frame: pl.DataFrame,
 ) -> list[OverTime]:
-    """Plots of every condition; none for a static data set."""
+    """Plots of every condition that has answers; none for a static data set."""
     if scoreboard.static:
         return []
     years = _in_years(scoreboard)
@@ -47,6 +47,7 @@ def over_time(
     outcome = scoreboard.definition.column("outcome")
     grouped = frame.group_by("contender", "condition", at.alias("at"), outcome).len()
     counts = {row[:4]: row[4] for row in grouped.rows()}
+    answered = set(frame["condition"])
     first = next((c for c in scoreboard.conditions if c != BENIGN), BENIGN)
     return [
         replace(
@@ -54,6 +55,7 @@ def over_time(
             unfolded=len(groups) == 1 or condition == first,
         )
         for condition in scoreboard.conditions
+        if condition in answered
     ]
 
 

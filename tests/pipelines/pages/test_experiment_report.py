@@ -265,6 +265,18 @@ def test_histories_have_timelines_beliefs_and_storage(in_time):
     assert sum(map(int, counts)) == 4 * len(IN_TIME)
 
 
+def test_a_condition_without_answers_has_no_timeline(tmp_path):
+    record, rows, evidence = make_experiment(
+        questions=2, steps=3, conditions=CONDITIONS[:2], contenders=IN_TIME[:2]
+    )
+    benign = [row for row in rows if row.condition == "benign"]
+    text = write(tmp_path, (record, benign, evidence))
+    assert re.findall(r'<details class="condition-fold"[^>]*>.*?<bdi>(\S+)</bdi>', text) == [
+        "benign"
+    ]
+    assert "Nothing was answered yet under pia@1" in Page(text).text
+
+
 def test_a_static_run_has_no_timeline(page):
     assert "over-time" not in Page(page).values("id")
     assert "<title>What the answers turned" not in page
