@@ -1,0 +1,90 @@
+"""Which commands there are. A command's module is imported when the command runs, not before:
+`radarstream --help` reads what they do from their sources.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+import typer
+from typer.main import get_group
+
+from radarstream.pipelines.cli.help import SETTINGS, Commands, summary
+
+# Name of a command, or of a group of commands: module of this package and what to take from it.
+COMMANDS: Final = {
+    "simulate": "simulate:simulate",
+    "replay": "replay:replay",
+    "report": "report:report",
+    "evaluate": "evaluate:evaluate",
+    "evaluate-attribution": "evaluate_attribution:evaluate_attribution",
+    "evaluate-sources": "evaluate_sources:evaluate_sources",
+    "doctor": "doctor:doctor",
+    "ingest": "ingest:ingest",
+    "run": "run:run",
+    "submit": "submit:submit",
+    "tail": "tail:tail",
+    "alert": "alert:alert",
+    "watch": "watch:watch",
+    "backfill": "backfill:backfill",
+    "report-wrong": "report_wrong:report_wrong",
+    "report-attributions": "report_attributions:report_attributions",
+    "attribute": "attribute:attribute",
+    "sources": "sources:app",
+    "state": "state:app",
+    "corpus": "corpus:app",
+    "topics": "topics:app",
+    "deadletter": "deadletter:app",
+    "reports": "reports:app",
+    "quarantine": "quarantine:app",
+}
+_PACKAGE: Final = "radarstream.pipelines.cli"
+
+
+class Program(Commands):
+    """The group of all `COMMANDS`."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.commands = _Commands()  # type: ignore[assignment]  # click only reads it
+
+    def summaries(self, ctx: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the library's interface
+        """Every command with the first paragraph of its help, from its source."""
+        return [(name, summary(_help(*place.split(":")))) for name, place in COMMANDS.items()]
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, imported when one is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, attribute = COMMANDS[name].split(":")
+        found = getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
+        group = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
+        group.callback()(lambda: None)
+        if isinstance(found, typer.Typer):
+            group.add_typer(found, name=name, cls=Commands)
+        else:
+            group.command(name)(found)
+        return get_group(group).commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _help(module: str, attribute: str) -> str:
+    """The docstring of a command, or the `help` of a group of commands."""
+    spec = find_spec(f"{_PACKAGE}.{module}")
+    source: Any = spec and spec.loader
+    for node in ast.parse(source.get_source(spec.name)).body if spec else ():
+        if isinstance(node, ast.FunctionDef) and node.name == attribute:
+            return ast.get_docstring(node) or ""
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            if any(isinstance(name, ast.Name) and name.id == attribute for name in node.targets):
+                found = [k.value for k in node.value.keywords if k.arg == "help"]
+                return str(ast.literal_eval(found[0])) if found else ""
+    return ""
