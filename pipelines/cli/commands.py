@@ -13,33 +13,39 @@ from typer.main import get_group
 
 from radarstream.pipelines.cli.help import SETTINGS, Commands, summary
 
-# Name of a command, or of a group of commands: module of this package and what to take from it.
-COMMANDS: Final = {
-    "simulate": "simulate:simulate",
-    "replay": "replay:replay",
-    "report": "report:report",
-    "evaluate": "evaluate:evaluate",
-    "evaluate-attribution": "evaluate_attribution:evaluate_attribution",
-    "evaluate-sources": "evaluate_sources:evaluate_sources",
-    "doctor": "doctor:doctor",
-    "ingest": "ingest:ingest",
-    "run": "run:run",
-    "submit": "submit:submit",
-    "tail": "tail:tail",
-    "alert": "alert:alert",
-    "watch": "watch:watch",
-    "backfill": "backfill:backfill",
-    "report-wrong": "report_wrong:report_wrong",
-    "report-attributions": "report_attributions:report_attributions",
-    "attribute": "attribute:attribute",
-    "sources": "sources:app",
-    "state": "state:app",
-    "corpus": "corpus:app",
-    "topics": "topics:app",
-    "deadletter": "deadletter:app",
-    "reports": "reports:app",
-    "quarantine": "quarantine:app",
+# By section of the help: name of a command, or of a group of commands; module of this package and
+# what to take from it.
+PANELS: Final = {
+    "Answer": {"replay": "replay:replay", "run": "run:run", "submit": "submit:submit"},
+    "Collect": {
+        "watch": "watch:watch",
+        "ingest": "ingest:ingest",
+        "backfill": "backfill:backfill",
+        "corpus": "corpus:app",
+    },
+    "Follow the answers": {"tail": "tail:tail", "alert": "alert:alert", "report": "report:report"},
+    "When an answer is wrong": {
+        "report-wrong": "report_wrong:report_wrong",
+        "attribute": "attribute:attribute",
+        "reports": "reports:app",
+        "report-attributions": "report_attributions:report_attributions",
+        "quarantine": "quarantine:app",
+        "sources": "sources:app",
+    },
+    "Evaluate": {
+        "simulate": "simulate:simulate",
+        "evaluate": "evaluate:evaluate",
+        "evaluate-attribution": "evaluate_attribution:evaluate_attribution",
+        "evaluate-sources": "evaluate_sources:evaluate_sources",
+    },
+    "Operate": {
+        "doctor": "doctor:doctor",
+        "topics": "topics:app",
+        "state": "state:app",
+        "deadletter": "deadletter:app",
+    },
 }
+COMMANDS: Final = {name: place for panel in PANELS.values() for name, place in panel.items()}
 _PACKAGE: Final = "radarstream.pipelines.cli"
 
 
@@ -50,9 +56,12 @@ class Program(Commands):
         super().__init__(*args, **settings)
         self.commands = _Commands()  # type: ignore[assignment]  # click only reads it
 
-    def summaries(self, ctx: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the library's interface
-        """Every command with the first paragraph of its help, from its source."""
-        return [(name, summary(_help(*place.split(":")))) for name, place in COMMANDS.items()]
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 click passes it
+        """Write every command with the first paragraph of its help, from its source."""
+        for panel, commands in PANELS.items():
+            rows = [(name, summary(_help(*place.split(":")))) for name, place in commands.items()]
+            with formatter.section(panel):
+                formatter.write_dl(rows)
 
 
 class _Commands(Mapping[str, Any]):

@@ -14,13 +14,10 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a row for every command, in the order of their registration."""
-        with formatter.section("Commands"):
-            formatter.write_dl(self.summaries(ctx))
-
-    def summaries(self, ctx: Any) -> list[tuple[str, str]]:
-        """Every command with the first paragraph of its help."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        return [(name, summary(command.help or "")) for name, command in found if command]
+        rows = [(name, summary(command.help or "")) for name, command in found if command]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 def summary(help_text: str) -> str:
