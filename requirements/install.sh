@@ -9,7 +9,8 @@ python=$1
 lock=$2
 locks=$(dirname "$0")
 install() {
-    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+    "$python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps \
+        --require-hashes \
         --only-binary :all: --requirement "$locks/$1.txt"
 }
 if [ "$lock" != image-gpu ] && grep -q '^torch==' "$locks/$lock.txt"; then

@@ -22,6 +22,9 @@ LOCKS: Final = {
 }
 BUILDING: Final = ("demo",)  # locks that also hold what builds the project
 EMBEDDED: Final = ("demo", "image-embedded")  # locks that also hold the weights of weights.in
+# What Beam, OR-Tools and tokenizers ask for and this project never makes them import, 300 MB of it.
+# A test runs without them. Other locks hold them, since users may.
+UNUSED: Final = re.compile(r"(hf-xet|huggingface-hub|pandas|pillow|pyarrow|pymongo)==")
 # Libraries of torch's CUDA build; its CPU build needs none of them.
 CUDA: Final = re.compile(r"(cuda-|nvidia-|triton)")
 HEADER: Final = "# Written by `make lock`. Do not edit.\n"
@@ -39,7 +42,9 @@ def main() -> None:
     for name, extras in LOCKS.items():
         chosen = [f"--extra={extra}" for extra in extras]
         chosen += ["requirements/build.in"] if name in BUILDING else []
-        blocks = compiled(chosen, everything) + (weights if name in EMBEDDED else [])
+        blocks = compiled(chosen, everything)
+        if name in EMBEDDED:
+            blocks = weights + [block for block in blocks if not UNUSED.match(block)]
         write(name, blocks, cuda=False)
 
 
