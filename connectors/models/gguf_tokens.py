@@ -143,8 +143,9 @@ def _next(
     except RuntimeError as error:
         raise ModelError(f"llama.cpp refused a request: {error}") from error
     match response:
-        case {"choices": [{"logprobs": {"content": [{"id": int(token)} as told]}}]} if (
-            force in (None, token)
+        case {"choices": [{"logprobs": {"content": [{"id": int(token)} as told]}}]} if force in (
+            None,
+            token,
         ):
             return told
         case {"error": {"message": str(message)}}:

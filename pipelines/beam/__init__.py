@@ -1,8 +1,8 @@
 """The Beam graph; the only package that imports apache_beam.
 
-Beam loads pandas, pyarrow, the client of MongoDB, and for its own manager of models torch and scipy, wherever they are
-installed. Nothing here uses them, and they cost seconds: Beam goes without, as it does where
-they are missing.
+Beam loads pandas, pyarrow, the client of MongoDB, and for its own manager of models torch and
+scipy, wherever they are installed. Nothing here uses them, and they cost seconds: Beam goes
+without, as it does where they are missing.
 """
 
 import sys

@@ -87,13 +87,13 @@ class _Commands(Mapping[str, Any]):
 
 def _help(module: str, attribute: str) -> str:
     """The docstring of a command, or the `help` of a group of commands."""
-    spec = find_spec(f"{_PACKAGE}.{module}")
-    source: Any = spec and spec.loader
-    for node in ast.parse(source.get_source(spec.name)).body if spec else ():
-        if isinstance(node, ast.FunctionDef) and node.name == attribute:
-            return ast.get_docstring(node) or ""
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if any(isinstance(name, ast.Name) and name.id == attribute for name in node.targets):
-                found = [k.value for k in node.value.keywords if k.arg == "help"]
-                return str(ast.literal_eval(found[0])) if found else ""
-    return ""
+    spec: Any = find_spec(f"{_PACKAGE}.{module}")
+    for node in ast.parse(spec.loader.get_source(spec.name)).body:
+        match node:
+            case ast.FunctionDef(name=name) if name == attribute:
+                return ast.get_docstring(node) or ""
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(keywords=options)) if (
+                name == attribute
+            ):
+                return str(next(ast.literal_eval(o.value) for o in options if o.arg == "help"))
+    raise LookupError(f"{spec.name} has no {attribute}")
