@@ -109,7 +109,7 @@ class Bert:
         centred /= np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + self._epsilon)
         centred *= self._weights[f"{name}.weight"]
         centred += self._weights[f"{name}.bias"]
-        return centred
+        return np.asarray(centred)
 
 
 def _by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
