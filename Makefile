@@ -40,7 +40,10 @@ demo: $(DEMO_STAMP) ## replay the bundled history, partly attacked, and write a 
 	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json
 	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)'
 
-stream-demo: $(DEMO_STAMP) ## run the continuous job on a throw-away broker, command by command
+sizes: ## measure the embedded profile: megabytes to download and on disk
+	$(PYTHON) requirements/sizes.py
+
+stream-demo: $(STAMP) ## run the continuous job on a throw-away broker, command by command
 	$(BIN)/python -m tests.end_to_end.stream_demo
 
 test: $(STAMP) ## run every test
