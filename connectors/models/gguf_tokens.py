@@ -133,7 +133,8 @@ def _next(
     count: int = 1,
 ) -> Any:
     """What llama.cpp tells of the token after `text` and the tokens `said`."""
-    request = model.request([text, *said], 1) | {"n_probs": count, "stop": []}
+    prompt: list[str | int] = [text, *said]
+    request = model.request(prompt, 1) | {"n_probs": count, "stop": []}
     # A prompt is read whole and alone: what is read together changes the last bits.
     request["cache_prompt"] = bool(said)
     if force is not None:
