@@ -3,19 +3,24 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.installed-demo
 DEMO := build/demo
 DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stream-demo test lint bench chaos docs-check clean install lock deployment-files pin-images
+.PHONY: help demo sizes stream-demo test lint bench chaos docs-check clean install lock deployment-files pin-images
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml requirements/development.txt
+$(DEMO_STAMP): pyproject.toml requirements/demo.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	requirements/install.sh $(BIN)/python development
+	requirements/install.sh $(BIN)/python demo
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMP): $(DEMO_STAMP) requirements/development.txt
+	requirements/install.sh $(BIN)/python development
 	@touch $@
 
 install: $(STAMP) ## create .venv and install everything the project and its tests need
@@ -31,9 +36,12 @@ deployment-files: ## make what infra/compose.yaml needs: passwords, a certificat
 pin-images: ## ask the registries for the digests of infra/images.txt
 	infra/pin-images.sh
 
-demo: $(STAMP) ## replay the bundled history, partly attacked, and write a report
+demo: $(DEMO_STAMP) ## replay the bundled history, partly attacked, and write a report
 	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json
 	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)'
+
+sizes: ## measure the embedded profile: megabytes to download and on disk
+	$(PYTHON) requirements/sizes.py
 
 stream-demo: $(STAMP) ## run the continuous job on a throw-away broker, command by command
 	$(BIN)/python -m tests.end_to_end.stream_demo

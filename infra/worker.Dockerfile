@@ -2,14 +2,12 @@
 # The image of every radarstream process: worker, collector, Beam worker pool, submission.
 #   docker build --file infra/worker.Dockerfile --tag radarstream:0.1.0 .
 # MODELS decides which models are in it: "embedded" (default), "gpu", or "api" for none. Every package
-# has the version and hash of requirements/image-MODELS.txt. PIP_EXTRA_INDEX_URL may name PyTorch's
-# index of CPU builds, which spares gigabytes of CUDA. PYTHON_IMAGE is the base image; compose.yaml
+# has the version and hash of requirements/image-MODELS.txt; only "gpu" has torch. PYTHON_IMAGE is the base image; compose.yaml
 # gives it with its digest (see docs/deployment.md).
 ARG PYTHON_IMAGE=python:3.11.13-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
 ARG MODELS=embedded
-ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/build && python -m venv /opt/radarstream
 WORKDIR /src
 COPY requirements requirements

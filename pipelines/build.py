@@ -163,7 +163,11 @@ def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
     """Create what tells token probabilities of the generator's model; None of a service's."""
     match settings:
         case s.LlamaCpp():
-            return GgufTokens(settings.model_path, passage_characters=settings.passage_characters)
+            return GgufTokens(
+                settings.model_path,
+                threads=settings.threads,
+                passage_characters=settings.passage_characters,
+            )
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install one lock file, and nothing that is not in it: requirements/install.sh PYTHON LOCK
 #   PYTHON  the interpreter of the environment to install into
-#   LOCK    development, build, image-embedded, image-gpu or image-api
+#   LOCK    development, demo, build, image-embedded, image-gpu or image-api
 # With PIP_FIND_LINKS or PIP_EXTRA_INDEX_URL leading to the CPU build of torch, that one is taken:
 # it spares gigabytes of CUDA.
 set -eu
@@ -9,7 +9,8 @@ python=$1
 lock=$2
 locks=$(dirname "$0")
 install() {
-    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+    "$python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps \
+        --require-hashes \
         --only-binary :all: --requirement "$locks/$1.txt"
 }
 if [ "$lock" != image-gpu ] && grep -q '^torch==' "$locks/$lock.txt"; then

@@ -15,10 +15,16 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
 IMAGE: Final = ("otel", "pages", "postgres")  # extras of every image, beside its models
 LOCKS: Final = {
+    "demo": ("embedded",),
     "image-embedded": ("embedded", *IMAGE),
     "image-gpu": ("gpu", *IMAGE),
     "image-api": IMAGE,
 }
+BUILDING: Final = ("demo",)  # locks that also hold what builds the project
+EMBEDDED: Final = ("demo", "image-embedded")  # locks that also hold the weights of weights.in
+# What Beam, OR-Tools and tokenizers ask for and this project never makes them import, 300 MB of it.
+# A test runs without them. Other locks hold them, since users may.
+UNUSED: Final = re.compile(r"(hf-xet|huggingface-hub|pandas|pillow|pyarrow|pymongo)==")
 # Libraries of torch's CUDA build; its CPU build needs none of them.
 CUDA: Final = re.compile(r"(cuda-|nvidia-|triton)")
 HEADER: Final = "# Written by `make lock`. Do not edit.\n"
@@ -28,13 +34,18 @@ def main() -> None:
     """Write every lock file, the development one first: the others take its versions."""
     upgrade = sys.argv[1:] == ["--upgrade"]
     known = [] if upgrade else blocks_of("development") + blocks_of("torch-cuda")
-    everything = compiled(["--all-extras", "requirements/build.in"], known)
+    weights = compiled(["--no-deps"], known, source="requirements/weights.in")
+    everything = compiled(["--all-extras", "requirements/build.in"], known) + weights
     write("development", everything, cuda=False)
     write("torch-cuda", everything, cuda=True)
     write("build", compiled([], everything, source="requirements/build.in"), cuda=False)
     for name, extras in LOCKS.items():
         chosen = [f"--extra={extra}" for extra in extras]
-        write(name, compiled(chosen, everything), cuda=False)
+        chosen += ["requirements/build.in"] if name in BUILDING else []
+        blocks = compiled(chosen, everything)
+        if name in EMBEDDED:
+            blocks = weights + [block for block in blocks if not UNUSED.match(block)]
+        write(name, blocks, cuda=False)
 
 
 def compiled(arguments: list[str], known: list[str], source: str = "pyproject.toml") -> list[str]:
@@ -62,7 +73,7 @@ def split(text: str) -> list[str]:
 
 def write(name: str, blocks: list[str], *, cuda: bool) -> None:
     """Write the packages that are, or are not, libraries of CUDA."""
-    chosen = [block for block in blocks if bool(CUDA.match(block)) == cuda]
+    chosen = sorted(block for block in blocks if bool(CUDA.match(block)) == cuda)
     (HERE / f"{name}.txt").write_text(HEADER + "\n".join(chosen) + "\n", encoding="utf-8")
 
 

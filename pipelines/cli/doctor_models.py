@@ -95,7 +95,7 @@ def token_probabilities(settings: Settings, prompt: Prompt) -> str:
         if assembles(settings):
             return f"{scorer.model_id}: {ASSEMBLES}"
         if not scorer.is_converted():
-            return f"{scorer.model_id}: the first use converts the weights, for a minute or more"
+            return f"{scorer.model_id}: the first use converts the weights, for some seconds"
     try:
         (row,) = scorer.log_probs([ContinuationQuery((prompt,), "Lima")])[0]
     finally:

@@ -50,8 +50,8 @@ class OpenAiGenerator(OpenAiOptions):
 
 
 class SameModel(Section):
-    """The generator's own model, where it runs in this process: transformers, or llama.cpp with a
-    Gemma 3 file, whose weights are then loaded a second time by transformers, on first use.
+    """The generator's own model, where it runs in this process: transformers, or llama.cpp, which
+    then loads the weights a second time on first use, in half precision.
     """
 
     kind: Literal["same"] = "same"
@@ -106,10 +106,10 @@ class ScriptedRelations(Section):
 
 
 class SentenceEmbedder(Section):
-    """Sentence embeddings; without `model`, the MiniLM weights of the extra."""
+    """Sentence embeddings; without `model`, the installed MiniLM weights, which need no torch."""
 
     kind: Literal["sentence_transformers"] = "sentence_transformers"
-    model: Annotated[str | None, Field(description="as above; none = the extra's weights")] = None
+    model: Annotated[str | None, Field(description="as above; none = MiniLM")] = None
 
 
 class ScriptedEmbedder(Section):

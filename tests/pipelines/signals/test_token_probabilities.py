@@ -186,7 +186,7 @@ class TestBuild:
         with pytest.raises(ConfigurationError, match="every next token"):
             check_needs(RobustRagDecoding(), models)
 
-    def test_the_embedded_model_is_asked_through_transformers_and_loads_nothing_before(
+    def test_the_embedded_model_is_asked_and_loads_nothing_before(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail

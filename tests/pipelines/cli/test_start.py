@@ -1,0 +1,79 @@
+"""A command imports what it uses, when it runs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.cli.commands import COMMANDS, _help
+from radarstream.pipelines.cli.help import summary
+from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
+
+HEAVY = {
+    *("torch", "transformers", "pandas", "pyarrow", "scipy", "sklearn", "apache_beam"),
+    *("altair", "polars", "vl_convert", "numpy", "sqlalchemy", "pydantic", "rich", "kafka"),
+}
+BEAM_GOES_WITHOUT = {"torch", "transformers", "pandas", "pyarrow", "scipy", "sklearn", "bson"}
+# Never imported, and left out of the lock files of the embedded profile.
+LEFT_OUT = ("bson", "hf_xet", "huggingface_hub", "pandas", "PIL", "pyarrow", "pymongo")
+PROGRAM = """
+import atexit, json, sys
+sys.modules.update(dict.fromkeys({missing!r}))
+def show():
+    loaded = sorted(name for name, module in sys.modules.items() if module is not None)
+    open({out!r}, "w").write(json.dumps(loaded))
+atexit.register(show)
+from radarstream.pipelines.cli.app import main
+main()
+"""
+
+
+def modules(tmp_path: Path, *arguments: str, missing: tuple[str, ...] = ()) -> set[str]:
+    """What a command has imported when it ends."""
+    out = tmp_path / "modules.json"
+    program = PROGRAM.format(out=str(out), missing=missing)
+    command = [sys.executable, "-c", program, *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    return set(json.loads(out.read_text()))
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_import_nothing_heavy(option: str, tmp_path: Path) -> None:
+    loaded = modules(tmp_path, option)
+    assert not HEAVY & loaded
+    ours = {name for name in loaded if name.startswith("radarstream.pipelines.")}
+    assert ours <= {
+        "radarstream.pipelines.cli",
+        "radarstream.pipelines.cli.app",
+        "radarstream.pipelines.cli.commands",
+        "radarstream.pipelines.cli.help",
+    }
+
+
+def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
+    """Beam runs where its optional libraries are missing, and where they are not."""
+    options = SimulationOptions(questions=1, min_snapshots=3, max_snapshots=3)
+    write_history(tmp_path / "history.json", options)
+    replay = ("replay", "history.json", "--dry-run", "--out")
+    loaded = modules(tmp_path, *replay, "one")
+    assert "apache_beam" in loaded
+    assert not BEAM_GOES_WITHOUT & loaded
+    modules(tmp_path, *replay, "two", missing=LEFT_OUT)
+    answers = [(tmp_path / name / "answers.jsonl").read_text() for name in ("one", "two")]
+    assert answers[0].count("\n") == 3
+    assert answers[0] == answers[1]
+
+
+def test_help_says_what_the_commands_themselves_say() -> None:
+    """Read from their sources, it is not another text than the one that they print."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    assert list(commands) == list(COMMANDS)
+    for name, place in COMMANDS.items():
+        told = summary(_help(*place.split(":")))
+        assert told
+        assert told == summary(commands[name].help or "")
