@@ -20,7 +20,7 @@ from radarstream.pipelines.cli.evaluation_options import (
     words,
 )
 from radarstream.pipelines.cli.evaluation_progress import conducted
-from radarstream.pipelines.cli.evaluation_tables import print_experiment
+from radarstream.pipelines.cli.evaluation_tables import print_study
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.conditions import (
@@ -30,7 +30,7 @@ from radarstream.pipelines.evaluation.attacks.conditions import (
 )
 from radarstream.pipelines.evaluation.attacks.places import check_depth, surface_of
 from radarstream.pipelines.evaluation.datasets import Dataset, load_dataset
-from radarstream.pipelines.evaluation.experiment.contenders import (
+from radarstream.pipelines.evaluation.defences.contenders import (
     parse_contenders,
     servable,
     spread_over_time,
@@ -38,21 +38,21 @@ from radarstream.pipelines.evaluation.experiment.contenders import (
     with_relations,
     without_repetition,
 )
-from radarstream.pipelines.evaluation.experiment.defences import (
+from radarstream.pipelines.evaluation.defences.defences import (
     Defences,
     DefencesRequest,
     evidence_of,
     rows_of,
 )
-from radarstream.pipelines.evaluation.experiment.records import Condition, Contender
-from radarstream.pipelines.evaluation.experiment.scorers import (
+from radarstream.pipelines.evaluation.defences.records import Condition, Contender
+from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
     perturbation_of,
     scorer_settings,
 )
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.page import write_defences_page
 from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
@@ -153,8 +153,8 @@ def evaluate(
         if table is not None:
             write_table(frame, table)
         view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)
-        write_experiment_report(out, view)
-        print_experiment(study, board, view.headline, as_json=as_json)
+        write_defences_page(out, view)
+        print_study(study, board, view.headline, as_json=as_json)
     if failed := study.failed(contender.name for contender in request.contenders):
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 

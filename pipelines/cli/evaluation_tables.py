@@ -1,4 +1,4 @@
-"""An experiment on the terminal: accuracy, attack success, cost, then the verdict."""
+"""A study on the terminal: accuracy, attack success, cost, then the verdict."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -9,10 +9,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from radarstream.pipelines.cli.terminal import cell, print_json, print_path, printable, stdout
-from radarstream.pipelines.evaluation.experiment.defences import DefenceStudy
-from radarstream.pipelines.evaluation.experiment.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.experiment.table import Table, TableCell, TableRow
-from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.defences.defences import DefenceStudy
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.defences.table import Table, TableCell, TableRow
+from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.pages.defences.headline import Headline
 
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
@@ -31,7 +31,7 @@ COST_CHARACTERS = 7  # what a quantity needs at least: "counted"
 GAP = 2  # between columns
 
 
-def print_experiment(
+def print_study(
     study: DefenceStudy, board: Scoreboard, headline: Headline, *, as_json: bool
 ) -> None:
     """Print what a person wants to see first, the verdict last: that is where the cursor is."""

@@ -14,21 +14,21 @@ from radarstream.pipelines.cli.run_files import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
-from radarstream.pipelines.evaluation.experiment.files import (
+from radarstream.pipelines.evaluation.defences.files import (
     read_evidence,
     read_judgements,
     read_record,
     read_rows,
 )
-from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, ExperimentRecord, Row
-from radarstream.pipelines.evaluation.experiment.scores import score_cells
+from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
+from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of
 from radarstream.pipelines.evaluation.study.record import read_record as read_study
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.pages.defences.page import write_experiment_report
+from radarstream.pipelines.pages.defences.page import write_defences_page
 from radarstream.pipelines.pages.defences.view import build_view
 
 
@@ -59,9 +59,9 @@ def report(
     frame = study_frame(rows, record, evidence, read_judgements(directory))
     view = build_view(record, rows, evidence, score_cells(frame, record), frame)
     print_headline(view.headline)
-    print_path("report", write_experiment_report(directory, view))
+    print_path("report", write_defences_page(directory, view))
 
 
-def counts(line: Row | EvidenceRow, record: ExperimentRecord) -> bool:
+def counts(line: Row | EvidenceRow, record: DefencesRecord) -> bool:
     """Whether a line is of a question that was asked last."""
     return not record.asked or line.query_id in record.asked

@@ -22,7 +22,7 @@ from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import Config
 from radarstream.pipelines.cli.queries import named_query
 from radarstream.pipelines.cli.terminal import make_directory, print_path
-from radarstream.pipelines.pages.incidents.event_view import Standing
+from radarstream.pipelines.pages.incidents.event_view import SourceWords
 from radarstream.pipelines.pages.incidents.incidents_view import (
     HeldText,
     Incident,
@@ -105,11 +105,11 @@ def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
     return incidents_of(events, known, complaints, held)
 
 
-def standings(view: SourcesView, settings: Settings) -> Callable[[str], Standing | None]:
+def standings(view: SourcesView, settings: Settings) -> Callable[[str], SourceWords | None]:
     """Make a function that says what the ledger knows about the source of an address."""
     known = {source.domain: source for source in view.sources}
 
-    def standing_of(url: str) -> Standing | None:
+    def standing_of(url: str) -> SourceWords | None:
         page, granularity = Document(1, "", url=url), settings.sources.granularity
         above = (known[name] for name in names_of(page, granularity) if name in known)
         judged = next((source for source in above if source.verdict), None)
@@ -118,7 +118,7 @@ def standings(view: SourcesView, settings: Settings) -> Callable[[str], Standing
             return None
         words = source.verdict or f"reliability {source.reliability:.2f}"
         tone = {"blocked": "bad", "pardoned": "good"}.get(source.verdict, "")
-        return Standing(f"{SOURCES}#{source.anchor}", words, tone)
+        return SourceWords(f"{SOURCES}#{source.anchor}", words, tone)
 
     return standing_of
 

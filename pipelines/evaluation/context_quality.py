@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean
 
-from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, Row
+from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.verdict import Reason
 

@@ -58,10 +58,10 @@ import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.registry import has_own_target
 from radarstream.pipelines.evaluation.context_quality import context_of
-from radarstream.pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
+    DefencesRecord,
     EvidenceRow,
-    ExperimentRecord,
     Row,
 )
 from radarstream.pipelines.evaluation.judging import Judgement
@@ -110,7 +110,7 @@ Values = dict[str, Any]
 
 def study_frame(
     rows: Iterable[Row],
-    record: ExperimentRecord,
+    record: DefencesRecord,
     evidence: Iterable[EvidenceRow] = (),
     judgements: Iterable[Judgement] = (),
 ) -> pl.DataFrame:

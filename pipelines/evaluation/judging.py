@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from radarstream.pipelines.evaluation.experiment.records import Row
+from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.scoring import is_fooled, is_refusal
 from radarstream.pipelines.signals.isolation import isolating
 from radarstream.pipelines.signals.judging import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.schedule import Planting
-from radarstream.pipelines.evaluation.experiment.answering_code import SHARED, digest_of
+from radarstream.pipelines.evaluation.defences.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.metrics import DEFINITION, MEANING
 from radarstream.pipelines.evaluation.provenance import code_revision
 from radarstream.pipelines.evaluation.study.prompts import reworded

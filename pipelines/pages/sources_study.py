@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after, panel

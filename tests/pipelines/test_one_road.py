@@ -48,7 +48,7 @@ from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.sources import LedgerRules
 from radarstream.schemas.verdict import MemoryDecision
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.pipelines.evaluation.experiments import Bench, cell_rows, make_dataset
+from tests.pipelines.evaluation.defence_studies import Bench, cell_rows, make_dataset
 from tests.pipelines.job.attributing_rig import worker_on
 from tests.scripted_models import last_words
 

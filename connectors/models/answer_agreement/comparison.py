@@ -9,7 +9,7 @@ from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.values import Match, compare_values
 
 
-class Finding(Enum):
+class Likeness(Enum):
     """What the words and values of a premise and a hypothesis show; exactly one holds."""
 
     UNCOMMITTED = "uncommitted"  # one of them makes no claim that could agree or disagree
@@ -27,30 +27,30 @@ class Finding(Enum):
 VARIANT_SPELLING = 0.7  # from here on, two given names may be one (Mohammed, Muhammad)
 
 _BY_VALUES = {
-    Match.SAME: Finding.SAME,
-    Match.PREMISE_FINER: Finding.PREMISE_ADDS,
-    Match.HYPOTHESIS_FINER: Finding.HYPOTHESIS_ADDS,
-    Match.PREMISE_DECIDES: Finding.PREMISE_ADDS,
-    Match.HYPOTHESIS_DECIDES: Finding.UNCOMMITTED,
-    Match.DIFFERENT: Finding.VALUES_DIFFER,
-    Match.COMPATIBLE: Finding.UNCOMMITTED,
-    Match.INCOMPARABLE: Finding.KINDS_DIFFER,
+    Match.SAME: Likeness.SAME,
+    Match.PREMISE_FINER: Likeness.PREMISE_ADDS,
+    Match.HYPOTHESIS_FINER: Likeness.HYPOTHESIS_ADDS,
+    Match.PREMISE_DECIDES: Likeness.PREMISE_ADDS,
+    Match.HYPOTHESIS_DECIDES: Likeness.UNCOMMITTED,
+    Match.DIFFERENT: Likeness.VALUES_DIFFER,
+    Match.COMPATIBLE: Likeness.UNCOMMITTED,
+    Match.INCOMPARABLE: Likeness.KINDS_DIFFER,
 }
 _OPEN = (Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES, Match.COMPATIBLE)
 _AGREEING = (
-    Finding.SAME,
-    Finding.PREMISE_ADDS,
-    Finding.HYPOTHESIS_ADDS,
-    Finding.HYPOTHESIS_LISTS_MORE,
+    Likeness.SAME,
+    Likeness.PREMISE_ADDS,
+    Likeness.HYPOTHESIS_ADDS,
+    Likeness.HYPOTHESIS_LISTS_MORE,
 )
 
 
-def compare(premise: Reading, hypothesis: Reading) -> Finding:
+def compare(premise: Reading, hypothesis: Reading) -> Likeness:
     """Relate two answers to the same question; swapping them mirrors the finding."""
     if premise.abstained or hypothesis.abstained:
-        return Finding.UNCOMMITTED
+        return Likeness.UNCOMMITTED
     if premise.plain == hypothesis.plain:
-        return Finding.SAME
+        return Likeness.SAME
     return (
         _compare_polarity(premise, hypothesis)
         or _compare_denials(premise, hypothesis)
@@ -58,17 +58,17 @@ def compare(premise: Reading, hypothesis: Reading) -> Finding:
     )
 
 
-def _compare_polarity(premise: Reading, hypothesis: Reading) -> Finding | None:
+def _compare_polarity(premise: Reading, hypothesis: Reading) -> Likeness | None:
     said = (premise.says_yes, hypothesis.says_yes)
     if None not in said:
-        return Finding.SAME if said[0] == said[1] else Finding.VALUES_DIFFER
+        return Likeness.SAME if said[0] == said[1] else Likeness.VALUES_DIFFER
     if said != (None, None) and premise.question.asked is not Asked.YES_NO:
         bare = premise if premise.says_yes is not None else hypothesis
-        return None if bare.words or bare.values else Finding.KINDS_DIFFER
-    return Finding.KINDS_DIFFER if said != (None, None) else None
+        return None if bare.words or bare.values else Likeness.KINDS_DIFFER
+    return Likeness.KINDS_DIFFER if said != (None, None) else None
 
 
-def _compare_denials(premise: Reading, hypothesis: Reading) -> Finding | None:
+def _compare_denials(premise: Reading, hypothesis: Reading) -> Likeness | None:
     """Relate answers of which one only says what is not so."""
     only_denies = [
         bool(reading.denied) and not reading.words and not reading.values
@@ -76,70 +76,70 @@ def _compare_denials(premise: Reading, hypothesis: Reading) -> Finding | None:
     ]
     if all(only_denies):
         same = premise.denied == hypothesis.denied
-        return Finding.SAME if same else Finding.UNCOMMITTED
+        return Likeness.SAME if same else Likeness.UNCOMMITTED
     if not any(only_denies):
         return None
     denier, claimer = (premise, hypothesis) if only_denies[0] else (hypothesis, premise)
     claimed = (claimer.telling or claimer.all_keys) | {repr(value) for value in claimer.values}
     denied = denier.denied - denier.question.words or denier.denied
-    return Finding.VALUES_DIFFER if claimed & denied else Finding.UNCOMMITTED
+    return Likeness.VALUES_DIFFER if claimed & denied else Likeness.UNCOMMITTED
 
 
-def _compare_claims(premise: Reading, hypothesis: Reading) -> Finding:
+def _compare_claims(premise: Reading, hypothesis: Reading) -> Likeness:
     asks_value = premise.question.asked in (Asked.NUMBER, Asked.DATE)
     value_only = (premise.is_value_only, hypothesis.is_value_only)
     if premise.values and hypothesis.values and (asks_value or any(value_only)):
         found = _BY_VALUES[compare_values(premise.values, hypothesis.values)]
-        if found is Finding.HYPOTHESIS_ADDS and hypothesis.is_list and not premise.is_list:
-            found = Finding.HYPOTHESIS_LISTS_MORE
+        if found is Likeness.HYPOTHESIS_ADDS and hypothesis.is_list and not premise.is_list:
+            found = Likeness.HYPOTHESIS_LISTS_MORE
         return _with_alternatives(premise, hypothesis, found)
     if bool(premise.values) != bool(hypothesis.values) and (asks_value or any(value_only)):
-        return Finding.KINDS_DIFFER
+        return Likeness.KINDS_DIFFER
     if not premise.words or not hypothesis.words:
-        return Finding.SAME if premise.words == hypothesis.words else Finding.KINDS_DIFFER
+        return Likeness.SAME if premise.words == hypothesis.words else Likeness.KINDS_DIFFER
     found = _with_alternatives(premise, hypothesis, _compare_words(premise, hypothesis))
-    if premise.values and hypothesis.values and found is not Finding.WORDS_DIFFER:
+    if premise.values and hypothesis.values and found is not Likeness.WORDS_DIFFER:
         return _with_values(found, compare_values(premise.values, hypothesis.values))
     return found
 
 
-def _with_values(found: Finding, match: Match) -> Finding:
+def _with_values(found: Likeness, match: Match) -> Likeness:
     """What words show, less what the values beside them leave open or contradict."""
     if match is Match.DIFFERENT:
-        return Finding.VALUES_DIFFER
+        return Likeness.VALUES_DIFFER
     if match not in _OPEN or found not in _AGREEING:
         return found
-    follows = match is Match.PREMISE_DECIDES and found in (Finding.SAME, Finding.PREMISE_ADDS)
-    return Finding.PREMISE_ADDS if follows else Finding.UNCOMMITTED
+    follows = match is Match.PREMISE_DECIDES and found in (Likeness.SAME, Likeness.PREMISE_ADDS)
+    return Likeness.PREMISE_ADDS if follows else Likeness.UNCOMMITTED
 
 
-def _with_alternatives(premise: Reading, hypothesis: Reading, found: Finding) -> Finding:
+def _with_alternatives(premise: Reading, hypothesis: Reading, found: Likeness) -> Likeness:
     """An answer that leaves a choice open commits itself to neither."""
-    differ = (Finding.WORDS_DIFFER, Finding.VALUES_DIFFER, Finding.KINDS_DIFFER)
+    differ = (Likeness.WORDS_DIFFER, Likeness.VALUES_DIFFER, Likeness.KINDS_DIFFER)
     if premise.is_alternative != hypothesis.is_alternative and found not in differ:
-        return Finding.UNCOMMITTED
+        return Likeness.UNCOMMITTED
     return found
 
 
-def _compare_words(premise: Reading, hypothesis: Reading) -> Finding:
+def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
     if _is_acronym(premise, hypothesis) or _is_acronym(hypothesis, premise):
-        return Finding.SAME
+        return Likeness.SAME
     discount = bool(premise.telling and hypothesis.telling)
     keys = [reading.telling if discount else reading.untitled for reading in (premise, hypothesis)]
     if premise.is_list or hypothesis.is_list:
         found = _compare_lists(_items(premise, keys[0]), _items(hypothesis, keys[1]))
-        return _both_extra(premise, hypothesis) if found is Finding.PARTLY_SHARED else found
+        return _both_extra(premise, hypothesis) if found is Likeness.PARTLY_SHARED else found
     mine, theirs = _without_initials(*keys)
     if mine != theirs and not any(len(key) > 1 or key.isdigit() for key in mine & theirs):
-        return Finding.WORDS_DIFFER
+        return Likeness.WORDS_DIFFER
     extra = (_extra(premise, mine - theirs, hypothesis), _extra(hypothesis, theirs - mine, premise))
     if extra[0] and extra[1]:
         return _namesakes(premise, hypothesis, extra) or _both_extra(premise, hypothesis)
     if not extra[0] and not extra[1]:
-        return Finding.SAME
+        return Likeness.SAME
     if _is_short_for(premise, hypothesis) or _is_short_for(hypothesis, premise):
-        return Finding.SAME
-    return Finding.PREMISE_ADDS if extra[0] else Finding.HYPOTHESIS_ADDS
+        return Likeness.SAME
+    return Likeness.PREMISE_ADDS if extra[0] else Likeness.HYPOTHESIS_ADDS
 
 
 def _extra(reading: Reading, extra: frozenset[str], other: Reading) -> frozenset[str]:
@@ -149,9 +149,9 @@ def _extra(reading: Reading, extra: frozenset[str], other: Reading) -> frozenset
     return extra
 
 
-def _both_extra(premise: Reading, hypothesis: Reading) -> Finding:
+def _both_extra(premise: Reading, hypothesis: Reading) -> Likeness:
     sentence = premise.is_sentence or hypothesis.is_sentence
-    return Finding.PARTLY_SHARED if sentence else Finding.PHRASES_DIFFER
+    return Likeness.PARTLY_SHARED if sentence else Likeness.PHRASES_DIFFER
 
 
 def _is_acronym(short: Reading, long: Reading) -> bool:
@@ -169,12 +169,12 @@ def _is_short_for(short: Reading, long: Reading) -> bool:
 
 def _namesakes(
     premise: Reading, hypothesis: Reading, extra: tuple[frozenset[str], frozenset[str]]
-) -> Finding | None:
+) -> Likeness | None:
     """VALUES_DIFFER for two people who share only a name; None unless people are asked for."""
     if not premise.question.wants_person or premise.is_sentence or hypothesis.is_sentence:
         return None
     spelling = Indel.normalized_similarity(*(" ".join(sorted(words)) for words in extra))
-    return Finding.VALUES_DIFFER if spelling < VARIANT_SPELLING else None
+    return Likeness.VALUES_DIFFER if spelling < VARIANT_SPELLING else None
 
 
 def _matched_initials(a: frozenset[str], b: frozenset[str]) -> set[tuple[str, str]]:
@@ -206,7 +206,7 @@ def _items(reading: Reading, keys: frozenset[str]) -> list[frozenset[str]]:
     return [kept for item in items if (kept := item & keys)] or [keys]
 
 
-def _compare_lists(premise: list[frozenset[str]], hypothesis: list[frozenset[str]]) -> Finding:
+def _compare_lists(premise: list[frozenset[str]], hypothesis: list[frozenset[str]]) -> Likeness:
     """Relate lists item by item: two items meet when one holds all of the other's words."""
 
     def unmatched(
@@ -217,9 +217,9 @@ def _compare_lists(premise: list[frozenset[str]], hypothesis: list[frozenset[str
     extra = (unmatched(premise, hypothesis), unmatched(hypothesis, premise))
     if len(extra[0]) == len(premise):
         shares = frozenset().union(*premise) & frozenset().union(*hypothesis)
-        return Finding.PARTLY_SHARED if shares else Finding.WORDS_DIFFER
+        return Likeness.PARTLY_SHARED if shares else Likeness.WORDS_DIFFER
     if extra[0] and extra[1]:
-        return Finding.PARTLY_SHARED
+        return Likeness.PARTLY_SHARED
     if extra[1]:
-        return Finding.HYPOTHESIS_LISTS_MORE
-    return Finding.PREMISE_ADDS if extra[0] else Finding.SAME
+        return Likeness.HYPOTHESIS_LISTS_MORE
+    return Likeness.PREMISE_ADDS if extra[0] else Likeness.SAME

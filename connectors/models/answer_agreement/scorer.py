@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from rapidfuzz.distance import Indel
 
-from radarstream.connectors.models.answer_agreement.comparison import Finding, compare
+from radarstream.connectors.models.answer_agreement.comparison import Likeness, compare
 from radarstream.connectors.models.answer_agreement.opposites import opposed
 from radarstream.connectors.models.answer_agreement.question import Question, read_question
 from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
@@ -29,7 +29,7 @@ from radarstream.schemas.prompt import AnswerPair
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
 CLASSES = ("entailment", "neutral", "contradiction")
-FINDINGS = tuple(Finding)
+FINDINGS = tuple(Likeness)
 SOFT = ("differ_spelling", "differ_cosine", "partly_overlap", "partly_cosine")
 # Countries, sports or minerals of one kind reach this cosine without being the same; what a pair
 # has above it is evidence of another wording.
@@ -56,15 +56,15 @@ class Comparison:
 
     premise: Reading
     hypothesis: Reading
-    finding: Finding
+    finding: Likeness
 
     @property
-    def ruled(self) -> Finding:
+    def ruled(self) -> Likeness:
         """The finding, unless the two say opposite things: those differ like two values."""
-        if self.finding in (Finding.UNCOMMITTED, Finding.VALUES_DIFFER):
+        if self.finding in (Likeness.UNCOMMITTED, Likeness.VALUES_DIFFER):
             return self.finding
         opposite = opposed(self.premise.marked, self.hypothesis.marked)
-        return Finding.VALUES_DIFFER if opposite else self.finding
+        return Likeness.VALUES_DIFFER if opposite else self.finding
 
 
 @lru_cache(maxsize=4_096)
@@ -100,16 +100,16 @@ def feature_rows(
     for i, comparison in enumerate(comparisons):
         finding = comparison.ruled if ruled else comparison.finding
         rows[i, column[finding.value]] = 1.0
-        if finding is Finding.WORDS_DIFFER:
+        if finding is Likeness.WORDS_DIFFER:
             rows[i, column["differ_spelling"]] = _spelling(comparison)
             undecided.append((i, comparison))
-        elif finding in (Finding.PARTLY_SHARED, Finding.PHRASES_DIFFER):
+        elif finding in (Likeness.PARTLY_SHARED, Likeness.PHRASES_DIFFER):
             rows[i, column["partly_overlap"]] = _overlap(comparison)
             undecided.append((i, comparison))
     if embedder is not None and undecided:
         cosines = _cosines([comparison for _, comparison in undecided], embedder)
         for (i, comparison), cosine in zip(undecided, cosines, strict=True):
-            differ = comparison.finding is Finding.WORDS_DIFFER
+            differ = comparison.finding is Likeness.WORDS_DIFFER
             above = max(0.0, cosine - COORDINATE_COSINE) / (1.0 - COORDINATE_COSINE)
             rows[i, column["differ_cosine" if differ else "partly_cosine"]] = above
     return rows

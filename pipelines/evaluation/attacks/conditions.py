@@ -1,4 +1,4 @@
-"""Conditions of an experiment: read from text, and applied to histories.
+"""Conditions of a study: read from text, and applied to histories.
 
     condition = "benign" | attack "@" place [ ":" when ]      when: see `timing`
     place     = rank { "+" rank }       1-based retrieval ranks, poisoned together
@@ -38,7 +38,7 @@ from radarstream.pipelines.evaluation.attacks.protocol import (
 )
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
-from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition
+from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition
 from radarstream.pipelines.evaluation.exposure import Exposure
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.errors import ConfigurationError

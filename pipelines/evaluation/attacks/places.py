@@ -3,7 +3,7 @@
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, Surface, aim_of
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, generator
-from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition
+from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 

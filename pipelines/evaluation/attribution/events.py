@@ -9,10 +9,15 @@ from radarstream.defenses.protocol import Request
 from radarstream.defenses.vanilla import undefended_answer
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, ranked
 from radarstream.pipelines.evaluation.attribution.reports import reported
-from radarstream.pipelines.evaluation.attribution.rows import EventRow, EventText, Outcome, Role
+from radarstream.pipelines.evaluation.attribution.rows import (
+    CaseState,
+    EventRow,
+    EventText,
+    Role,
+)
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean
 from radarstream.pipelines.evaluation.attribution.staging import Staged, Unattackable
-from radarstream.pipelines.evaluation.experiment.cells import error_words
+from radarstream.pipelines.evaluation.defences.trials import error_words
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled, is_refusal
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
@@ -46,7 +51,7 @@ def observe(items: Sequence[Staged], models: Models, *, k: int) -> list[EventRow
 def left_out(scenario: str, item: Unattackable, k: int) -> EventRow:
     """The row of a question that cannot be attacked."""
     query = item.query
-    return EventRow(scenario, query.id, query.text, Outcome.UNATTACKABLE, k, detail=item.reason)
+    return EventRow(scenario, query.id, query.text, CaseState.UNATTACKABLE, k, detail=item.reason)
 
 
 def nearest(item: Staged, models: Models, k: int) -> tuple[EventText, ...]:
@@ -114,7 +119,7 @@ def event_of(
         scenario=item.scenario.name,
         query_id=item.query.id,
         question=item.query.text,
-        outcome=Outcome.FAILED,
+        outcome=CaseState.FAILED,
         k=k,
         answers=labels.answers,
         all_answers_required=labels.all_answers_required,
@@ -129,7 +134,7 @@ def event_of(
     assert isinstance(answer, AtomicAnswer) and isinstance(clean, AtomicAnswer)
     row = replace(row, answer=answer.text, clean_answer=clean.text)
     outcome = outcome_of(item, row, answer, fooled=bool(fooled), before=bool(fooled_before))
-    if outcome is not Outcome.EVENT:
+    if outcome is not CaseState.EVENT:
         return replace(row, outcome=outcome)
     report = reported(item.scenario, item.query.id, answer.text, labels.target)
     exact = report == answer.text
@@ -140,7 +145,7 @@ def event_of(
 
 def outcome_of(
     item: Staged, row: EventRow, answer: AtomicAnswer, *, fooled: bool, before: bool
-) -> Outcome:
+) -> CaseState:
     """Whether the answer is one that the scenario reports.
 
     Under attack: one that the attacker wanted, given with a planted text in view, and not given
@@ -153,12 +158,12 @@ def outcome_of(
             Clean.FALSE_REPORTS: right(row, labels),
             Clean.INVENTED_REPORTS: bool(labels.target) and not fooled,
         }
-        return Outcome.EVENT if answer.text and wanted[clean] else Outcome.RESISTED
+        return CaseState.EVENT if answer.text and wanted[clean] else CaseState.RESISTED
     if not row.retrieved:
-        return Outcome.NOT_RETRIEVED
+        return CaseState.NOT_RETRIEVED
     if not answer.text or not fooled:
-        return Outcome.RESISTED
-    return Outcome.OWN_ERROR if before else Outcome.EVENT
+        return CaseState.RESISTED
+    return CaseState.OWN_ERROR if before else CaseState.EVENT
 
 
 def right(row: EventRow, labels: Labels) -> bool:

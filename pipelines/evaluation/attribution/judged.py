@@ -14,13 +14,13 @@ from radarstream.pipelines.evaluation.attribution.events import answered, retrie
 from radarstream.pipelines.evaluation.attribution.rows import (
     After,
     AttributionRow,
+    CaseState,
     EventRow,
-    Outcome,
 )
 from radarstream.pipelines.evaluation.attribution.staging import Staged
-from radarstream.pipelines.evaluation.experiment.cells import error_words
-from radarstream.pipelines.evaluation.experiment.charging import ItemCosts
-from radarstream.pipelines.evaluation.experiment.counting import Ledger
+from radarstream.pipelines.evaluation.defences.charging import ItemCosts
+from radarstream.pipelines.evaluation.defences.counting import Ledger
+from radarstream.pipelines.evaluation.defences.trials import error_words
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.fulfilment import drive
@@ -53,7 +53,7 @@ def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
 
     A judge that fails fails its row.
     """
-    unclear = [row for row in rows if row.outcome is Outcome.EVENT and row.reproduced is None]
+    unclear = [row for row in rows if row.outcome is CaseState.EVENT and row.reproduced is None]
     asked = [
         matched(row.question, row.reported or "", AtomicAnswer(row.answer or "")) for row in unclear
     ]
@@ -65,7 +65,7 @@ def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
 def told_of(row: EventRow, reproduced: bool | ModelError) -> EventRow:
     """The row with the judge's word, or failed like the judge."""
     if isinstance(reproduced, ModelError):
-        return replace(row, outcome=Outcome.FAILED, texts=(), detail=error_words(reproduced))
+        return replace(row, outcome=CaseState.FAILED, texts=(), detail=error_words(reproduced))
     return replace(row, reproduced=reproduced)
 
 

@@ -11,9 +11,9 @@ from radarstream.defenses.attribution.protection import Rules, indistinct
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionCost,
     AttributionRow,
+    CaseState,
     EventKey,
     EventRow,
-    Outcome,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.scoring import (
@@ -69,7 +69,7 @@ class ScenarioScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class AttributorSummary:
     """One attributor on one scenario, or on all of a family's.
 
     Rates count cases: `attacked_after`, `correct_after` the answers once what was flagged is
@@ -103,10 +103,10 @@ class Results:
     """Scores by scenario, and by family over its scenarios' cases."""
 
     scenarios: tuple[ScenarioScores, ...]
-    by_scenario: tuple[Cell, ...]
-    by_family: tuple[Cell, ...]
+    by_scenario: tuple[AttributorSummary, ...]
+    by_family: tuple[AttributorSummary, ...]
 
-    def cell(self, attributor: str, group: str) -> Cell | None:
+    def cell(self, attributor: str, group: str) -> AttributorSummary | None:
         """An attributor's cell of a Family, or of a scenario: one of them shares its name."""
         cells = self.by_family if isinstance(group, Family) else self.by_scenario
         return next((c for c in cells if (c.attributor, c.group) == (attributor, group)), None)
@@ -145,7 +145,7 @@ def score_table(
     """
     judged = ((events.get((row.scenario, row.query_id)), row) for row in rows)
     lines = [
-        scored(event, row) for event, row in judged if event and event.outcome is Outcome.EVENT
+        scored(event, row) for event, row in judged if event and event.outcome is CaseState.EVENT
     ]
     return pl.DataFrame(lines, schema=SCHEMA)
 
@@ -199,13 +199,13 @@ def correct(event: EventRow, answer: str | None) -> bool:
 
 def cells_of(
     table: pl.DataFrame, column: str, wanted: Iterable[tuple[str, str]], seed: int
-) -> Iterable[Cell]:
+) -> Iterable[AttributorSummary]:
     """The cells of attributors and groups that have a line; `column` holds the groups."""
     parts = table.partition_by("contender", column, as_dict=True, maintain_order=True)
     return (cell_of(*key, parts[key], seed) for key in wanted if key in parts)
 
 
-def cell_of(attributor: str, group: str, part: pl.DataFrame, seed: int) -> Cell:
+def cell_of(attributor: str, group: str, part: pl.DataFrame, seed: int) -> AttributorSummary:
     """One cell; lines with an error leave every denominator."""
     sound = part.filter(pl.col("error").is_null())
     seconds = pl.col("cost_seconds")
@@ -216,7 +216,7 @@ def cell_of(attributor: str, group: str, part: pl.DataFrame, seed: int) -> Cell:
         slowest=seconds.max(),
         usual=seconds.median(),
     ).row(0, named=True)
-    return Cell(
+    return AttributorSummary(
         attributor=attributor,
         group=group,
         events=sound.height,
@@ -235,14 +235,14 @@ def scenario_scores(name: str, events: Iterable[EventRow]) -> ScenarioScores:
     """What became of every question of a scenario."""
     mine = [event for event in events if event.scenario == name]
     statuses = Counter(event.outcome.value for event in mine)
-    tried = [e for e in mine if e.outcome not in (Outcome.UNATTACKABLE, Outcome.FAILED)]
-    won = sum(event.outcome in (Outcome.EVENT, Outcome.OWN_ERROR) for event in tried)
+    tried = [e for e in mine if e.outcome not in (CaseState.UNATTACKABLE, CaseState.FAILED)]
+    won = sum(event.outcome in (CaseState.EVENT, CaseState.OWN_ERROR) for event in tried)
     held = sum(is_fooled(e.answer or "", e.target, strict=False) for e in tried)
     return ScenarioScores(
         scenario=name,
         family=parse_scenario(name).family,
         questions=len(mine),
-        events=statuses[Outcome.EVENT.value],
+        events=statuses[CaseState.EVENT.value],
         outcomes=dict(statuses),
         attacked=Rate(won, len(tried)),
         asr_contains=Rate(held, len(tried)),

@@ -17,7 +17,7 @@ RowKey = tuple[str, str, str]  # attributor, scenario, query id
 EVENTS = "events"  # the author of events, beside the names of attributors
 
 
-class Outcome(StrEnum):
+class CaseState(StrEnum):
     """What became of one question under one scenario."""
 
     EVENT = "event"  # a case: somebody complains about the answer, and it is attributed
@@ -60,7 +60,7 @@ class EventRow:
     scenario: str
     query_id: str
     question: str
-    outcome: Outcome
+    outcome: CaseState
     k: int
     answers: tuple[str, ...] = ()
     all_answers_required: bool = False
@@ -87,7 +87,7 @@ class EventRow:
     @property
     def error(self) -> str | None:
         """Which model failed, if one did."""
-        return self.detail if self.outcome is Outcome.FAILED else None
+        return self.detail if self.outcome is CaseState.FAILED else None
 
     def case(self, scope: int | None = None) -> Case:
         """The event as an attributor sees it, all its texts or the first `scope`."""

@@ -29,9 +29,9 @@ from radarstream.pipelines.evaluation.attribution.records import FILES, Attribut
 from radarstream.pipelines.evaluation.attribution.results import Results, results_of
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
+    CaseState,
     EventKey,
     EventRow,
-    Outcome,
     RowKey,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
@@ -42,8 +42,8 @@ from radarstream.pipelines.evaluation.attribution.staging import (
     staged,
 )
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
-from radarstream.pipelines.evaluation.experiment.running import batched
-from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.defences.running import batched
+from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
@@ -135,7 +135,7 @@ class AttributionPlugin:
         progress = self.study.progress
         left = progress.expected[EVIDENCE_WORK] - progress.finished[EVIDENCE_WORK]
         found = [event.outcome for event in self.events.values()]
-        share = found.count(Outcome.EVENT) / len(found) if found else 1.0
+        share = found.count(CaseState.EVENT) / len(found) if found else 1.0
         for name, owed in self.owed.items():
             progress.expected[name] = owed + round(share * left)
 
@@ -178,7 +178,7 @@ class AttributionPlugin:
             if isinstance(item, Unattackable)
         ]
         rows += verified(observe(ready, self.asking, k=self.request.k), self.asking)
-        cases = [row.key for row in rows if row.outcome is Outcome.EVENT]
+        cases = [row.key for row in rows if row.outcome is CaseState.EVENT]
         for name in self.owed:
             self.owed[name] += sum(not self.complete((name, *key)) for key in cases)
         return rows
@@ -251,7 +251,7 @@ class AttributionPlugin:
             key[1]
             for key in keys
             if (event := self.events.get(key))
-            and event.outcome is Outcome.EVENT
+            and event.outcome is CaseState.EVENT
             and not self.complete((spec.name, *key))
         ]
 

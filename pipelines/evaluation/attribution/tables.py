@@ -1,11 +1,15 @@
-"""The tables of a study; `pipelines.evaluation.experiment.table` says what a table is."""
+"""The tables of a study; `pipelines.evaluation.defences.table` says what a table is."""
 
 from collections.abc import Callable, Sequence
 
-from radarstream.pipelines.evaluation.attribution.results import Cell, Results, ScenarioScores
+from radarstream.pipelines.evaluation.attribution.results import (
+    AttributorSummary,
+    Results,
+    ScenarioScores,
+)
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean, Family
 from radarstream.pipelines.evaluation.attribution.scoring import Interval, Score
-from radarstream.pipelines.evaluation.experiment.table import (
+from radarstream.pipelines.evaluation.defences.table import (
     NOTHING,
     Table,
     TableCell,
@@ -111,7 +115,7 @@ def by_group(
     groups: Sequence[str],
     key: str,
     title: str,
-    show: Callable[[Cell], TableCell],
+    show: Callable[[AttributorSummary], TableCell],
     *notes: str,
 ) -> Table:
     """A row per scenario or family, a column per attributor: there are more scenarios."""
@@ -127,14 +131,14 @@ def by_group(
     return Table(key, title, "scenario", tuple(attributors), tuple(rows), notes)
 
 
-def noting(cell: Cell, shown: TableCell) -> TableCell:
+def noting(cell: AttributorSummary, shown: TableCell) -> TableCell:
     """The cell, with the events that failed if there are some."""
     if not cell.errors:
         return shown
     return TableCell(shown.text, f"{shown.detail}; {cell.errors} failed".lstrip("; "), shown.value)
 
 
-def rates(cell: Cell) -> TableCell:
+def rates(cell: AttributorSummary) -> TableCell:
     """DACC / FPR / FNR, counts added up."""
     scores = in_scope(cell)
     text = " / ".join(f"{100 * score.micro:.1f}" for score in scores)
@@ -142,7 +146,7 @@ def rates(cell: Cell) -> TableCell:
     return TableCell(text, f"[{detail}]", scores[0].micro) if scores else TableCell(NOTHING)
 
 
-def macro(cell: Cell) -> TableCell:
+def macro(cell: AttributorSummary) -> TableCell:
     """DACC / FPR / FNR, means over events."""
     scores = in_scope(cell)
     text = " / ".join(f"{100 * score.macro:.1f}" for score in scores)
@@ -151,12 +155,12 @@ def macro(cell: Cell) -> TableCell:
     return TableCell(text, detail, scores[0].micro) if scores else TableCell(NOTHING)
 
 
-def in_scope(cell: Cell) -> list[Score]:
+def in_scope(cell: AttributorSummary) -> list[Score]:
     """The rates over the texts in scope; none without an event."""
     return [cell.scores[name] for name in ("dacc", "fpr", "fnr")] if cell.scores else []
 
 
-def missed(cell: Cell) -> TableCell:
+def missed(cell: AttributorSummary) -> TableCell:
     """FNR over all that was planted, and how many events were solved exactly."""
     score = cell.scores.get("fnr_corpus")
     if score is None:
@@ -164,7 +168,7 @@ def missed(cell: Cell) -> TableCell:
     return TableCell(f"{100 * score.micro:.1f}", f"(exact {percent(cell.exact)})", score.micro)
 
 
-def removal(cell: Cell) -> TableCell:
+def removal(cell: AttributorSummary) -> TableCell:
     """Attack success and accuracy once the flagged texts are gone."""
     after, right = cell.attacked_after, cell.correct_after
     return TableCell(
@@ -174,7 +178,7 @@ def removal(cell: Cell) -> TableCell:
     )
 
 
-def quiet(cell: Cell) -> TableCell:
+def quiet(cell: AttributorSummary) -> TableCell:
     """Cases in which a text was flagged, could be quarantined, or the model is said to err."""
     intrinsic = Rate(cell.findings.get("intrinsic_error", 0), cell.events)
     return TableCell(
@@ -202,7 +206,7 @@ def cost_table(results: Results, attributors: Sequence[str], groups: Sequence[st
     return Table("cost", "Cost of one event", "attributor", columns, tuple(rows), COST)
 
 
-def cost_cells(mean: dict[str, float], cells: Sequence[Cell]) -> tuple[TableCell, ...]:
+def cost_cells(mean: dict[str, float], cells: Sequence[AttributorSummary]) -> tuple[TableCell, ...]:
     """One attributor's line."""
     counts = ("calls", "forwards", "pairs", "embeddings", "prompt_tokens", "completion_tokens")
     return (

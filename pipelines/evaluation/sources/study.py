@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
-from radarstream.pipelines.evaluation.experiment import answering_code
-from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.defences import answering_code
+from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Stage, defense_of
 from radarstream.pipelines.evaluation.sources.plays import (
     FLAGS,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from radarstream.pipelines.evaluation.experiment.table import (
+from radarstream.pipelines.evaluation.defences.table import (
     NOTHING,
     Table,
     TableCell,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from radarstream.pipelines.evaluation.datasets import Dataset
-from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models

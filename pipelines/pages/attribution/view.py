@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
-from radarstream.pipelines.evaluation.attribution.results import Cell, Results, correct
+from radarstream.pipelines.evaluation.attribution.results import AttributorSummary, Results, correct
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
+    CaseState,
     EventRow,
-    Outcome,
     Role,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.scoring import confusion
 from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
-from radarstream.pipelines.evaluation.experiment.table import Table
+from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.charts import before_after
@@ -76,7 +76,7 @@ def study_view(
     found: defaultdict[tuple[str, str], dict[str, AttributionRow]] = defaultdict(dict)
     for row in rows:
         found[row.scenario, row.query_id][row.attributor] = row
-    wrong = [event for event in events if event.outcome is Outcome.EVENT and found[event.key]]
+    wrong = [event for event in events if event.outcome is CaseState.EVENT and found[event.key]]
     by_scenario = {
         name: [event for event in wrong if event.scenario == name] for name in record.scenarios
     }
@@ -150,7 +150,7 @@ def _still_wrong(results: Results, names: Sequence[str]) -> Markup | None:
     return before_after(title, changes[:MOST_CHANGES], words) if changes else None
 
 
-def _right(cell: Cell) -> float:
+def _right(cell: AttributorSummary) -> float:
     return cell.scores["dacc"].micro
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from radarstream.pipelines.evaluation.experiment.records import Adaptation, Row
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Row
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.island import Shapes, tree
 from radarstream.pipelines.pages.safe_text import shorten

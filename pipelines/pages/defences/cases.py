@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from radarstream.pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.defences.records import (
+    DefencesRecord,
     EvidenceRow,
-    ExperimentRecord,
     Row,
 )
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
@@ -75,7 +75,7 @@ class Seen:
 
 
 def build_cases(
-    record: ExperimentRecord,
+    record: DefencesRecord,
     rows: Mapping[Key, Mapping[str, Row]],
     outcomes: Mapping[Key, Mapping[str, str]],
     evidence: Iterable[EvidenceRow],
@@ -149,7 +149,7 @@ def _digits(matrix: Sequence[Sequence[float]]) -> str:
 
 
 def _fill(
-    record: ExperimentRecord,
+    record: DefencesRecord,
     chosen: Sequence[Key],
     seen: Mapping[Key, Seen],
     rows: Mapping[Key, Mapping[str, Row]],
@@ -176,7 +176,7 @@ def _fill(
 
 
 def _case(
-    record: ExperimentRecord,
+    record: DefencesRecord,
     question: Question,
     seen: Seen,
     rows: Mapping[str, Row],
@@ -233,7 +233,7 @@ def _letter(outcome: str | None) -> str:
 
 
 def _index(
-    record: ExperimentRecord,
+    record: DefencesRecord,
     conditions: Sequence[str],
     questions: Sequence[Question],
     shared: Shared,

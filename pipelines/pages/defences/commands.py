@@ -3,14 +3,14 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from radarstream.pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.defences.records import (
     BENIGN,
     Adaptation,
     Condition,
     Contender,
-    ExperimentRecord,
+    DefencesRecord,
 )
-from radarstream.pipelines.evaluation.experiment.scorers import NOISE
+from radarstream.pipelines.evaluation.defences.scorers import NOISE
 
 OTHERS = {  # options of `radarstream evaluate` that ask for more than the cell, or elsewhere
     "--defenses", "--attacks", "--positions", "--condition", "--schedule", "--sweep",
@@ -19,7 +19,7 @@ OTHERS = {  # options of `radarstream evaluate` that ask for more than the cell,
 SWITCHES = {"--json", "--resume", "--no-resume"}
 
 
-def cell_command(record: ExperimentRecord, contender: Contender, condition: Condition) -> str:
+def cell_command(record: DefencesRecord, contender: Contender, condition: Condition) -> str:
     """The run's command, narrowed to one contender under one condition and the clean one."""
     try:
         words = shlex.split(record.command)

@@ -1,4 +1,4 @@
-"""What the figures of an experiment mean, once for the page and for the tables."""
+"""What the figures of a study mean, once for the page and for the tables."""
 
 DEFINITIONS = (
     (

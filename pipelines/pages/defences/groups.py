@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from radarstream.pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     Contender,
-    ExperimentRecord,
+    DefencesRecord,
 )
 from radarstream.pipelines.pages.scales import Series
 
@@ -28,7 +28,7 @@ class Group:
         return f"{title}, {self.title}" if self.title else title
 
 
-def series_of(record: ExperimentRecord) -> list[Series]:
+def series_of(record: DefencesRecord) -> list[Series]:
     """Contenders of one defence share a colour; grey is the undefended generator, or else the
     reference.
     """
@@ -46,7 +46,7 @@ def series_of(record: ExperimentRecord) -> list[Series]:
     return series
 
 
-def groups_of(record: ExperimentRecord, series: Sequence[Series]) -> list[Group]:
+def groups_of(record: DefencesRecord, series: Sequence[Series]) -> list[Group]:
     """One group, or, where contenders are many, one per adaptation to time and one of variants.
 
     Every group of several has the reference to compare with.

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from radarstream.pipelines.evaluation.experiment.ranking import Pooled, Ranking, covered_cells
-from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
-from radarstream.pipelines.evaluation.experiment.scoreboard import (
-    Cell,
+from radarstream.pipelines.evaluation.defences.ranking import Pooled, Ranking, covered_cells
+from radarstream.pipelines.evaluation.defences.records import BENIGN, DefencesRecord
+from radarstream.pipelines.evaluation.defences.scoreboard import (
     Estimate,
     Scoreboard,
+    Summary,
     mean_cost,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
@@ -29,7 +29,7 @@ class Headline:
     sentences: tuple[str, ...]
 
 
-def headline(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking) -> Headline:
+def headline(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) -> Headline:
     """Words for the top of the page."""
     best = ranking.best
     if best is None:
@@ -102,9 +102,7 @@ def _calls(contender: str, scoreboard: Scoreboard) -> float:
     return mean_cost(cell.cost for cell in scoreboard.cells if cell.contender == contender).calls
 
 
-def _without_attack(
-    best: Pooled, record: ExperimentRecord, scoreboard: Scoreboard
-) -> Iterator[str]:
+def _without_attack(best: Pooled, record: DefencesRecord, scoreboard: Scoreboard) -> Iterator[str]:
     benign = next((c.name for c in record.conditions if c.attack == BENIGN), None)
     if benign is None or all(c.attack == BENIGN for c in record.conditions):
         return
@@ -120,11 +118,11 @@ def _without_attack(
         yield f"{said}; the most accurate is {_name(most.contender)} with {_rate(most.accuracy)}."
 
 
-def _accuracy(cell: Cell) -> float:
+def _accuracy(cell: Summary) -> float:
     return cell.accuracy.value or 0.0
 
 
-def _cautions(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking) -> Iterator[str]:
+def _cautions(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) -> Iterator[str]:
     errors = sum(cell.errors for cell in scoreboard.cells)
     if errors:
         total = errors + sum(cell.answers for cell in scoreboard.cells)
@@ -150,7 +148,7 @@ def _cautions(record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking
         )
 
 
-def _missing(record: ExperimentRecord, scoreboard: Scoreboard) -> Iterator[str]:
+def _missing(record: DefencesRecord, scoreboard: Scoreboard) -> Iterator[str]:
     """How much of the table there is, where that is not all of it."""
     unmet = [c.name for c in record.conditions if not covered_cells(scoreboard, c.name)]
     none = f", none under {_listed(unmet)}" if unmet else ""

@@ -1,26 +1,26 @@
-"""The tables of an experiment as one Markdown file, for papers and notes."""
+"""The tables of a study as one Markdown file, for papers and notes."""
 
 import re
 
 from radarstream.connectors.models.bundled import licences
-from radarstream.pipelines.evaluation.experiment.records import ExperimentRecord
-from radarstream.pipelines.evaluation.experiment.table import (
+from radarstream.pipelines.evaluation.defences.records import DefencesRecord
+from radarstream.pipelines.evaluation.defences.table import (
     Table,
     TableCell,
     TableRow,
     escaped,
     markdown,
 )
-from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.pages.defences.definitions import DEFINITIONS
-from radarstream.pipelines.pages.defences.view import ExperimentView
+from radarstream.pipelines.pages.defences.view import DefencesView
 from radarstream.pipelines.pages.safe_text import shorten, visible, without_secrets
 
 LINE_CHARACTERS = 1_000
 SIGNIFICANT_DIGITS = 4
 
 
-def markdown_tables(view: ExperimentView) -> str:
+def markdown_tables(view: DefencesView) -> str:
     """The whole file."""
     record = view.record
     origin = "; ".join(f"{name} {value}" for name, value in provenance(record)) + "."
@@ -37,8 +37,8 @@ def markdown_tables(view: ExperimentView) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def data_table(record: ExperimentRecord) -> Table:
-    """What the experiment asked about."""
+def data_table(record: DefencesRecord) -> Table:
+    """What the study asked about."""
     run: dict[str, object] = {
         "questions asked": record.questions,
         "snapshots asked": record.snapshots,
@@ -67,7 +67,7 @@ def _fact(value: object) -> str:
     return _line(", ".join(f"{str(k).replace('_', ' ')} {_fact(v)}" for k, v in value.items()))
 
 
-def provenance(record: ExperimentRecord) -> list[tuple[str, object]]:
+def provenance(record: DefencesRecord) -> list[tuple[str, object]]:
     """Which code, models and seed, and for how long."""
     return [
         ("revision", record.revision),

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.experiment.dynamics import Point
-from radarstream.pipelines.evaluation.experiment.records import BENIGN
-from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Scoreboard
+from radarstream.pipelines.evaluation.defences.dynamics import Point
+from radarstream.pipelines.evaluation.defences.records import BENIGN
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, Summary
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.pages.charts import bars, panel
 from radarstream.pipelines.pages.defences.groups import Group
@@ -128,7 +128,7 @@ def _timeline(
     return bars("What the answers turned out to be", segments, axis, width=width, marked=marked)
 
 
-def _points(cell: Cell, *, years: bool) -> dict[int, Point]:
+def _points(cell: Summary, *, years: bool) -> dict[int, Point]:
     if cell.dynamics is None:
         return {}
     return {p.at: p for p in (cell.dynamics.by_year if years else cell.dynamics.by_step)}

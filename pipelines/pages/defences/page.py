@@ -6,7 +6,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.defences.definitions import DEFINITIONS
 from radarstream.pipelines.pages.defences.markdown import (
@@ -15,7 +15,7 @@ from radarstream.pipelines.pages.defences.markdown import (
     provenance,
 )
 from radarstream.pipelines.pages.defences.plots import STAGES
-from radarstream.pipelines.pages.defences.view import ExperimentView
+from radarstream.pipelines.pages.defences.view import DefencesView
 from radarstream.pipelines.pages.island import island
 from radarstream.pipelines.pages.outcomes import ORDER
 from radarstream.pipelines.pages.safe_text import visible
@@ -24,14 +24,14 @@ REPORT, TABLES = "report.html", "tables.md"
 SHOWN: Final = {"rates", "cost", "dynamics", "storage"}  # tables that have a section of their own
 
 
-def write_experiment_report(out: Path, view: ExperimentView) -> Path:
+def write_defences_page(out: Path, view: DefencesView) -> Path:
     """Write `report.html` and `tables.md` into `out` and return the path of the former."""
     (out / TABLES).write_text(markdown_tables(view), encoding="utf-8")
     (out / REPORT).write_text(render(view), encoding="utf-8")
     return out / REPORT
 
 
-def render(view: ExperimentView) -> str:
+def render(view: DefencesView) -> str:
     """The page as text."""
     record = view.record
     tables = {table.key: table for table in tables_of(view.scoreboard)}

@@ -5,9 +5,9 @@ from typing import Final
 
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.experiment.ranking import Ranking
-from radarstream.pipelines.evaluation.experiment.records import BENIGN, ExperimentRecord
-from radarstream.pipelines.evaluation.experiment.scoreboard import Estimate, MeanCost, Scoreboard
+from radarstream.pipelines.evaluation.defences.ranking import Ranking
+from radarstream.pipelines.evaluation.defences.records import BENIGN, DefencesRecord
+from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, MeanCost, Scoreboard
 from radarstream.pipelines.pages.charts import bars, before_after, panel
 from radarstream.pipelines.pages.defences.groups import UNDEFENDED, Group
 from radarstream.pipelines.pages.scales import Axis, Change, Segment, Series, Share, Spot, tenths
@@ -48,7 +48,7 @@ def share(estimate: Estimate) -> Share | None:
 
 
 def trade_offs(
-    record: ExperimentRecord, scoreboard: Scoreboard, ranking: Ranking, groups: Sequence[Group]
+    record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking, groups: Sequence[Group]
 ) -> Iterator[Markup]:
     """All attacked conditions together first, then each of them, on the same axes."""
     panels: list[tuple[str, Lines]] = []

@@ -7,10 +7,10 @@ from typing import Any
 from markupsafe import Markup
 
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.evaluation.experiment.contenders import plain
-from radarstream.pipelines.evaluation.experiment.records import Contender
-from radarstream.pipelines.evaluation.experiment.scoreboard import Cell, Estimate, Scoreboard
-from radarstream.pipelines.evaluation.experiment.scorers import NOISE
+from radarstream.pipelines.evaluation.defences.contenders import plain
+from radarstream.pipelines.evaluation.defences.records import Contender
+from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
+from radarstream.pipelines.evaluation.defences.scorers import NOISE
 from radarstream.pipelines.pages.charts import panel
 from radarstream.pipelines.pages.scales import Axis, Series, Share, Spot, tenths
 
@@ -106,7 +106,7 @@ def _spots(
 ) -> Iterator[Spot]:
     """`aside` keeps the intervals of several lines from covering each other."""
     for place, contender in enumerate(sweep.contenders):
-        cell: Cell = scoreboard.cell(contender.name, condition)
+        cell: Summary = scoreboard.cell(contender.name, condition)
         estimate: Estimate = getattr(cell, quantity)
         if estimate.value is not None:
             share = Share(estimate.value, estimate.low, estimate.high)

@@ -7,25 +7,25 @@ from dataclasses import dataclass
 import polars as pl
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.experiment.ranking import (
+from radarstream.pipelines.evaluation.defences.ranking import (
     Ranking,
     covered_cells,
     rank,
 )
-from radarstream.pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.defences.records import (
     BENIGN,
     Contender,
+    DefencesRecord,
     EvidenceRow,
-    ExperimentRecord,
     Row,
 )
-from radarstream.pipelines.evaluation.experiment.scoreboard import (
-    Cell,
+from radarstream.pipelines.evaluation.defences.scoreboard import (
     MeanCost,
     Scoreboard,
+    Summary,
     mean_cost,
 )
-from radarstream.pipelines.evaluation.experiment.table_layout import fewer
+from radarstream.pipelines.evaluation.defences.table_layout import fewer
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.cases import Cases, Key, build_cases
 from radarstream.pipelines.pages.defences.groups import groups_of, series_of
@@ -45,7 +45,7 @@ class BoardCell:
     A cell with less than `LEAST_SCORED` of the answers of another is best of nothing.
     """
 
-    cell: Cell
+    cell: Summary
     best_accuracy: bool
     best_attack: bool
     fewer: bool
@@ -64,10 +64,10 @@ class BoardRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentView:
+class DefencesView:
     """The whole page."""
 
-    record: ExperimentRecord
+    record: DefencesRecord
     scoreboard: Scoreboard
     headline: Headline
     ranking: Ranking
@@ -86,12 +86,12 @@ class ExperimentView:
 
 
 def build_view(
-    record: ExperimentRecord,
+    record: DefencesRecord,
     rows: Sequence[Row],
     evidence: Iterable[EvidenceRow],
     scoreboard: Scoreboard,
     frame: pl.DataFrame,
-) -> ExperimentView:
+) -> DefencesView:
     """Arrange a run for reading. Of rows about one answer the last counts; `evidence` is read once
     and not kept. `frame` is the table of answers, `scoreboard` what was computed from it.
     """
@@ -101,7 +101,7 @@ def build_view(
     groups = groups_of(record, series)
     board = tuple(_board(record, scoreboard, series))
     costs = [(row.series, row.cost) for row in board if row.cost.answers]
-    return ExperimentView(
+    return DefencesView(
         record=record,
         scoreboard=scoreboard,
         headline=headline(record, scoreboard, ranking),
@@ -123,7 +123,7 @@ def build_view(
     )
 
 
-def _last_rows(rows: Sequence[Row], record: ExperimentRecord) -> list[Row]:
+def _last_rows(rows: Sequence[Row], record: DefencesRecord) -> list[Row]:
     """Rows of the record's contenders and conditions; of rows about one answer the last."""
     contenders = {contender.name for contender in record.contenders}
     conditions = {condition.name for condition in record.conditions}
@@ -136,7 +136,7 @@ def _last_rows(rows: Sequence[Row], record: ExperimentRecord) -> list[Row]:
 
 
 def _board(
-    record: ExperimentRecord,
+    record: DefencesRecord,
     scoreboard: Scoreboard,
     series: Sequence[Series],
 ) -> Iterable[BoardRow]:
@@ -153,7 +153,7 @@ def _board(
         )
 
 
-def _board_cell(cell: Cell, best: Best, scoreboard: Scoreboard) -> BoardCell:
+def _board_cell(cell: Summary, best: Best, scoreboard: Scoreboard) -> BoardCell:
     covered = bool(cell.answers) and cell in covered_cells(scoreboard, cell.condition)
     accuracy, attack = cell.accuracy.value, cell.attack_success.value
     return BoardCell(
@@ -176,7 +176,7 @@ def _best(scoreboard: Scoreboard, condition: str) -> Best:
 
 
 def _cases(
-    record: ExperimentRecord,
+    record: DefencesRecord,
     rows: Iterable[Row],
     frame: pl.DataFrame,
     definition: Definition,

@@ -39,7 +39,7 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SourceWords:
     """What the ledger says about a text's source, with a link to the page of sources."""
 
     address: str
@@ -66,7 +66,7 @@ class TextView:
     score: float | None
     parts: tuple["Part", ...]
     flags: tuple[bool | None, ...] = ()
-    standing: Standing | None = None
+    standing: SourceWords | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Measured:
     found_at: str = ""
     role: str = ""
     flags: tuple[bool | None, ...] = ()
-    standing: Standing | None = None
+    standing: SourceWords | None = None
 
     @property
     def values(self) -> tuple[float | None, float | None, float | None]:

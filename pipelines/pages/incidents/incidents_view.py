@@ -21,7 +21,7 @@ from radarstream.pipelines.pages.incidents.event_view import (
     Fact,
     Happening,
     Measured,
-    Standing,
+    SourceWords,
     Tag,
     plot_of,
     text_views,
@@ -90,7 +90,7 @@ def anchor_of(number: int) -> str:
 
 
 def stream_view(
-    incidents: Sequence[Incident], standing_of: Callable[[str], Standing | None] = lambda _: None
+    incidents: Sequence[Incident], standing_of: Callable[[str], SourceWords | None] = lambda _: None
 ) -> StreamView:
     """Arrange what is stored, attributed answers first in the order given.
 
@@ -158,7 +158,7 @@ def _event(
     number: int,
     incident: Incident,
     event: TaughtEvent,
-    standing_of: Callable[[str], Standing | None],
+    standing_of: Callable[[str], SourceWords | None],
 ) -> EventView:
     texts = [
         Measured(

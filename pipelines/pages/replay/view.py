@@ -39,7 +39,7 @@ FINDING_KINDS = {  # title: what it means, style class
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Highlight:
     """One remarkable step."""
 
     query: QueryView
@@ -54,7 +54,7 @@ class FindingGroup:
     title: str
     explanation: str
     tone: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Highlight, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +222,13 @@ def _scores(frame: pl.DataFrame) -> tuple[ScoreRow, ...]:
 
 
 def _finding_groups(queries: Sequence[QueryView]) -> list[FindingGroup]:
-    kinds: dict[str, list[Finding]] = {kind: [] for kind in FINDING_KINDS}
+    kinds: dict[str, list[Highlight]] = {kind: [] for kind in FINDING_KINDS}
     for query in queries:
         before: StepView | None = None
         for step in query.steps:
             for kind in _kinds(step):
                 shown = before.answer if before and kind == CHANGED else None
-                kinds[kind].append(Finding(query, step, shown))
+                kinds[kind].append(Highlight(query, step, shown))
             before = step
     return [
         FindingGroup(title, explanation, tone, tuple(kinds[title]))

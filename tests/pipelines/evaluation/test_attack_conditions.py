@@ -18,7 +18,7 @@ from radarstream.pipelines.evaluation.attacks.places import peak_of, surface_of
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule
-from radarstream.pipelines.evaluation.experiment.records import BENIGN, Condition
+from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot

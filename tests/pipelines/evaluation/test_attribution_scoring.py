@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from radarstream.pipelines.evaluation.attribution.results import score_table
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
+    CaseState,
     EventRow,
     EventText,
-    Outcome,
     Role,
 )
 from radarstream.pipelines.evaluation.attribution.scoring import (
@@ -44,7 +44,7 @@ def event(roles, planted=None):
     )
     poison = tuple(text.id for text in texts if text.role is Role.POISON)
     return EventRow(
-        "injection", "q-1", "Who?", Outcome.EVENT, 2, planted=planted or poison, texts=texts
+        "injection", "q-1", "Who?", CaseState.EVENT, 2, planted=planted or poison, texts=texts
     )
 
 
@@ -140,5 +140,5 @@ def test_the_table_has_a_line_per_attributor_and_case_and_no_counts_where_it_fai
     assert table["correct_before"].to_list() == [False, None]
     assert table["correct_clean"].to_list() == [True, None]
     assert table.select("condition", "family", "query_id").row(0) == ("injection", "plain", "q-1")
-    resisted = replace(case, outcome=Outcome.RESISTED)
+    resisted = replace(case, outcome=CaseState.RESISTED)
     assert score_table({case.key: resisted}, [row({1}, 2)]).is_empty()

@@ -15,15 +15,15 @@ from radarstream.pipelines.evaluation.attribution.events import won
 from radarstream.pipelines.evaluation.attribution.results import acted
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
+    CaseState,
     EventRow,
-    Outcome,
     Role,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown
-from radarstream.pipelines.evaluation.experiment import answering_code
+from radarstream.pipelines.evaluation.defences import answering_code
 from radarstream.pipelines.evaluation.study import harness
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, ModelError
@@ -69,7 +69,7 @@ def rows_of(study):
 def test_an_attack_that_misleads_is_an_event_with_its_texts_by_similarity(bench):
     study = bench.run("injection", NOBODY)
     for number, event in enumerate(events_of(study, "injection").values()):
-        assert event.outcome is Outcome.EVENT and event.answer == TARGETS[number]
+        assert event.outcome is CaseState.EVENT and event.answer == TARGETS[number]
         assert event.clean_answer == event.answers[0] and event.reproduced is True
         assert (event.retrieved, len(event.planted)) == (2, 5)
         assert [text.document.rank for text in event.texts] == list(range(1, 21))
@@ -133,7 +133,7 @@ def test_questions_without_an_event_say_why(bench):
     bare = replace(first, labels=replace(first.labels, target=None))
     data = replace(data, histories=((bare,), *data.histories[1:]))
     found = events_of(bench.run("poisonedrag", NOBODY, dataset=data), "poisonedrag")
-    assert found["q-0"].outcome is Outcome.UNATTACKABLE and "no target" in found["q-0"].detail
+    assert found["q-0"].outcome is CaseState.UNATTACKABLE and "no target" in found["q-0"].detail
 
 
 def test_what_the_clean_corpus_answers_is_not_the_attackers_doing(bench):
@@ -142,7 +142,7 @@ def test_what_the_clean_corpus_answers_is_not_the_attackers_doing(bench):
     own = replace(first, labels=replace(first.labels, target="Ada North"))
     data = replace(data, histories=((own,), *data.histories[1:]))
     study = bench.run("injection", NOBODY, dataset=data)
-    assert events_of(study, "injection")["q-0"].outcome is Outcome.OWN_ERROR
+    assert events_of(study, "injection")["q-0"].outcome is CaseState.OWN_ERROR
     (summary,) = scored(study).scenarios
     assert summary.events == 2 and summary.attacked.value == summary.asr_contains.value == 1.0
     assert summary.exposure.poison_hit == 1.0
@@ -151,7 +151,7 @@ def test_what_the_clean_corpus_answers_is_not_the_attackers_doing(bench):
 
 def test_refusals_count_as_what_jamming_wants(bench):
     found = events_of(bench.run("jamming", oracle("jamming")), "jamming")
-    assert {event.outcome for event in found.values()} == {Outcome.EVENT}
+    assert {event.outcome for event in found.values()} == {CaseState.EVENT}
     assert "false or misleading" in found["q-0"].reported
 
 
@@ -238,11 +238,11 @@ def test_changed_code_is_refused(bench, monkeypatch):
 def test_models_that_fail_are_asked_again(bench):
     bench.generator = ScriptedGenerator(script=obedient, fail_on_text="Belbrook")
     failing = bench.run("injection", "marked:asks=true,start=none")
-    assert events_of(failing, "injection")["q-0"].outcome is Outcome.FAILED
+    assert events_of(failing, "injection")["q-0"].outcome is CaseState.FAILED
     assert scored(failing).cell("marked:asks=true,start=none", "injection").events == 2
     bench.generator = ScriptedGenerator(script=obedient)
     study = bench.run("injection", "marked:asks=true,start=none")
-    assert events_of(study, "injection")["q-0"].outcome is Outcome.EVENT
+    assert events_of(study, "injection")["q-0"].outcome is CaseState.EVENT
     assert scored(study).cell("marked:asks=true,start=none", "injection").events == 3
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from radarstream.pipelines.evaluation.experiment import charging
-from radarstream.pipelines.evaluation.experiment.charging import charged
+from radarstream.pipelines.evaluation.defences import charging
+from radarstream.pipelines.evaluation.defences.charging import charged
 from radarstream.schemas.errors import EvidenceError
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from radarstream.pipelines.evaluation.experiment.dynamics import Recovery, dynamics_by_cell
+from radarstream.pipelines.evaluation.defences.dynamics import Recovery, dynamics_by_cell
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
-from tests.experiment_rows import record, row
+from tests.study_rows import record, row
 
 NAMES = {"a": "Ann", "b": "Bob", "c": "Cid", "L": "Lyon", "-": None}
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.experiment import answering_code
+from radarstream.pipelines.evaluation.defences import answering_code
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
 from radarstream.pipelines.evaluation.sources.plays import (

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from radarstream.pipelines.evaluation import judging
-from radarstream.pipelines.evaluation.experiment.quantity_tables import judged_table
-from radarstream.pipelines.evaluation.experiment.records import Row
-from radarstream.pipelines.evaluation.experiment.scoreboard import JudgedScores
-from radarstream.pipelines.evaluation.experiment.scores import score_cells
-from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.defences.quantity_tables import judged_table
+from radarstream.pipelines.evaluation.defences.records import Row
+from radarstream.pipelines.evaluation.defences.scoreboard import JudgedScores
+from radarstream.pipelines.evaluation.defences.scores import score_cells
+from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import NO_SCORES, Judgement, judge_rows
 from radarstream.pipelines.evaluation.rates import Rate
@@ -18,7 +18,7 @@ from radarstream.pipelines.signals.judging import AnswerLabel, LongFormScores
 from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.snapshot import Labels
-from tests.experiment_rows import PARIS, record, row
+from tests.study_rows import PARIS, record, row
 
 QUESTIONS = {f"q{i}": "Which city?" for i in range(200)} | {"bio": "Tell me a bio of Ann?"}
 JAMMED = Labels(answers=("Paris",), target="I cannot provide that information", attack="jamming")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from radarstream.pipelines.evaluation import frame as frames
-from radarstream.pipelines.evaluation.experiment.records import Condition, Cost
+from radarstream.pipelines.evaluation.defences.records import Condition, Cost
 from radarstream.pipelines.evaluation.frame import SCHEMA, study_frame
 from radarstream.pipelines.evaluation.frame_files import write_table
 from radarstream.pipelines.evaluation.judging import Judgement
@@ -22,7 +22,7 @@ from radarstream.schemas.verdict import (
     Reason,
     Verdict,
 )
-from tests.experiment_rows import PARIS, PIA, record, row
+from tests.study_rows import PARIS, PIA, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
 

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter
 
-from radarstream.pipelines.evaluation.experiment.quantity_tables import context_table
-from radarstream.pipelines.evaluation.experiment.records import (
+from radarstream.pipelines.evaluation.defences.quantity_tables import context_table
+from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     Condition,
     Cost,
     EvidenceRow,
 )
-from radarstream.pipelines.evaluation.experiment.scoreboard import (
+from radarstream.pipelines.evaluation.defences.scoreboard import (
     ContextScores,
     IntervalMethod,
     MeanCost,
@@ -22,13 +22,13 @@ from radarstream.pipelines.evaluation.experiment.scoreboard import (
     Storage,
     mean_cost,
 )
-from radarstream.pipelines.evaluation.experiment.scores import score_cells
-from radarstream.pipelines.evaluation.experiment.tables import tables_of
+from radarstream.pipelines.evaluation.defences.scores import score_cells
+from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate, wilson_interval
 from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
 from radarstream.schemas.snapshot import Document, Labels
-from tests.experiment_rows import PARIS, PIA, record, row
+from tests.study_rows import PARIS, PIA, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
 

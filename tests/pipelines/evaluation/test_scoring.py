@@ -33,8 +33,8 @@ from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels, Provenance
 from radarstream.schemas.verdict import Abstention, Verdict
 from tests.builders import make_snapshot
-from tests.experiment_rows import record, row
 from tests.pipelines.evaluation.attribution_studies import Bench
+from tests.study_rows import record, row
 
 PARIS = Labels(answers=("Paris",), target="Lyon")
 

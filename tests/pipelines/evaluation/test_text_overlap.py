@@ -13,12 +13,12 @@ from radarstream.pipelines.evaluation.context_quality import (
     relevancy_lex,
     statements,
 )
-from radarstream.pipelines.evaluation.experiment.records import EvidenceRow, Row
+from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
-from tests.experiment_rows import record, row
+from tests.study_rows import record, row
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6).map(" ".join)
 

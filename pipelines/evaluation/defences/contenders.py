@@ -1,0 +1,231 @@
+"""Contenders from what the command line says: defences, options, adaptations, variations.
+
+The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vanilla+cumulative`:
+
+    list   = spec { "," spec }
+    spec   = defence [ ":" option { "," option } ] [ "+" how ]
+    option = name "=" value             value as in TOML; a bare word is text
+    how    = "none" | "lightweight" | "cumulative" [ "-" documents ]
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, get_type_hints
+
+from radarstream.defenses.protocol import Defense, Signal
+from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.temporal import adapt
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError
+
+ALL = "all"
+_HOW = re.compile(
+    r"(?P<name>own|none|lightweight|cumulative)(?:(?<=cumulative)-(?P<pool>[1-9]\d*))?"
+)
+
+
+def parse_contenders(text: str) -> list[Contender]:
+    """Read a list of specs; `all` stands for every defence with its defaults.
+
+    Raises ConfigurationError for what cannot be read and for options that the defence refuses.
+
+    >>> [c.name for c in parse_contenders("radar:pair_scale=0.3,on_empty=abstain,vanilla")]
+    ['radar:pair_scale=0.3,on_empty=abstain', 'vanilla']
+    """
+    contenders: list[Contender] = []
+    for spec in split_specs(text):
+        if spec == ALL:
+            contenders += [Contender(name, name) for name in DEFENSES]
+        else:
+            contenders.append(parse_contender(spec))
+    return without_repetition(contenders)
+
+
+def split_specs(text: str) -> list[str]:
+    """Cut at commas; a part like `name=value` goes on with the options of the spec before it."""
+    specs: list[str] = []
+    for part in (part.strip() for part in text.split(",")):
+        head, equals, _ = part.partition("=")
+        if specs and equals and ":" not in head:
+            specs[-1] += f",{part}"
+        elif part:
+            specs.append(part)
+    return specs
+
+
+def parse_contender(spec: str) -> Contender:
+    """Read one spec. Raises ConfigurationError."""
+    body, plus, how = spec.rpartition("+")
+    known = _HOW.fullmatch(how) if plus else None
+    name, _, rest = (body if known else spec).partition(":")
+    options = tuple(option(part) for part in rest.split(",") if part)
+    contender = renamed(Contender("", name, options))
+    return over_time(contender, how) if known else contender
+
+
+def over_time(contender: Contender, how: str) -> Contender:
+    """The contender with an adaptation to time such as `none` or `cumulative-20`.
+
+    Raises ConfigurationError for another.
+    """
+    match = _HOW.fullmatch(how)
+    if match is None:
+        raise ConfigurationError(
+            f"no adaptation {how!r}; there are none, lightweight, cumulative and cumulative-20"
+        )
+    pool = int(match["pool"]) if match["pool"] else None
+    adaptation = Adaptation(match["name"])
+    return renamed(replace(contender, adaptation=adaptation, pool=pool))
+
+
+def option(text: str) -> tuple[str, Any]:
+    """Read `name=value`."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name or not value:
+        raise ConfigurationError(f"cannot read option {text!r}; write it like pair_scale=0.3")
+    return name, scalar(value)
+
+
+def scalar(text: str) -> bool | int | float | str:
+    """A TOML boolean, number or string, or the text itself where it is none.
+
+    >>> scalar("0.3"), scalar("true"), scalar("abstain")
+    (0.3, True, 'abstain')
+    """
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):  # not TOML, too many digits, too deep
+        return text
+    return value if isinstance(value, bool | int | float | str) else text
+
+
+def renamed(contender: Contender) -> Contender:
+    """The contender under its heading: its spec, with another relation scorer in brackets.
+
+    A defence without a memory of its own is the same with and without adaptation `none`.
+    """
+    settings = ",".join(f"{name}={plain(value)}" for name, value in contender.options)
+    name = f"{contender.defense}:{settings}" if settings else contender.defense
+    same = (Adaptation.OWN,) if remembers(contender) else (Adaptation.OWN, Adaptation.NONE)
+    if contender.adaptation not in same:
+        name += f"+{contender.adaptation}"
+        name += f"-{contender.pool}" if contender.pool else ""
+    name += f"[{contender.relations}]" if contender.relations else ""
+    return replace(contender, name=name)
+
+
+def plain(value: Any) -> str:
+    """An option's value as it is written in a spec."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def built(contender: Contender) -> Defense[Any]:
+    """The defence with its options, before any adaptation. Raises ConfigurationError."""
+    return build_defense(contender.defense, dict(contender.options))
+
+
+def adapted(contender: Contender) -> Defense[Any]:
+    """The defence as it meets a history."""
+    return adapt(built(contender), contender.adaptation, context=contender.pool)
+
+
+def remembers(contender: Contender) -> bool:
+    """Whether the defence carries a state of its own from step to step."""
+    state = get_type_hints(type(built(contender)).initial_state).get("return")
+    return state is not type(None)
+
+
+def needs_of(contender: Contender) -> frozenset[Signal]:
+    """The signals the defence is given."""
+    return built(contender).needs
+
+
+def spread_over_time(contenders: Iterable[Contender], ways: Sequence[str]) -> list[Contender]:
+    """For histories: a static defence runs once per way to adapt it; one with a memory of its own
+    runs with that, and otherwise only where its spec says so.
+    """
+    spread: list[Contender] = []
+    for contender in contenders:
+        if contender.adaptation is not Adaptation.OWN or remembers(contender):
+            spread.append(contender)
+        else:
+            spread += [over_time(contender, way) for way in ways]
+    return without_repetition(spread)
+
+
+def swept(text: str) -> list[Contender]:
+    """Contenders of one sweep such as `radar.similarity_threshold=0.1,0.2`.
+
+    Raises ConfigurationError.
+
+    >>> [c.name for c in swept("radar.pair_scale=0.5,1")]
+    ['radar:pair_scale=0.5', 'radar:pair_scale=1']
+    """
+    target, equals, values = text.partition("=")
+    defense, dot, name = target.strip().partition(".")
+    if not (equals and dot and name and values.strip()):
+        raise ConfigurationError(
+            f"cannot read sweep {text!r}; write it like radar.similarity_threshold=0.1,0.2"
+        )
+    contenders = []
+    for value in values.split(","):
+        options = (option(f"{name}={value}"),)
+        contenders.append(renamed(Contender("", defense, options)))
+    return contenders
+
+
+def with_relations(contenders: Iterable[Contender], relations: Sequence[str]) -> list[Contender]:
+    """Copies of the contenders that read relations, one per other scorer or perturbation."""
+    return [
+        renamed(replace(contender, relations=scorer))
+        for contender in contenders
+        if Signal.RELATIONS in needs_of(contender)
+        for scorer in relations
+    ]
+
+
+def servable(
+    contenders: Iterable[Contender], models: Models, *, insisted: str
+) -> tuple[list[Contender], list[str]]:
+    """The contenders that the models can serve, and notes on those left out.
+
+    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
+    """
+    named_ones = {spec for spec in split_specs(insisted) if spec != ALL}
+    kept, notes = [], []
+    for contender in contenders:
+        if Signal.SOURCE_HONESTY in needs_of(contender):
+            raise ConfigurationError(
+                f"{contender.name} with a source_prior needs a ledger of sources, which is empty "
+                "here: evaluate-sources measures what one is worth"
+            )
+        try:
+            check_needs(built(contender), models)
+        except ConfigurationError as error:
+            if contender.name in named_ones or contender.options:
+                raise
+            notes.append(f"{contender.name} is left out: {error}")
+            continue
+        asked = contender.name in named_ones or bool(contender.options)
+        if not asked and Signal.NEXT_TOKENS in needs_of(contender) and not own_tokens(models):
+            notes.append(
+                f"{contender.name} is left out: it is slow where the generator's server does not "
+                "tell token probabilities; name it to have it run"
+            )
+        else:
+            kept.append(contender)
+    return kept, notes
+
+
+def own_tokens(models: Models) -> bool:
+    """Whether it is the generator itself that tells token probabilities, not a second model."""
+    return models.tokens is not None and models.tokens.model_id == models.generator.model_id
+
+
+def without_repetition(contenders: Iterable[Contender]) -> list[Contender]:
+    """Each contender once, in the order of first mention."""
+    return list(dict.fromkeys(contenders))

@@ -1,0 +1,196 @@
+"""The study of defences: what `radarstream evaluate` runs on the harness."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+from sqlalchemy import Engine
+
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.evaluation.attacks.protocol import Surface
+from radarstream.pipelines.evaluation.dataset_statistics import describe
+from radarstream.pipelines.evaluation.datasets import is_long_form
+from radarstream.pipelines.evaluation.defences.answering_code import code_digest
+from radarstream.pipelines.evaluation.defences.contenders import needs_of
+from radarstream.pipelines.evaluation.defences.files import FILES, JUDGEMENTS, read_judgements
+from radarstream.pipelines.evaluation.defences.planning import Plan, searched, truncated
+from radarstream.pipelines.evaluation.defences.records import (
+    JUDGED_BY,
+    Condition,
+    Contender,
+    DefencesRecord,
+    EvidenceRow,
+    Row,
+)
+from radarstream.pipelines.evaluation.defences.running import Runner
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.defences.scores import score_cells
+from radarstream.pipelines.evaluation.defences.table import Table
+from radarstream.pipelines.evaluation.defences.tables import tables_of
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.judging import judge_rows
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
+from radarstream.pipelines.evaluation.study.plugin import Batch, Request
+from radarstream.pipelines.evaluation.study.row_files import write_json
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.schemas.errors import ConfigurationError
+
+DefenceStudy = Study[DefencesRecord]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefencesRequest(Request):
+    """Which contenders meet which conditions. `reference` is whom the others are compared with,
+    None for RADAR if it takes part.
+    """
+
+    conditions: tuple[Condition, ...]
+    contenders: tuple[Contender, ...]
+    reference: str | None = None
+    surface: str = Surface.LIST.value
+    definition: Definition = Definition.WHOLE_WORDS
+
+    def plan(self) -> Plan:
+        """The questions that are asked, each snapshot cut to its first k documents."""
+        histories = self.dataset.histories[: self.limit]
+        return Plan(
+            histories=tuple(truncated(history, self.k) for history in histories),
+            everything=self.dataset.histories,
+            searched=searched(self.dataset.histories, self.limit),
+            conditions=self.conditions,
+            contenders=self.contenders,
+            k=self.k,
+            seed=self.seed,
+        )
+
+
+@dataclass
+class Defences:
+    """The plug-in: every contender answers every question under every condition."""
+
+    request: DefencesRequest
+    settings: Settings
+    engine: Engine
+    models: Models
+
+    files = FILES
+    results = (JUDGEMENTS,)
+
+    def __post_init__(self) -> None:
+        self.questions = self.request.plan()
+
+    def describe(self) -> DefencesRecord:
+        """The record of this run alone."""
+        request = self.request
+        searches = request.surface == Surface.CORPUS.value
+        return DefencesRecord(
+            **request.common(self.models, self.settings),
+            questions=len(self.questions.histories),
+            snapshots=sum(map(len, self.questions.histories)),
+            conditions=request.conditions,
+            contenders=request.contenders,
+            statistics=describe(request.dataset),
+            surface=request.surface,
+            definition=request.definition,
+            searched=len(self.questions.searched) if searches else 0,
+            notes=(*request.notes, *notes_on_cost(request.contenders)),
+            asked=tuple(history[0].query.id for history in self.questions.histories),
+            code={contender.name: code_digest(contender) for contender in request.contenders},
+        )
+
+    def code(self, record: DefencesRecord) -> Mapping[str, str | None]:
+        """One digest per contender; None for one that can no longer be built."""
+        found: dict[str, str | None] = {}
+        for contender in record.contenders:
+            try:
+                found[contender.name] = code_digest(contender)
+            except ConfigurationError:
+                found[contender.name] = None
+        return found
+
+    def plan(self, study: DefenceStudy) -> Iterator[Batch]:
+        """Attack the questions and count what is left to answer; the iterator answers it."""
+        reference = reference_among(study.record.contenders, self.request.reference)
+        runner = Runner(self.questions, self.settings, self.engine, study)
+        attacked = runner.prepared
+        owed = {c.name: attacked.snapshots(c) for c in self.questions.conditions}
+        statistics: dict[str, Any] = dict(study.record.statistics)
+        if attacked.exposures:
+            found = {name: asdict(scores) for name, scores in attacked.exposures.items()}
+            statistics["exposure"] = statistics.get("exposure", {}) | found
+        study.update(reference=reference, owed=study.record.owed | owed, statistics=statistics)
+        return runner.run()
+
+    def tables(self, study: DefenceStudy) -> tuple[Table, ...]:
+        """Rates, differences, costs and what else there is."""
+        return tables_of(self.scored(study)[0])
+
+    def scored(
+        self, study: DefenceStudy, judge: Generator | None = None
+    ) -> tuple[Scoreboard, pl.DataFrame]:
+        """The results, which are also written down, and the table of answers they come from: of the
+        questions asked now, whoever answered them. A judge model is asked if there is one, else
+        what one said in an earlier run counts.
+        """
+        if judge is not None:
+            self.judged(study, judge)
+        judgements = read_judgements(study.out)
+        frame = study_frame(rows_of(study), study.record, evidence_of(study), judgements)
+        board = score_cells(frame, study.record)
+        write_json(study.out / RESULTS, asdict(board))
+        return board, frame
+
+    def judged(self, study: DefenceStudy, judge: Generator) -> None:
+        """What the judge says of every answer, written down one a line; asked again at no cost."""
+        histories = self.questions.histories
+        questions = {history[0].query.id: history[0].query.text for history in histories}
+        long_form = {history[0].query.id for history in histories if is_long_form(history[0])}
+        judgements = judge_rows(rows_of(study), questions, judge, long_form=long_form)
+        text = "".join(json.dumps(asdict(judgement)) + "\n" for judgement in judgements)
+        (study.out / JUDGEMENTS).write_text(text, encoding="ascii")
+        notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
+        study.update(notes=(*notes, JUDGED_BY + judge.model_id))
+        study.write_record()
+
+
+def rows_of(study: DefenceStudy) -> list[Row]:
+    """The rows that count: of the questions asked now, whoever answered them."""
+    asked = {*study.record.asked}
+    return [row for row in study.store.of(Row).values() if row.query_id in asked]
+
+
+def evidence_of(study: DefenceStudy) -> list[EvidenceRow]:
+    """The evidence of the questions asked now."""
+    asked = {*study.record.asked}
+    return [row for row in study.store.of(EvidenceRow).values() if row.query_id in asked]
+
+
+def notes_on_cost(contenders: Sequence[Contender]) -> tuple[str, ...]:
+    """What the costs of defences that choose tokens by themselves leave out."""
+    names = [c.name for c in contenders if Signal.TOKEN_PROBABILITIES in needs_of(c)]
+    if not names:
+        return ()
+    return (
+        f"{', '.join(names)}: tokens of prompts whose next token is asked for are not counted, "
+        "such a prompt is one call however long the reply gets, and these calls are not kept: an "
+        "answer that is computed anew asks them again",
+    )
+
+
+def reference_among(contenders: Sequence[Contender], wanted: str | None) -> str:
+    """The contender that the others are compared with: RADAR unless another is wanted.
+
+    Raises ConfigurationError for one that does not take part.
+    """
+    names = [contender.name for contender in contenders]
+    if wanted is None:
+        return "radar" if "radar" in names else names[0]
+    if wanted not in names:
+        raise ConfigurationError(
+            f"no contender {wanted!r} to compare with; there are {', '.join(names)}"
+        )
+    return wanted

@@ -1,0 +1,166 @@
+"""Tables of single quantities: costs, dynamics, storage, wording, context, a judge's scores."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from radarstream.pipelines.evaluation.defences.dynamics import Dynamics, Recovery
+from radarstream.pipelines.evaluation.defences.scoreboard import (
+    ContextScores,
+    MeanCost,
+    Scoreboard,
+    Summary,
+    mean_cost,
+)
+from radarstream.pipelines.evaluation.defences.table import (
+    NOTHING,
+    Table,
+    TableCell,
+    TableRow,
+    number,
+    percent,
+    signed,
+)
+from radarstream.pipelines.evaluation.defences.table_layout import by_condition, cells_of
+
+NOT_COUNTED = "not counted"
+
+
+def cost_table(board: Scoreboard) -> Table:
+    """Mean cost of one answer, over all conditions."""
+    columns: tuple[tuple[str, Callable[[MeanCost], float | None], int], ...] = (
+        ("model calls", lambda cost: cost.calls, 1),
+        ("tokens in", lambda cost: cost.prompt_tokens, 0),
+        ("tokens out", lambda cost: cost.completion_tokens, 0),
+        ("relation pairs", lambda cost: cost.pairs, 1),
+        ("embeddings", lambda cost: cost.embeddings, 1),
+        ("s atomic", lambda cost: cost.atomic_seconds, 2),
+        ("s relations", lambda cost: cost.relation_seconds, 3),
+        ("s selection", lambda cost: cost.selection_seconds, 4),
+        ("s generation", lambda cost: cost.generation_seconds, 2),
+        ("s in all", lambda cost: cost.seconds, 2),
+    )
+    rows = []
+    for contender in board.contenders:
+        cells = cells_of(board, contender)
+        cost = mean_cost(cell.cost for cell in cells)
+        shown = [TableCell(str(cost.answers), value=cost.answers)]
+        shown += [TableCell(str(sum(cell.errors for cell in cells)))]
+        for _, quantity, decimals in columns:
+            mean = quantity(cost) if cost.answers else None
+            unknown = NOT_COUNTED if cost.answers else NOTHING
+            text = unknown if mean is None else number(mean, decimals)
+            shown.append(TableCell(text, value=mean))
+        rows.append(TableRow(contender, tuple(shown), contender == board.reference))
+    notes = (
+        "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
+        "reply; a cached completion counts with the seconds it took when it was made, relations "
+        "and embeddings with those of looking them up. Tokens are not counted where a model told "
+        "none for some prompt: where its next token alone was asked for, or a cache holds replies "
+        "from before they were counted.",
+    )
+    heads = ("answers", "errors", *(name for name, _, _ in columns))
+    return Table("cost", "Cost of an answer", "defence", heads, tuple(rows), notes)
+
+
+def dynamics_table(board: Scoreboard) -> Table:
+    """Stale answers, and how fast a right answer returns."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.dynamics
+        if found is None or not cell.answers:
+            return TableCell(NOTHING)
+        return TableCell(percent(found.stale), _recoveries(found), found.stale.value)
+
+    notes = (
+        "Percent of the steps after a change of truth whose answer was right earlier and is wrong "
+        "now; in brackets mean steps until the answer is right again, and of how many: after the "
+        "truth changed; after an attack stopped.",
+    )
+    return by_condition(board, "dynamics", "Stale answers and recovery", show, notes)
+
+
+def storage_table(board: Scoreboard) -> Table:
+    """Bytes kept per question between steps."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.storage
+        detail = f"[most {found.most}, {signed(found.growth, 1)} a step]" if found.most else ""
+        return TableCell(number(found.mean, 0), detail, found.mean)
+
+    notes = ("Mean bytes of the stored state; in brackets the most, and the growth per step.",)
+    return by_condition(board, "storage", "State per question in bytes", show, notes)
+
+
+def overlap_table(board: Scoreboard) -> Table:
+    """Exact match / token F1 / ROUGE-L in percent."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.overlap
+        return _shares(found.exact_match, found.token_f1, found.rouge_l)
+
+    notes = ("Exact match / token F1 / ROUGE-L F1 in percent, to the closest right answer.",)
+    return by_condition(board, "overlap", "Wording of the answers", show, notes)
+
+
+def context_table(board: Scoreboard) -> Table:
+    """What each contender leaves of the context, by word overlap, in percent."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.context or ContextScores()
+        return _shares(
+            found.recall_lex,
+            found.relevancy_lex,
+            found.answer_relevancy_lex,
+            found.faithfulness_lex,
+        )
+
+    scored = {cell.contender for cell in board.cells if cell.context is not None}
+    contenders = tuple(name for name in board.contenders if name in scored)
+    notes = (
+        "Contextual recall / contextual relevancy / answer relevancy / faithfulness in percent, by "
+        "word overlap of sentences (lexical: not to be compared with judged numbers). The context "
+        "is what the defence kept. Without any, faithfulness is 100 and recall 0. Contenders that "
+        "answer from a pool of all steps' documents are left out.",
+    )
+    board = replace(board, contenders=contenders)
+    return by_condition(board, "context", "Context left to answer from", show, notes)
+
+
+def judged_table(board: Scoreboard) -> Table:
+    """Accuracy / attack success by a judge, and its scores of long answers."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.judged
+        if found is None:
+            return TableCell(NOTHING)
+        texts = []
+        if found.acc_judge.trials:
+            texts += [f"{percent(found.acc_judge)}/{percent(found.asr_judge)}"]
+        if found.long_answers:
+            means = (found.accuracy, found.relevance, found.coherence)
+            texts += ["/".join(number(mean, 0) for mean in means)]
+        failed = f"{found.errors} failed" if found.errors else ""
+        return TableCell("; ".join(texts) or NOTHING, failed)
+
+    notes = (
+        "By a judge model: CORRECT / ATTACK in percent; of long answers the mean accuracy / "
+        "relevance / coherence, 0 to 100.",
+        "Judgements that failed are left out.",
+    )
+    return by_condition(board, "judged", "By a judge", show, notes)
+
+
+def _recoveries(found: Dynamics) -> str:
+    return f"[{_recovery(found.after_change)}; {_recovery(found.after_attack)}]"
+
+
+def _recovery(found: Recovery) -> str:
+    if not found.events:
+        return NOTHING
+    steps = "" if found.mean_steps is None else f"{number(found.mean_steps, 1)} in "
+    return f"{steps}{found.recovered} of {found.events}"
+
+
+def _shares(*shares: float | None) -> TableCell:
+    texts = (NOTHING if share is None else f"{100 * share:.0f}" for share in shares)
+    return TableCell("/".join(texts), value=shares[0])

@@ -1,0 +1,164 @@
+"""All attacked answers of a contender taken together, and who can be told apart from the best.
+
+Trade-off is accuracy minus attack success under attack; without attacked conditions it is accuracy.
+Intervals and differences are bootstraps over questions, paired where two contenders are compared.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from radarstream.pipelines.evaluation.defences.records import BENIGN, DefencesRecord
+from radarstream.pipelines.evaluation.defences.resampling import (
+    ANSWER,
+    Questions,
+    paired,
+    values_of,
+)
+from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
+from radarstream.pipelines.evaluation.defences.scorers import NOISE
+from radarstream.pipelines.evaluation.rates import sound, wilson_interval
+
+# If all of five questions favour one of two equals, that is chance in 2 of 32 cases: over 5 %.
+FEWEST_QUESTIONS = 6
+LEAST_SCORED = 0.8  # share of all labelled answers below which a contender is not compared
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """One contender over all attacked conditions.
+
+    `scored` is the share that it was scored on of all labelled answers that any contender was
+    asked for. `behind_best` is the interval of the best contender's trade-off minus this one's,
+    over the answers that both gave; None for the best itself and where there are none.
+    """
+
+    contender: str
+    accuracy: Estimate
+    attack_success: Estimate
+    trade_off: float | None
+    scored: float
+    perturbed: bool = False
+    behind_best: Interval | None = None
+
+    @property
+    def covered(self) -> bool:
+        """Whether it was scored on so much that its rates may stand beside those of others."""
+        return self.trade_off is not None and self.scored >= LEAST_SCORED
+
+    @property
+    def eligible(self) -> bool:
+        """Whether it may be recommended: enough scored answers, and no added noise."""
+        return self.covered and not self.perturbed
+
+    @property
+    def tied(self) -> bool:
+        """Whether the data do not tell it apart from the best."""
+        return self.behind_best is not None and self.behind_best[0] <= 0.0
+
+    @property
+    def beaten(self) -> bool:
+        """Whether it is behind the best, over answers that both gave, by more than chance."""
+        return self.behind_best is not None and self.behind_best[0] > 0.0
+
+
+def covered_cells(scoreboard: Scoreboard, condition: str) -> list[Summary]:
+    """A condition's cells with about as many answers as its fullest, so that rates compare."""
+    cells = [cell for cell in scoreboard.cells if cell.condition == condition and cell.answers]
+    enough = LEAST_SCORED * max((cell.answers for cell in cells), default=0)
+    return [cell for cell in cells if cell.answers >= enough]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Contenders in the record's order, and the best of them if any can be scored."""
+
+    contenders: tuple[Pooled, ...]
+    best: Pooled | None
+    attacked: bool
+
+    def of(self, contender: str) -> Pooled:
+        """A contender by its name."""
+        return next(pooled for pooled in self.contenders if pooled.contender == contender)
+
+
+def rank(frame: pl.DataFrame, record: DefencesRecord, scoreboard: Scoreboard) -> Ranking:
+    """Pool the attacked conditions of a study, or all of them where none is attacked."""
+    definition = scoreboard.definition
+    questions = Questions.of(frame, seed=record.seed, resamples=scoreboard.resamples)
+    attacked = [c.name for c in record.conditions if c.attack != BENIGN]
+    conditions = attacked or [c.name for c in record.conditions]
+    labelled = frame.filter(
+        pl.col("condition").is_in(conditions), pl.col("truth").list.len() > 0
+    ).with_columns(
+        correct=pl.col(definition.column("correct")), fooled=pl.col(definition.column("fooled"))
+    )
+    asked = labelled.select(ANSWER).n_unique()
+    answers = {
+        contender.name: sound(labelled).filter(pl.col("contender") == contender.name)
+        for contender in record.contenders
+    }
+    noisy = {c.name for c in record.contenders if c.relations.startswith(NOISE)}
+    means = [
+        replace(one, perturbed=one.contender in noisy) for one in _pooled(answers, asked, questions)
+    ]
+    eligible = [one for one in means if one.eligible]
+    best = max(
+        eligible,
+        key=lambda one: (one.trade_off or 0.0, one.contender == record.reference),
+        default=None,
+    )
+    if best is not None:
+        means = _behind(best, means, answers, questions)
+    return Ranking(tuple(means), best, bool(attacked))
+
+
+def _pooled(
+    answers: Mapping[str, pl.DataFrame], asked: int, questions: Questions
+) -> Iterator[Pooled]:
+    accuracy = _estimates([values_of(held, "correct") for held in answers.values()], questions)
+    success = _estimates([values_of(held, "fooled") for held in answers.values()], questions)
+    for (name, held), good, bad in zip(answers.items(), accuracy, success, strict=True):
+        value = None if good.value is None else good.value - (bad.value or 0.0)
+        yield Pooled(name, good, bad, value, len(held) / asked if asked else 0.0)
+
+
+def _estimates(columns: Sequence[pl.DataFrame], questions: Questions) -> list[Estimate]:
+    """Rates; where all values are alike Wilson's interval, a question as one trial."""
+    found = []
+    for values, (low, high) in zip(columns, questions.intervals(columns).tolist(), strict=True):
+        hits, trials = round(values["value"].sum()), len(values)
+        bounds = (low, high)
+        if hits in (0, trials):
+            asked = values["query_id"].n_unique()
+            bounds = wilson_interval(asked if hits else 0, asked)
+        found.append(Estimate(hits, trials, hits / trials if trials else None, *bounds))
+    return found
+
+
+def _behind(
+    best: Pooled,
+    means: Sequence[Pooled],
+    answers: Mapping[str, pl.DataFrame],
+    questions: Questions,
+) -> list[Pooled]:
+    """Everyone with the interval of how far it is behind the best."""
+    trade_offs = {name: held.select(*ANSWER, value=_TRADE_OFF) for name, held in answers.items()}
+    ahead = trade_offs[best.contender]
+    leads = [paired(ahead, trade_offs[one.contender]) for one in means]
+    intervals = questions.intervals(leads, span=(-2.0, 2.0)).tolist()
+    few = ahead["query_id"].n_unique() < FEWEST_QUESTIONS
+    return [
+        replace(one, behind_best=(min(low, 0.0) if few else low, high))
+        if one is not best and len(lead)
+        else one
+        for one, lead, (low, high) in zip(means, leads, intervals, strict=True)
+    ]
+
+
+_TRADE_OFF = pl.col("correct").cast(float).fill_null(0.0) - pl.col("fooled").cast(float).fill_null(
+    0.0
+)

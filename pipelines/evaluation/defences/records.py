@@ -1,0 +1,228 @@
+"""What a study is made of and what it writes down.
+
+A *condition* is what the attacker does, a *contender* is a defence with its options and its
+adaptation to time, a *row* is one contender's answer to one snapshot under one condition. Rows
+are appended as they are computed; everything else is worked out from them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.schemas.snapshot import Document, Labels
+from radarstream.schemas.verdict import Verdict
+
+BENIGN = "benign"
+JUDGED_BY = "judged by "  # start of a note that names the judge
+
+
+class Adaptation(StrEnum):
+    """How a defence meets a history (RADAR, section 5.1): what it may carry to the next step."""
+
+    OWN = "own"  # the defence's own state: RADAR's memory; nothing for static defences
+    NONE = "none"  # every snapshot alone: static RADAR in time (Table 17)
+    CUMULATIVE = "cumulative"  # a pool of all documents so far, newest first
+    LIGHTWEIGHT = "lightweight"  # the previous answer, one line in the final prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What the attacker does: one attack at some places, on the steps that `schedule` says.
+
+    `positions` are 1-based ranks, attacked together; without any, `place` says where the texts go:
+    `top` or `random` ranks, or into the corpus that is searched, `m5` five of them. An empty
+    schedule attacks every step. `benign` in the place `corpus` is a search of the clean corpus.
+    """
+
+    attack: str = BENIGN
+    positions: tuple[int, ...] = ()
+    schedule: str = ""
+    place: str = ""
+
+    @property
+    def name(self) -> str:
+        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:ramp-4`, `poisonedrag@m5`.
+
+        >>> Condition("poison", (9, 10)).name
+        'poison@9+10'
+        """
+        if self.attack == BENIGN:
+            return BENIGN
+        place = "+".join(map(str, self.positions)) or self.place
+        return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One defence as it is compared. `name` is its heading in every table, unique in a run.
+
+    `relations` names another relation scorer than the run's, or a perturbation of it; empty for
+    the run's own. `pool` is how many documents a cumulative snapshot shows; None for all.
+    """
+
+    name: str
+    defense: str
+    options: tuple[tuple[str, Any], ...] = ()
+    adaptation: Adaptation = Adaptation.OWN
+    relations: str = ""
+    pool: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one answer asked of the models, counted whether or not a cache knew the reply.
+
+    Calls are generator prompts and pairs are relation pairs, repetitions within one answer counted
+    once. Seconds are per stage, as in Table 8 of the RADAR paper; a completion found in the cache
+    counts with what it took when it was made. Relations and embeddings are timed as they are looked
+    up: with what computing them took where the run was the first to ask, else next to nothing; a
+    batch's time is shared out evenly. Compare their counts rather than their seconds. Tokens are
+    None where a model did not count those of some prompt, as nobody counts those of prompts whose
+    next token is asked for. The signals that contenders share (atomic answers and their relations)
+    are included for every contender that reads them.
+    """
+
+    calls: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    pairs: int = 0
+    embeddings: int = 0
+    atomic_seconds: float = 0.0
+    relation_seconds: float = 0.0
+    selection_seconds: float = 0.0
+    generation_seconds: float = 0.0
+
+    @property
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Tokens read and written. None read for some calls, as older rows have it, is a count that
+        nobody took.
+        """
+        if self.prompt_tokens == 0 and self.calls:
+            return None, self.completion_tokens or None
+        return self.prompt_tokens, self.completion_tokens
+
+    @property
+    def seconds(self) -> float:
+        """All stages together."""
+        stages = (self.atomic_seconds, self.relation_seconds)
+        return sum(stages) + self.selection_seconds + self.generation_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One contender's answer to one snapshot. With `error`, there is no verdict and no score.
+
+    `changed` is whether the answer means something else than the previous one, as in an answer
+    event; None where there is none to compare with, and in older rows.
+    """
+
+    contender: str
+    condition: str
+    query_id: str
+    step: int
+    observed_at: datetime
+    labels: Labels
+    verdict: Verdict | None
+    error: str | None = None
+    cost: Cost = Cost()
+    state_bytes: int = 0
+    changed: bool | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What tells a row from all others."""
+        return self.contender, self.condition, self.query_id, self.step
+
+    @property
+    def author(self) -> str:
+        """The contender, whose code answered."""
+        return self.contender
+
+    @property
+    def response(self) -> str | None:
+        """The answer's text; None for an abstention or an error."""
+        if self.verdict is None or self.verdict.abstained:
+            return None
+        return self.verdict.answer
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """What every contender saw of one snapshot under one condition, for whoever re-checks a cell.
+
+    `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
+    are (n, n) over the informative ones, rounded to four decimals. `relation_seconds` is what
+    relating them took when it was first done.
+    """
+
+    condition: str
+    query_id: str
+    question: str
+    step: int
+    observed_at: datetime
+    documents: tuple[Document, ...]
+    labels: Labels
+    answers: tuple[str | None, ...] = ()
+    entailment: tuple[tuple[float, ...], ...] = ()
+    contradiction: tuple[tuple[float, ...], ...] = ()
+    relation_seconds: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells a row from all others."""
+        return self.condition, self.query_id, self.step
+
+    @property
+    def author(self) -> str:
+        """No contender: evidence is compared, whatever code gathered it."""
+        return EVIDENCE_WORK
+
+    @property
+    def error(self) -> None:
+        """Evidence has none: what failed is in the answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefencesRecord(StudyRecord):
+    """Provenance of a study of defences.
+
+    `surface` says where attacks put their texts: into result lists, or into the corpus that is
+    searched. `searched` is how many questions the corpus takes its documents from, 0 without a
+    search. `definition` is the last run's: when an answer is correct. `owed` has one count per
+    condition: the answers that each contender owes under it.
+    """
+
+    KIND: ClassVar[str] = "defences"
+    SAME: ClassVar[Mapping[str, str]] = {
+        **StudyRecord.SAME,
+        "surface": "place that attacks put their texts",
+        "searched": "questions whose documents are searched",
+    }
+    MEMBERS: ClassVar[tuple[str, ...]] = ("contenders", "conditions")
+
+    questions: int
+    snapshots: int
+    conditions: tuple[Condition, ...]
+    contenders: tuple[Contender, ...]
+    reference: str = ""
+    statistics: dict[str, Any] = field(default_factory=dict)
+    surface: str = "list"
+    definition: Definition = Definition.WHOLE_WORDS
+    searched: int = 0
+    owed: dict[str, int] = field(default_factory=dict)
+
+    def continuing(self, earlier: Self) -> Self:
+        """Also keep who judged the answers, and what is counted of the same questions."""
+        record = super().continuing(earlier)
+        judged = (note for note in earlier.notes if note.startswith(JUDGED_BY))
+        return replace(
+            record,
+            notes=tuple(dict.fromkeys((*judged, *record.notes))),
+            statistics=earlier.statistics | self.statistics,
+            owed=earlier.owed if earlier.asked == self.asked else {},
+        )

@@ -1,0 +1,170 @@
+"""Contenders from text: specs, options, adaptations, sweeps, other relation scorers."""
+
+from dataclasses import replace
+
+import pytest
+
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.evaluation.defences.contenders import (
+    adapted,
+    parse_contenders,
+    remembers,
+    scalar,
+    servable,
+    split_specs,
+    spread_over_time,
+    swept,
+    with_relations,
+)
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
+from radarstream.pipelines.evaluation.defences.scorers import perturbation_of, scorer_settings
+from radarstream.schemas.errors import ConfigurationError
+from tests.scripted_models import scripted_models
+
+
+def names(text: str) -> list[str]:
+    return [contender.name for contender in parse_contenders(text)]
+
+
+def test_all_is_every_defence() -> None:
+    assert names("all") == list(DEFENSES)
+    assert names("vanilla,all")[0] == "vanilla"
+    assert sorted(names("vanilla,all,radar")) == sorted(DEFENSES)  # each once
+
+
+def test_options_may_hold_commas_between_them() -> None:
+    assert split_specs("radar,radar:a=1,b=x,vanilla, radar+none ") == [
+        "radar",
+        "radar:a=1,b=x",
+        "vanilla",
+        "radar+none",
+    ]
+
+
+def test_options_are_typed_and_reach_the_defence() -> None:
+    (contender,) = parse_contenders("radar:pair_scale=0.3,on_empty=abstain,iterations=7")
+    assert contender.options == (("pair_scale", 0.3), ("on_empty", "abstain"), ("iterations", 7))
+    defense = adapted(contender)
+    assert (defense.pair_scale, defense.on_empty) == (0.3, "abstain")  # type: ignore[attr-defined]
+    assert names("instruct_rag:extract=false") == ["instruct_rag:extract=false"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("radr", "no defence named 'radr'"),
+        ("radar:pair_scal=1", "pair_scal"),
+        ("radar:pair_scale=-1", "greater than or equal to 0"),
+        ("radar:pair_scale=", "cannot read option"),
+        ("radar:pair_scale", "cannot read option"),
+        ("radar+sometimes", "no defence named 'radar\\+sometimes'"),
+        ("radar:pair_scale=[1]", "pair_scale"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        parse_contenders(text)
+
+
+def test_a_value_that_toml_cannot_hold_is_text() -> None:
+    for text in ("9" * 5_000, "[" * 5_000):
+        assert scalar(text) == text
+
+
+def test_adaptations_are_written_with_a_plus() -> None:
+    contenders = parse_contenders(
+        "radar+none,vanilla+cumulative,vanilla+cumulative-20,vanilla+none"
+    )
+    assert [(c.name, c.adaptation, c.pool) for c in contenders] == [
+        ("radar+none", Adaptation.NONE, None),
+        ("vanilla+cumulative", Adaptation.CUMULATIVE, None),
+        ("vanilla+cumulative-20", Adaptation.CUMULATIVE, 20),
+        ("vanilla", Adaptation.NONE, None),  # a static defence has nothing to forget
+    ]
+
+
+def test_only_defences_without_memory_are_spread_over_time() -> None:
+    assert remembers(Contender("radar", "radar"))
+    assert not remembers(Contender("vanilla", "vanilla"))
+    spread = spread_over_time(
+        parse_contenders("radar,vanilla,radar+none"), ["none", "cumulative-30", "lightweight"]
+    )
+    assert [contender.name for contender in spread] == [
+        "radar",
+        "vanilla",
+        "vanilla+cumulative-30",
+        "vanilla+lightweight",
+        "radar+none",
+    ]
+    with pytest.raises(ConfigurationError, match="no adaptation 'weekly'"):
+        spread_over_time(parse_contenders("vanilla"), ["weekly"])
+
+
+def test_a_sweep_is_one_contender_per_value() -> None:
+    assert [c.options for c in swept("radar.similarity_threshold=0.1,0.25")] == [
+        (("similarity_threshold", 0.1),),
+        (("similarity_threshold", 0.25),),
+    ]
+    for text in ("radar", "radar.pair_scale", "radar.=1", "radar.pair_scale="):
+        with pytest.raises(ConfigurationError, match="cannot read sweep"):
+            swept(text)
+    with pytest.raises(ConfigurationError, match="no defence"):
+        swept("rader.pair_scale=1")
+
+
+def test_other_relations_are_for_whoever_reads_them() -> None:
+    varied = with_relations(parse_contenders("vanilla,radar+none"), ["scripted", "noise=0.1"])
+    assert [(c.name, c.relations) for c in varied] == [
+        ("radar+none[scripted]", "scripted"),
+        ("radar+none[noise=0.1]", "noise=0.1"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["noise=x", "noise=1.5", "noise=-0.1", "noise=nan"])
+def test_a_rate_is_from_0_to_1(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="rate from 0 to 1"):
+        perturbation_of(name, seed=0)
+
+
+def test_scorers_are_named() -> None:
+    assert perturbation_of("scripted", 0) is None
+    found = scorer_settings("cross_encoder:some/model")
+    assert found is not None
+    assert (found.kind, getattr(found, "model", None)) == ("cross_encoder", "some/model")
+    for name in ("cross_encoder", "nli", "scripted:x"):
+        with pytest.raises(ConfigurationError, match="no relation scorer"):
+            scorer_settings(name)
+
+
+def test_what_the_models_cannot_serve_is_left_out_unless_insisted_on() -> None:
+    models = scripted_models()
+    kept, notes = servable(parse_contenders("all"), models, insisted="all")
+    assert {c.name for c in kept} == set(DEFENSES) - {"robust_rag_decoding"}
+    assert "robust_rag_decoding is left out" in notes[0]
+    assert "token probabilities" in notes[0]
+    insisted = "vanilla,robust_rag_decoding"
+    with pytest.raises(ConfigurationError, match="token probabilities"):
+        servable(parse_contenders(insisted), models, insisted=insisted)
+
+
+def test_all_leaves_out_what_decodes_with_a_second_model() -> None:
+    """It would take hours in silence where the generator is a server; its name brings it back."""
+    own = replace(scripted_models(), tokens=ScriptedTokens())
+    assert own.tokens is not None
+    assert own.generator.model_id == own.tokens.model_id
+    assert len(servable(parse_contenders("all"), own, insisted="all")[0]) == len(DEFENSES)
+    proxy = replace(own, tokens=ScriptedTokens(model_id="another"))
+    kept, notes = servable(parse_contenders("all"), proxy, insisted="all")
+    assert {c.name for c in kept} == set(DEFENSES) - {"robust_rag_decoding"}
+    assert notes[0].startswith("robust_rag_decoding is left out: it is slow")
+    for named in ("all,robust_rag_decoding", "robust_rag_decoding:eta=0.5"):
+        kept, notes = servable(parse_contenders(named), proxy, insisted=named)
+        assert [c.defense for c in kept if c.defense == "robust_rag_decoding"]
+        assert notes == []
+
+
+@pytest.mark.parametrize("spec", ["radar:source_prior=1", "radar_plus:source_prior=0.5"])
+def test_what_needs_a_ledger_is_refused_before_anything_runs(spec: str):
+    with pytest.raises(ConfigurationError, match="needs a ledger of sources"):
+        servable(parse_contenders(spec), scripted_models(), insisted=spec)
