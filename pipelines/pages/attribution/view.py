@@ -145,7 +145,7 @@ def _still_wrong(results: Results, names: Sequence[str]) -> Markup | None:
             if cell.attributor == name and rate.value is not None:
                 row = f"{name}, {cell.group} attacks"
                 changes.append(Change(row, Share(1.0), Share(rate.value, *rate.interval), "bad"))
-    title = "Answers that are the attacker's: all texts ○ and without the flagged ones ●"
+    title = "Attacker's answers: all texts ○, without the flagged ●"
     words = ("all texts", "without the flagged texts")
     return before_after(title, changes[:MOST_CHANGES], words) if changes else None
 
