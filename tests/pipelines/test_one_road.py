@@ -14,7 +14,7 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.state_table.incidents.cases import Case
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
@@ -306,7 +306,7 @@ def test_the_job_investigates_long_answers_at_length(tmp_path: Path) -> None:
         if said:
             compared += 1
             assert said.startswith("At length")
-            case = Case.of(event, snapshot)
+            case = KeptAnswer.of(event, snapshot)
             for wrong in (said, said.removeprefix("At length ")):
                 again = worker.driven(was_given(Inquiry(snapshot, wrong)), case)
                 assert again is (wrong == said)

@@ -8,7 +8,8 @@ import pytest
 import typer
 from typer.main import get_command
 
-from radarstream.pipelines.cli.app import PANELS, app
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.cli.commands import PANELS
 from radarstream.pipelines.settings import Profile
 
 WIDTHS = (80, 120)
