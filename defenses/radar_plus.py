@@ -286,7 +286,7 @@ def bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
 def spoken_for(
     state: Belief, recalled: tuple[FloatArray, FloatArray], selection: Selection
 ) -> MemoryVerdict:
-    """The fate of a memory without a voice of its own: what the kept documents say of it.
+    """What becomes of a memory without a voice of its own: the kept documents decide.
 
     It is no node of the graph, so it has neither capacities nor a margin.
     """

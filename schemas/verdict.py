@@ -54,7 +54,7 @@ class MemoryDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentVerdict:
-    """One document's fate.
+    """What became of one document.
 
     `keep_evidence` is S_i and `reject_evidence` F_i (RADAR, Eq. 6 and 7); `margin` is by how much
     the energy would rise if this document alone changed sides (0 = a tie). None where the defence
@@ -73,7 +73,7 @@ class DocumentVerdict:
 
 @dataclass(frozen=True, slots=True)
 class MemoryVerdict:
-    """The memory node's fate at one step.
+    """What became of the memory node at one step.
 
     Priors are what the state carried (pi_S, pi_F); posteriors are the node's terminal capacities:
     for RADAR S_old and F_old, after the Bayesian update with this step's likelihoods (Eq. 13-16).

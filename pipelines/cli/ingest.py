@@ -57,8 +57,8 @@ def ingest(
             sink.publish(some)
             published += len(some)
     topic = settings.kafka.topic(WIRE_SCHEMAS[SearchSnapshot].topic)
-    fate = "it becomes a dead letter" if len(broken) == 1 else "they become dead letters"
-    dead = f" ({len(broken)} cannot be decoded: {fate})" if broken else ""
+    then = "it becomes a dead letter" if len(broken) == 1 else "they become dead letters"
+    dead = f" ({len(broken)} cannot be decoded: {then})" if broken else ""
     text = f"{published} records published to {topic}{dead}"
     stdout.print(text, highlight=False, markup=False, soft_wrap=True)
 

@@ -124,7 +124,7 @@ def _rows(nodes: Sequence[Node]) -> int:
 
 
 def _merged(nodes: Iterable[Node]) -> list[Node]:
-    """One node per claim and fate: in a cut, capacities of nodes that share a side add up."""
+    """One node per claim and side: in a cut, capacities of nodes that share a side add up."""
     groups: dict[tuple[object, ...], list[Node]] = defaultdict(list)
     for node in nodes:
         claim = node.text.casefold()

@@ -396,7 +396,7 @@ def test_each_pass_of_a_replay_decodes_a_record_once(
     file = tmp_path / "history.jsonl"
     file.write_bytes(b"\n".join([*lines, BROKEN]) + b"\n")
     settings = settings_in(tmp_path / "replay")
-    source = ReplayInput((file,), settings.limits.as_limits())
+    source = ReplayInput((file,), settings.limits)
     found = survey(source, tmp_path / "snapshots.jsonl")
     assert sorted(decodings) == sorted([*lines, BROKEN])
     decodings.clear()

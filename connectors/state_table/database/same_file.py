@@ -28,7 +28,7 @@ class Seen:
     path: Path
     identity: tuple[int, int] | None = None
     size: int = 0
-    fate: str = ""
+    harm: str = ""
 
     def compare(self) -> None:
         """Look at the file. Raises ConfigurationError; once it did, for good."""
@@ -37,12 +37,12 @@ class Seen:
         size = status.st_size if status else 0
         self.identity = self.identity or identity
         if identity != self.identity:
-            self.fate = "deleted or replaced"
+            self.harm = "deleted or replaced"
         elif size < self.size and cut_off(self.path):
-            self.fate = "cut off"
-        if self.fate:
+            self.harm = "cut off"
+        if self.harm:
             raise ConfigurationError(
-                f"the state database {self.path} was {self.fate} while it was in use; "
+                f"the state database {self.path} was {self.harm} while it was in use; "
                 "restore the file, then start again"
             )
         self.size = size

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from radarstream.pipelines.evaluation.experiment.table import Table, TableCell, TableRow
+from radarstream.pipelines.evaluation.defences.table import Table, TableCell, TableRow
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.pages.sources_study import write_sources_study
 from tests.pipelines.pages.attribution_pages import HOSTILE
