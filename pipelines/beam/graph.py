@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.ml.inference.base import RunInference
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
@@ -22,7 +21,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.pipelines.beam.elements import Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
-from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.beam.model_stages import AtomicAnswers, InBatches, RelateAnswers
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.settings import Settings
@@ -84,8 +83,8 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     # Annotated, Beam would warn at every start: it cannot name the type of several outputs.
     def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
-        answers = RunInference(AtomicAnswers(self.settings))
-        relations = RunInference(RelateAnswers(self.settings))
+        answers = InBatches(AtomicAnswers(self.settings))
+        relations = InBatches(RelateAnswers(self.settings))
         return (
             records
             | "Decode" >> beam.ParDo(Decode(self.settings, live=self.live))

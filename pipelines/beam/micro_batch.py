@@ -15,7 +15,6 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-from apache_beam.utils import shared
 
 from radarstream.pipelines.beam.folding import Outcome
 from radarstream.pipelines.beam.graph import DefendSnapshots
@@ -61,7 +60,6 @@ class MicroBatch:
                 run.wait_until_finish()
         finally:
             del SLOTS[self.number]
-            forget_spent_handles()
         return slot.outcomes
 
     def _pipeline(self) -> beam.Pipeline:
@@ -85,17 +83,6 @@ class MicroBatch:
             return pipeline.to_runner_api(default_environment=environment)
         except (AttributeError, TypeError):
             return None
-
-
-def forget_spent_handles() -> None:
-    """Empty Beam's register of shared objects; ours are kept by `radarstream.pipelines.build`.
-
-    RunInference enters two more at the start of every run and removes none: a kilobyte a run, for
-    as long as the job runs. The register is not public.
-    """
-    entries = getattr(getattr(shared, "_shared_map", None), "_cache_map", None)
-    if isinstance(entries, dict):
-        entries.clear()
 
 
 class TakeRecords(beam.DoFn):

@@ -1,14 +1,14 @@
-"""RunInference handlers whose element is a whole snapshot.
+"""The two steps of the graph that ask models, each on a batch of whole snapshots.
 
-A handler flattens the prompts of all snapshots of a batch into one model call and splits the
-results back, so no shuffle is needed. A snapshot whose model calls fail comes out as a dead letter
-and the others of its batch go on; dead letters of earlier steps pass through.
+The prompts of all snapshots of a batch go to the models in one call, so no shuffle is needed. A
+snapshot whose model calls fail comes out as a dead letter and the others of its batch go on; dead
+letters of earlier steps pass through.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from apache_beam.ml.inference.base import ModelHandler
+import apache_beam as beam
 
 from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready
 from radarstream.pipelines.beam.withholding import leave_out_blocked, withhold
@@ -25,37 +25,46 @@ InT = TypeVar("InT")
 OutT = TypeVar("OutT")
 
 
-class GuardHandler(ModelHandler[Any, Any, Guard[Any]]):
-    """Runs one of the guard's signal stages; the model is the process's shared guard."""
+class InBatches(beam.PTransform[Any, Any]):
+    """Apply a stage to batches of the configured size; the last ones of a bundle are smaller."""
+
+    def __init__(self, stage: "Stage") -> None:
+        super().__init__()
+        self.stage = stage
+
+    def expand(self, elements: Any) -> Any:
+        """Build the two steps."""
+        size = self.stage.settings.batch.snapshots
+        batching = beam.BatchElements(min_batch_size=size, max_batch_size=size)
+        return elements | "Batch" >> batching | "Ask" >> beam.ParDo(self.stage)
+
+
+class Stage(beam.DoFn):
+    """One of the guard's stages; every batch asks the guard that the process shares."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__()
         self.settings = settings
 
-    def load_model(self) -> Guard[Any]:
-        """Return the process's guard: RunInference drops models that it alone refers to."""
-        return shared_guard(self.settings)
+    def process(self, batch: Sequence[Any]) -> Iterator[Any]:
+        """Run the stage on a batch."""
+        yield from self.run(batch, shared_guard(self.settings))
 
-    def batch_elements_kwargs(self) -> Mapping[str, Any]:
-        """Fill batches to the configured size."""
-        size = self.settings.batch.snapshots
-        return {"min_batch_size": size, "max_batch_size": size}
+    def run(self, batch: Sequence[Any], guard: Guard[Any]) -> Iterable[Any]:
+        """Return one element for each of the batch, in order."""
+        raise NotImplementedError
 
 
-class AtomicAnswers(GuardHandler):
+class AtomicAnswers(Stage):
     """Observed -> Answered."""
 
-    def run_inference(
-        self,
-        batch: Sequence[Observed | Parked],
-        model: Guard[Any],
-        inference_args: dict[str, Any] | None = None,  # noqa: ARG002 the base class passes it
+    def run(
+        self, batch: Sequence[Observed | Parked], guard: Guard[Any]
     ) -> Iterable[Answered | Parked]:
         """Answer every document of every snapshot of the batch, but none in quarantine."""
 
         def answer(items: Sequence[Observed]) -> list[Answered | ModelError]:
             seen = self.seen(items)
-            answers = model.atomic_answers([observed.snapshot for observed in seen])
+            answers = guard.atomic_answers([observed.snapshot for observed in seen])
             return [
                 a if isinstance(a, ModelError) else Answered(o, a)
                 for o, a in zip(seen, answers, strict=True)
@@ -74,19 +83,16 @@ class AtomicAnswers(GuardHandler):
         return items
 
 
-class RelateAnswers(GuardHandler):
+class RelateAnswers(Stage):
     """Answered -> Ready."""
 
-    def run_inference(
-        self,
-        batch: Sequence[Answered | Parked],
-        model: Guard[Any],
-        inference_args: dict[str, Any] | None = None,  # noqa: ARG002 the base class passes it
+    def run(
+        self, batch: Sequence[Answered | Parked], guard: Guard[Any]
     ) -> Iterable[Ready | Parked]:
         """Relate the atomic answers within every snapshot of the batch."""
 
         def relate(items: Sequence[Answered]) -> list[Ready | ModelError]:
-            evidences = model.relate([(i.observed.snapshot, i.answers) for i in items])
+            evidences = guard.relate([(i.observed.snapshot, i.answers) for i in items])
             return [
                 e if isinstance(e, ModelError) else Ready(i.observed, e)
                 for i, e in zip(items, evidences, strict=True)

@@ -145,7 +145,7 @@ def test_the_image_is_built_from_what_exists() -> None:
 
 
 def test_health_is_asked_where_it_is_told() -> None:
-    endpoint = (ROOT / "pipelines" / "job" / "endpoint.py").read_text("utf-8")
+    endpoint = (ROOT / "pipelines" / "job" / "telemetry" / "endpoint.py").read_text("utf-8")
     asked = re.findall(r"path: (/\w+)", "".join(m.read_text("utf-8") for m in MANIFESTS))
     asked += re.findall(r"127\.0\.0\.1:9464(/\w+)", DOCKERFILE.read_text("utf-8"))
     assert {"/healthz", "/readyz"} == set(asked)

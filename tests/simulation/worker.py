@@ -147,8 +147,8 @@ def run_graph(
 ) -> list[AnswerEvent | DeadLetter]:
     """What the graph's steps do to one batch, in the order in which Beam's runner runs them."""
     observed = [decoded(record, clock) for record in records]
-    answered = AtomicAnswers(SETTINGS).run_inference(observed, guard)
-    related = list(RelateAnswers(SETTINGS).run_inference(list(answered), guard))
+    answered = AtomicAnswers(SETTINGS).run(observed, guard)
+    related = list(RelateAnswers(SETTINGS).run(list(answered), guard))
     parked = [item for item in related if isinstance(item, Parked)]
     outbox.append(engine, [outbox_record(p.letter, lane=lane_of(p.record)) for p in parked])
     queries: dict[str, list[Ready]] = defaultdict(list)

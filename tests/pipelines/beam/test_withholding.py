@@ -85,9 +85,9 @@ def gathered(
         Observed(RawRecord("test", number, encode(snapshot)), snapshot)
         for number, snapshot in enumerate(snapshots)
     ]
-    answered = list(AtomicAnswers(settings).run_inference(observed, guard))
+    answered = list(AtomicAnswers(settings).run(observed, guard))
     queries: dict[str, list[Ready]] = {}
-    for ready in RelateAnswers(settings).run_inference(answered, guard):
+    for ready in RelateAnswers(settings).run(answered, guard):
         assert isinstance(ready, Ready)
         queries.setdefault(ready.observed.snapshot.query.id, []).append(ready)
     return queries
@@ -191,7 +191,7 @@ def test_dead_letters_pass_through(engine: Engine, monkeypatch: pytest.MonkeyPat
     parked = Parked(record, DEAD_LETTER)
     monkeypatch.setattr(model_stages, "shared_engine", lambda _: engine)
     batch = [parked, Observed(record, snapshot)]
-    passed, answered = AtomicAnswers(settings_with()).run_inference(batch, radar())
+    passed, answered = AtomicAnswers(settings_with()).run(batch, radar())
     assert passed is parked
     assert isinstance(answered, Answered)
     assert len(answered.observed.withheld) == 1

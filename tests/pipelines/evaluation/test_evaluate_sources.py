@@ -306,7 +306,8 @@ def test_the_command_writes_tables_and_results_and_resumes(tmp_path: Path):
     (out / "tables.md").unlink()
     shown = run("report", out)
     assert shown.exit_code == 0, (shown.output, shown.exception)
-    assert "tables: " in shown.output and (out / "tables.md").read_text() == tables
+    assert "report: " in shown.output and (out / "report.html").exists()
+    assert (out / "tables.md").read_text() == tables
 
 
 @pytest.mark.parametrize("priors", ["", "x", "0", "-1", "11", "nan"])
