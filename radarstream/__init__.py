@@ -18,16 +18,29 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from radarstream.library.answers import Answer, JudgedDocument
     from radarstream.library.concurrent import AsyncGuard
-    from radarstream.library.guard import Guard
+    from radarstream.library.guard import Guard, Question
+    from radarstream.library.replay import Replay
+    from radarstream.library.study import Study
 
 _HOMES: Final = {
     "Answer": "answers",
     "AsyncGuard": "concurrent",
     "Guard": "guard",
     "JudgedDocument": "answers",
+    "Question": "guard",
+    "Replay": "replay",
+    "Study": "study",
 }
 
-__all__ = ["Answer", "AsyncGuard", "Guard", "JudgedDocument"]
+__all__ = [
+    "Answer",
+    "AsyncGuard",
+    "Guard",
+    "JudgedDocument",
+    "Question",
+    "Replay",
+    "Study",
+]
 
 
 def __getattr__(name: str) -> Any:

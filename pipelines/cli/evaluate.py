@@ -1,5 +1,6 @@
 """`radarstream evaluate`: defences against attacks on one data set, at equal evidence."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +55,7 @@ from radarstream.pipelines.evaluation.frame_files import check_table, write_tabl
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.page import write_defences_page
 from radarstream.pipelines.pages.defences.view import build_view
-from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
 
@@ -126,17 +127,10 @@ def evaluate(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
     )
     conditions = conditions_of(words(attacks), words(positions), condition or [], schedule, k)
-    make_directory(out)
-    engine = shared_engine(settings)
-    models = build_models(settings, engine)
-    judging = judge_model(judge, models, engine)
-    served, left_out = servable(contenders, models, insisted=defenses)
-    if not served:
-        raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
     request = DefencesRequest(
         dataset=data,
         conditions=conditions,
-        contenders=tuple(served),
+        contenders=contenders,
         reference=reference,
         k=k,
         limit=limit,
@@ -144,10 +138,10 @@ def evaluate(
         surface=surface_of(conditions[-1]).value,
         definition=score,
         command=command_line(),
-        notes=tuple(filter(None, [data.complaint, without_documents(data, limit), *left_out])),
     )
-    plugin = Defences(request, settings, engine, models)
-    with opened(plugin, models, out, resume=resume) as study:
+    plugin = plugin_of(request, settings, out, insisted=defenses)
+    judging = judge_model(judge, plugin.models, plugin.engine)
+    with opened(plugin, plugin.models, out, resume=resume) as study:
         with conducted(study, request.command):
             board, frame = plugin.scored(study, judging)
         if table is not None:
@@ -155,8 +149,30 @@ def evaluate(
         view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)
         write_defences_page(out, view)
         print_study(study, board, view.headline, as_json=as_json)
-    if failed := study.failed(contender.name for contender in request.contenders):
+    if failed := study.failed(contender.name for contender in plugin.request.contenders):
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
+
+
+def plugin_of(
+    request: DefencesRequest, settings: Settings, out: Path, *, insisted: str = "all"
+) -> Defences:
+    """The plug-in of a request with its models, in a directory that is made for it.
+
+    Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
+    Raises ConfigurationError where none is left.
+    """
+    make_directory(out)
+    engine = shared_engine(settings)
+    models = build_models(settings, engine)
+    served, left_out = servable(request.contenders, models, insisted=insisted)
+    if not served:
+        raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
+    data = request.dataset
+    notes = (data.complaint, without_documents(data, request.limit), *left_out)
+    served_request = replace(
+        request, contenders=tuple(served), notes=(*request.notes, *filter(None, notes))
+    )
+    return Defences(served_request, settings, engine, models)
 
 
 def contenders_of(

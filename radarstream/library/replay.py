@@ -1,0 +1,70 @@
+"""A search history through the pipeline, as `radarstream replay` does it."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.library.guard import chosen, settings_with
+from radarstream.pipelines.cli.replay import STATE, replayed
+from radarstream.pipelines.cli.run_files import Results, write_report
+from radarstream.pipelines.cli.terminal import make_directory
+from radarstream.pipelines.evaluation.attacks.schedule import Schedule
+from radarstream.pipelines.settings import Settings
+
+
+class Replay:
+    """Replays files of snapshots, perhaps under attack, into a directory.
+
+    Parameters
+    ----------
+    files
+        Yearly histories, snapshot JSONL or RealTimeQA weeks.
+    out
+        Directory of the results: events, report, memory, the models' answers.
+    attack
+        Which snapshots are poisoned first, such as "pia@1:every-4; poison@1:2019".
+    model, base_url, defense, profile, settings
+        As for `Guard`.
+
+    Examples
+    --------
+    >>> replay = Replay("history.json", out="build/replay", profile="scripted")
+    >>> results = replay.run()  # doctest: +SKIP
+    >>> results.frame, results.summary(), replay.report  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        *files: str | Path,
+        out: str | Path,
+        attack: str = "",
+        model: str | None = None,
+        base_url: str | None = None,
+        defense: str | None = None,
+        profile: str | None = None,
+        settings: Settings | str | Path | None = None,
+    ) -> None:
+        self.files = tuple(map(Path, files))
+        self.out = Path(out)
+        self.schedule = Schedule.parse(attack)
+        flags: dict[str, Any] = chosen(model, base_url, defense, profile)
+        flags["database"] = f"sqlite:///{self.out / STATE}"
+        self.settings = settings_with(settings, flags)
+        self.report: Path | None = None
+
+    def run(self, *, resume: bool = False) -> Results:
+        """Replay and write the report; `frame` of the results is the table of answers (polars).
+
+        `resume` goes on where an interrupted run of the same replay ended. Raises
+        ConfigurationError, ModelError; KeyboardInterrupt when it is interrupted.
+        """
+        make_directory(self.out)
+        with hold_directory(self.out):
+            try:
+                results = replayed(self.settings, self.files, self.schedule, self.out, resume)
+            except typer.Exit:
+                raise KeyboardInterrupt from None
+            self.report = write_report(self.out, results)
+        return results

@@ -1,0 +1,57 @@
+"""Replays and studies from Python give what the commands give."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from radarstream import Replay, Study
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
+from radarstream.schemas.errors import ConfigurationError
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("history") / "history.json"
+    write_history(path, SimulationOptions(questions=2, min_snapshots=3, max_snapshots=3, k=4))
+    return path
+
+
+def test_a_replay_answers_as_the_command_does(history: Path, tmp_path: Path) -> None:
+    replay = Replay(history, out=tmp_path / "one", attack="pia@1:every-2", profile="scripted")
+    results = replay.run()
+    assert results.frame.height == 2 * len(results.answers) == 12  # defended and undefended
+    assert replay.report is not None and replay.report.exists()
+    typed = ["replay", str(history), "--out", str(tmp_path / "two"), "--dry-run"]
+    assert CliRunner().invoke(app, [*typed, "--attack", "pia@1:every-2"]).exit_code == 0
+    answers = [(tmp_path / name / "answers.jsonl").read_text() for name in ("one", "two")]
+    assert answers[0] == answers[1]
+
+
+def test_a_study_goes_on_and_refuses_another(history: Path, tmp_path: Path) -> None:
+    def study(**changed: object) -> Study:
+        options: dict[str, object] = {"defenses": "radar,vanilla", "positions": [1], "k": 4}
+        return Study([history], out=tmp_path, profile="scripted", **options | changed)  # type: ignore[arg-type]
+
+    first = study()
+    table = first.run()
+    # two defences, three conditions, two questions of three steps
+    assert table.height == 36
+    assert (
+        set(table["contender"]) == {"radar", "vanilla (none)"} or table["contender"].n_unique() == 2
+    )
+    assert first.report is not None and first.report.exists()
+    assert first.board is not None and {cell.condition for cell in first.board.cells} == {
+        "benign",
+        "pia@1",
+        "poison@1",
+    }
+    lines = (tmp_path / "rows.jsonl").read_text()
+    assert study().run().equals(table)
+    assert (tmp_path / "rows.jsonl").read_text() == lines
+    record = json.loads((tmp_path / "study.json").read_text())
+    assert record["command"] == "radarstream.Study"
+    with pytest.raises(ConfigurationError):
+        study(k=3).run()
