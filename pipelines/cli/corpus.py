@@ -57,7 +57,7 @@ def add(
     ] = "0s",
     as_json: AsJson = False,
 ) -> None:
-    """Add a file of texts; they stay until they are removed. Bad lines are told and left out."""
+    """Add a file of texts; they stay until removed. Bad lines are reported and left out."""
     settings, now = load_settings(config), datetime.now(UTC)
     seen_ms = milliseconds(moment(seen_at, "--seen-at", now))
     corpus, bad, new, known = shared_corpus(settings), list[BadLine](), 0, 0

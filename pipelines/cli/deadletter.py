@@ -128,7 +128,9 @@ def replay(
     reason: Reason = None,
     disposition: Fault = None,
     since: Since = None,
-    max_attempts: Annotated[int, typer.Option(min=1, help="Leave what was tried so often.")] = 5,
+    max_attempts: Annotated[
+        int, typer.Option(min=1, help="Leave out what was tried so many times.")
+    ] = 5,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

@@ -85,18 +85,21 @@ def evaluate(
     limit: Limit = None,
     out: Out = Path("build/evaluate"),
     reference: Annotated[
-        str | None, typer.Option(help="Whom the others are compared with; default radar.")
+        str | None, typer.Option(help="Contender that the others are compared with; default radar.")
     ] = None,
     seed: Seed = 0,
     sweep: Annotated[
         list[str] | None,
-        typer.Option(help="One contender per value: radar.similarity_threshold=0.1,0.2."),
+        typer.Option(help="Add one contender for each value: radar.similarity_threshold=0.1,0.2."),
     ] = None,
     nli_noise: Annotated[
         str, typer.Option(help="Share of relations replaced by noise: 0,0.1,0.3.")
     ] = "",
     relation_scorers: Annotated[
-        str, typer.Option(help="Also answer_agreement, scripted, cross_encoder:NAME.")
+        str,
+        typer.Option(
+            help="Compare with these, too: answer_agreement, scripted, cross_encoder:NAME."
+        ),
     ] = "",
     config: Config = None,
     profile: ChosenProfile = None,

@@ -21,13 +21,11 @@ STATE = "state.sqlite"
 Documents = Annotated[int, typer.Option("-k", min=1, help="Documents per question.")]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="Only the first N questions, over the documents of so many."),
+    typer.Option(min=1, help="Only the first N questions, and the documents of N questions."),
 ]
 Out = Annotated[Path, typer.Option(help="Directory for results and the models' answers.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")]
-Resume = Annotated[
-    bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
-]
+Resume = Annotated[bool, typer.Option(help="Keep finished rows; else only the models' answers.")]
 
 
 class ContenderFailedError(RadarstreamError):

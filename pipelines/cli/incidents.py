@@ -83,7 +83,7 @@ def list_all(
 
 @app.command()
 def show(incident: IncidentId, config: Config = None, as_json: AsJson = False) -> None:
-    """Show an incident: a complaint, the texts that taught the answer, the answer without them."""
+    """Show the complaint, the texts that taught the answer, and the answer without them."""
     settings = load_settings(config)
     engine = existing_engine(settings)
     row = only_one(engine, incident)

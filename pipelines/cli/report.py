@@ -35,7 +35,7 @@ from radarstream.pipelines.pages.defences.view import build_view
 def report(
     directory: Annotated[
         Path,
-        typer.Argument(help="What --out named."),
+        typer.Argument(help="The directory that --out named."),
     ],
 ) -> None:
     """Render the report of a replay or a study again."""

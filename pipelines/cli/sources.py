@@ -43,7 +43,7 @@ from radarstream.schemas.times import stored_time
 NOTE_CHARACTERS = 300
 IPV6 = 6
 Domain = Annotated[str, typer.Argument(help="A domain, or the address of one of its pages.")]
-Note = Annotated[str | None, typer.Option(help="Why; shown beside the verdict.")]
+Note = Annotated[str | None, typer.Option(help="Why; shown beside your decision.")]
 
 app = typer.Typer(
     help="Look into the ledger of sources; pardon or block one.", no_args_is_help=True
@@ -122,7 +122,7 @@ def block(domain: Domain, config: Config = None, note: Note = None) -> None:
 
 @app.command()
 def clear(domain: Domain, config: Config = None) -> None:
-    """Take a verdict back: the evidence decides again."""
+    """Undo `pardon` or `block`: the evidence decides again."""
     give_verdict(domain, config, None, None)
 
 

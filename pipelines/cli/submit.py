@@ -71,7 +71,7 @@ def submit(
     """Hand the job to a Flink cluster, or to any portable runner.
 
     The same stages and the same state table as `radarstream run`; records are put into event-time
-    order by the runner. Secrets and model weights are the workers' own: nothing of them is sent.
+    order by the runner. Secrets and model weights are the workers' own: they are not sent.
     """
     settings = load_settings(config, profile=profile)
     build_methods(settings)

@@ -23,6 +23,12 @@ def day(at_ms: int) -> str:
 
 
 def format_time(time: datetime) -> str:
-    """Date, with the minute where it is not midnight; event times are UTC throughout."""
-    midnight = (time.hour, time.minute, time.second) == (0, 0, 0)
-    return time.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M")
+    """Date, with the minute unless it is the day's first or last; event times are UTC throughout.
+
+    A yearly history stamps its snapshots with the last second of the year.
+
+    >>> format_time(datetime(2015, 12, 31, 23, 59, 59)), format_time(datetime(2015, 7, 1, 8, 30))
+    ('2015-12-31', '2015-07-01 08:30')
+    """
+    whole_day = (time.hour, time.minute) in ((0, 0), (23, 59))
+    return time.strftime("%Y-%m-%d" if whole_day else "%Y-%m-%d %H:%M")

@@ -1,7 +1,7 @@
 """What a guard answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from radarstream.schemas.events import AnswerEvent
@@ -37,7 +37,7 @@ class Answer:
     abstention: Abstention | None
     changed: bool | None
     documents: tuple[JudgedDocument, ...]
-    event: AnswerEvent
+    event: AnswerEvent = field(repr=False)
 
     @property
     def abstained(self) -> bool:

@@ -254,9 +254,14 @@ class Asked:
 
     @staticmethod
     def of(question: Question) -> "Asked":
-        """Read a question. Raises TypeError for documents without text, ValueError for a question
-        or id that is empty or too long and for a time without a zone.
+        """Read a question. Raises TypeError for documents without text and for what is no
+        string or datetime, ValueError for a question or id that is empty or too long and for a time
+        without a zone.
         """
+        if not isinstance(question.text, str):
+            raise TypeError(f"a question is a string, not {type(question.text).__name__}")
+        if question.at is not None and not isinstance(question.at, datetime):
+            raise TypeError(f"the time `at` is a datetime, not {type(question.at).__name__}")
         id_characters = MOST_ID if question.id is None else len(question.id)
         if not 0 < len(question.text.strip()) <= MOST_QUESTION or not 0 < id_characters <= MOST_ID:
             raise ValueError(

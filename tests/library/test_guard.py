@@ -41,6 +41,12 @@ def test_an_answer_names_the_documents_that_it_was_given(guard) -> None:
     assert answer.event.sources[0].url == "https://0.example"
 
 
+def test_an_answer_is_printed_without_its_event(guard) -> None:
+    printed = repr(guard.answer(CAPITAL, TRUE))
+    assert "Lima" in printed
+    assert "AnswerEvent" not in printed
+
+
 def test_without_documents_there_is_no_answer(guard) -> None:
     assert guard.answer(CAPITAL, []).abstained
 
@@ -97,9 +103,11 @@ def test_without_a_time_documents_are_newer_than_the_memory(guard) -> None:
     [
         (("", TRUE), ValueError),
         (("x" * 2_001, TRUE), ValueError),
+        ((None, TRUE), TypeError),
         ((CAPITAL, "one text"), TypeError),
         ((CAPITAL, [None]), TypeError),
         ((CAPITAL, TRUE, datetime(2024, 1, 1)), ValueError),  # noqa: DTZ001 that is the mistake
+        ((CAPITAL, TRUE, "2024-01-01"), TypeError),
         ((CAPITAL, TRUE, None, ""), ValueError),
     ],
 )

@@ -54,9 +54,9 @@ def cost_table(board: Scoreboard) -> Table:
     notes = (
         "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
         "reply; a cached completion counts with the seconds it took when it was made, relations "
-        "and embeddings with those of looking them up. Tokens are not counted where a model told "
-        "none for some prompt: where its next token alone was asked for, or a cache holds replies "
-        "from before they were counted.",
+        "and embeddings with those of looking them up. Tokens are not counted where a model "
+        "reported none for some prompt: where its next token alone was asked for, or a cache holds "
+        "replies from before they were counted.",
     )
     heads = ("answers", "errors", *(name for name, _, _ in columns))
     return Table("cost", "Cost of an answer", "defence", heads, tuple(rows), notes)

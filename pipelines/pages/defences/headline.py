@@ -61,8 +61,8 @@ def _verdict(best: Pooled, tied: Sequence[Pooled], ranking: Ranking) -> str:
         return f"Run {name}: it has the best {quality}, ahead of {others} by more than chance."
     others = _listed([one.contender for one in tied])
     if not beaten:
-        return f"{name} has the best {quality}, but these data tell it apart from no other."
-    return f"{name} has the best {quality}; these data do not tell it apart from {others}."
+        return f"{name} has the best {quality}, but its lead over the others is not significant."
+    return f"{name} has the best {quality}; its lead over {others} is not significant."
 
 
 def _what_it_does(best: Pooled, scoreboard: Scoreboard, ranking: Ranking) -> str:
@@ -85,9 +85,9 @@ def _what_ties_mean(best: Pooled, tied: Sequence[Pooled], scoreboard: Scoreboard
         return
     most = max(one.behind_best[1] for one in tied if one.behind_best)
     yield (
-        "Not told apart means that the 95 % interval of the difference in accuracy minus attack "
-        "success, over the same answers, does not lie above zero"
-        + (f"; it reaches up to {100 * most:.0f} points." if most >= ROUNDED else ".")
+        "A lead is significant when the 95 % interval of the difference in accuracy minus attack "
+        "success, over the same answers, lies above zero"
+        + (f"; here it reaches up to {100 * most:.0f} points." if most >= ROUNDED else ".")
     )
     calls = {one.contender: _calls(one.contender, scoreboard) for one in [best, *tied]}
     cheapest = min(calls, key=lambda name: calls[name])

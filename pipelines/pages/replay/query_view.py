@@ -32,10 +32,6 @@ class QueryView:
         """Steps whose answer differs from the step before."""
         return tuple(step for step in self.steps if step.changed)
 
-    def at(self, number: int) -> StepView | None:
-        """The step of that number, if the query has one."""
-        return next((step for step in self.steps if step.step == number), None)
-
     @property
     def undefended(self) -> bool:
         """Whether any step has an undefended answer to compare with."""

@@ -23,17 +23,18 @@ MAX_DETAILED_DOCUMENTS = 6_000  # about two kilobytes of page each
 MAX_OVERVIEW_QUERIES = 1_000
 MAX_LISTED = 5  # findings of one kind before the rest is folded away
 MAX_UNFOLDED = 200
+MAX_DATES = 24  # columns of the table of every question, before they count steps instead
 
 THROUGH = "Attacks that got through"
 LINGERING = "Wrong answers that stayed"
 STOPPED = "Attacks stopped"
-CHANGED = "Answers that changed"
+CHANGED = "Answer changed or memory falsified"
 HELD = "Memory held under attack"
 FINDING_KINDS = {  # title: what it means, style class
     THROUGH: ("the answer names the planted falsehood", "bad"),
     LINGERING: ("a falsehood planted earlier is still the answer", "bad"),
     STOPPED: ("undefended they succeed; the defended answer is correct or abstains", "good"),
-    CHANGED: ("the answer differs from the one before, or the memory was falsified", "plain"),
+    CHANGED: ("the answer differs from the one before, or the one before was given up", "plain"),
     HELD: ("the previous answer was retained", "plain"),
 }
 
@@ -78,6 +79,14 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """One date, or one step, of the table of every question: steps by the query's number."""
+
+    title: str
+    steps: Mapping[int, StepView]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportView:
     """The whole page. `queries` is everything, `detailed` what gets its own section."""
 
@@ -85,7 +94,7 @@ class ReportView:
     detailed: tuple[QueryView, ...]
     sections: frozenset[int]
     steps: int
-    columns: tuple[tuple[int, str], ...]
+    columns: tuple[Column, ...]
     first_date: str
     last_date: str
     defenses: tuple[str, ...]
@@ -195,16 +204,22 @@ def choose_detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
     return tuple(query for query in queries if query.number in chosen)
 
 
-def _columns(queries: Sequence[QueryView]) -> tuple[tuple[int, str], ...]:
-    """Step numbers that occur, each with its date where all queries share it."""
-    dates: dict[int, set[str]] = defaultdict(set)
-    for query in queries:
-        for step in query.steps:
-            dates[step.step].add(step.date)
-    return tuple(
-        (number, next(iter(held)) if len(held) == 1 else "")
-        for number, held in sorted(dates.items())
-    )
+def _columns(queries: Sequence[QueryView]) -> tuple[Column, ...]:
+    """One column for each day; where there are too many days, one for each step.
+
+    A query that was observed twice on a day gets columns for each time instead.
+    """
+    steps = [(query.number, step) for query in queries for step in query.steps]
+    for length in (len("2000-01-01"), None):
+        cells: dict[str, dict[int, StepView]] = defaultdict(dict)
+        for number, step in steps:
+            cells[step.date[:length]][number] = step
+        if len(cells) <= MAX_DATES and sum(map(len, cells.values())) == len(steps):
+            return tuple(Column(date, held) for date, held in sorted(cells.items()))
+    counted: dict[int, dict[int, StepView]] = defaultdict(dict)
+    for number, step in steps:
+        counted[step.step][number] = step
+    return tuple(Column(str(step + 1), held) for step, held in sorted(counted.items()))
 
 
 def _scores(frame: pl.DataFrame) -> tuple[ScoreRow, ...]:

@@ -233,6 +233,28 @@ def test_a_lie_that_stays_is_found(run):
     assert [f.step.step for f in titles["Wrong answers that stayed"].findings] == [second.step]
 
 
+def test_every_question_stands_under_its_dates(run, monkeypatch):
+    answers, snapshots = run
+    early, late = answers[:3], [event for event in answers if event.query_id != answers[0].query_id]
+    late = [event for event in late if event.query_id == late[0].query_id][1:4]
+    shown = build_view([*early, *late], snapshots, make_record())
+    dates = sorted({f"{event.observed_at:%Y-%m-%d}" for event in (*early, *late)})
+    assert len(dates) == 4
+    assert [column.title for column in shown.columns] == dates
+    assert sorted((dates.index(c.title), q) for c in shown.columns for q in c.steps) == [
+        (0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 2)]  # fmt: skip
+
+    first = early[0].observed_at.replace(hour=9)
+    twice = [replace(e, observed_at=first.replace(hour=9 + n)) for n, e in enumerate(early)]
+    shown = build_view(twice, snapshots, make_record())
+    assert [c.title for c in shown.columns] == [f"{first:%Y-%m-%d} {h}" for h in
+                                                ("09:00", "10:00", "11:00")]  # fmt: skip
+
+    monkeypatch.setattr(view, "MAX_DATES", 3)
+    shown = build_view([*early, *late], snapshots, make_record())
+    assert [column.title for column in shown.columns] == ["1", "2", "3", "4"]
+
+
 def test_large_runs_are_cut_short_and_say_so(run, monkeypatch):
     monkeypatch.setattr(view, "MAX_DETAILED_QUERIES", 3)
     monkeypatch.setattr(view, "MAX_OVERVIEW_QUERIES", 5)
