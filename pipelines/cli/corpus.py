@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.progress import Progress
-from rich.table import Table
 from sqlalchemy import Engine
 
 from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
@@ -26,8 +24,10 @@ from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
+    empty_table,
     note,
     print_json,
+    print_values,
     stderr,
     stdout,
 )
@@ -173,10 +173,7 @@ def stats(config: Config = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json(values)
         return
-    table = Table(show_header=False)
-    for name, value in values.items():
-        table.add_row(name.replace("_", " "), cell("" if value is None else str(value), limit=200))
-    stdout.print(table)
+    print_values({name.replace("_", " "): value for name, value in values.items()}, limit=200)
 
 
 @app.command()
@@ -266,11 +263,3 @@ def described_near(text: RankedText) -> dict[str, Any]:
 def words_of(document: Document) -> dict[str, str]:
     """What a document says and where."""
     return {"title": document.title, "text": document.text, "url": document.url}
-
-
-def empty_table(*columns: str) -> Table:
-    """A table without rows."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    return table

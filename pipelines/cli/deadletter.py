@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from radarstream.connectors.files.lines import read_lines
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -21,6 +19,7 @@ from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
+    empty_table,
     note,
     print_json,
     print_path,
@@ -28,6 +27,7 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
     stdout,
 )
+from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.answering.dead_letters import (
     Disposition,
     Letter,
@@ -236,14 +236,8 @@ def write_raw(letter: Letter, out: Path | None) -> None:
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print a table."""
-    table = Table(
-        title=f"{len(rows)} dead letter{'s' * (len(rows) != 1)}",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for name in ("id", "written", "reason", "disposition"):
-        table.add_column(name, no_wrap=True)
+    whole = ("id", "written", "reason", "disposition")
+    table = empty_table(*whole, whole=whole, title=counted_noun(len(rows), "dead letter"))
     table.add_column("record", min_width=12, overflow="fold")
     table.add_column("detail", min_width=10, overflow="fold")
     for row in rows:

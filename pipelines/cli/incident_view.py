@@ -3,29 +3,25 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.table import Table
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import senders
 from radarstream.connectors.state_table.incidents.senders import Record
 from radarstream.defenses.attribution.protection import Rules
-from radarstream.pipelines.cli.terminal import cell, printable, stdout
+from radarstream.pipelines.cli.terminal import cell, empty_table, printable, stdout
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.incidents.intake import trust_to_decide
 from radarstream.schemas.codec import encode
 from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision, TaughtEvent
-from radarstream.schemas.times import wire_time
+from radarstream.schemas.times import stored_time
 
 SHORT_ID = 8
 WIDE = 120  # columns of a terminal from which on a table needs no narrow columns
 LONGEST_WORD = 18  # the id of a query that has none of its own, and a step
 MINUTE = slice(0, len("2025-06-01T12:00"))
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NAMED = 20  # senders shown by name
 NAMED_IN_JSON = 1_000
 COLUMNS = ("", "rank", "score", "similar", "semantic", "influence", "address", "text begins")
@@ -91,7 +87,7 @@ def senders_of(engine: Engine, query_id: str, answer: str, rules: Rules) -> Send
 
 def print_incidents(rows: Sequence[dict[str, Any]], who: Sequence[Senders]) -> None:
     """Print a row for each incident; no word is broken on a narrow terminal."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table = empty_table()
     queries = [f"{row['query_id']}/{row['step']}" for row in rows]
     statuses = [status_words(row) for row in rows]
     many = [", ".join(some.parts) for some in who]
@@ -107,7 +103,7 @@ def print_incidents(rows: Sequence[dict[str, Any]], who: Sequence[Senders]) -> N
     for row, query, some, status in zip(rows, queries, many, statuses, strict=True):
         table.add_row(
             row["incident"][:SHORT_ID],
-            moment(row["received_ms"])[MINUTE].replace("T", " "),
+            stored_time(row["received_ms"])[MINUTE].replace("T", " "),
             cell(query, limit=60),
             cell(row["answer"], "bold", limit=80),
             some,
@@ -130,9 +126,7 @@ def print_event(event: TaughtEvent) -> None:
             stdout.print(cell(f"{name}: {value}", limit=500), soft_wrap=True)
     if not event.texts:
         return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in COLUMNS:
-        table.add_column(name, overflow="fold")
+    table = empty_table(*COLUMNS)
     shown = [text for text in event.texts if text.flagged or text.search_rank]
     blamed = "cleared" if event.cleared else "blamed"
     for text in shown:
@@ -170,16 +164,11 @@ def incident_json(row: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(row)
     return {
         "incident": values.pop("incident"),
-        "sent_at": moment(values.pop("sent_ms")),
-        "received_at": moment(values.pop("received_ms")),
+        "sent_at": stored_time(values.pop("sent_ms")),
+        "received_at": stored_time(values.pop("received_ms")),
     } | values
 
 
 def event_json(event: TaughtEvent | None) -> Any:
     """An event as JSON values, as it is published."""
     return None if event is None else json.loads(encode(event))
-
-
-def moment(at_ms: int) -> str:
-    """A stored time in words."""
-    return wire_time(EPOCH + timedelta(milliseconds=at_ms))

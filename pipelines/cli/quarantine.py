@@ -4,23 +4,28 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.queries.lookup import HELD
 from radarstream.pipelines.build import existing_engine
-from radarstream.pipelines.cli.incident_view import SHORT_ID, moment
+from radarstream.pipelines.cli.incident_view import SHORT_ID
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.queries import QueryName, named_query
-from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stdout
+from radarstream.pipelines.cli.terminal import (
+    agree,
+    cell,
+    empty_table,
+    print_json,
+    printable,
+    stdout,
+)
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.incidents import settling
 from radarstream.pipelines.job.incidents.settling import policy_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import milliseconds, stored_time
 
 app = typer.Typer(
     help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True
@@ -43,11 +48,10 @@ def list_texts(
     query = held_query(engine, query) if query else query
     rows = quarantine.list_quarantine(engine, query, active_only=not proposed)
     if as_json:
-        print_json([row | {"updated_at": moment(row.pop("updated_ms"))} for row in rows])
+        print_json([row | {"updated_at": stored_time(row.pop("updated_ms"))} for row in rows])
         return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in ("text", "for", "state", "address", "text begins"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("text", "state"))
+    columns = ("text", "for", "state", "address", "text begins")
+    table = empty_table(*columns, whole=("text", "state"))
     for row in rows:
         table.add_row(
             row["text_key"][: SHORT_ID + 2],

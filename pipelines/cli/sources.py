@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from sqlalchemy import Connection, Engine
 
 from radarstream.connectors.state_table.database.engine import retry_contended
@@ -25,7 +23,7 @@ from radarstream.connectors.state_table.sources.listing import (
 from radarstream.defenses.kernels.honesty import credible_interval, distrust
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config
-from radarstream.pipelines.cli.terminal import cell, print_json, printable, stdout
+from radarstream.pipelines.cli.terminal import cell, empty_table, print_json, printable, stdout
 from radarstream.pipelines.settings import Settings, SourceSettings, load_settings
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
@@ -64,11 +62,8 @@ def list_(
     if as_json:
         print_json({"sources": total, "as_of": moment(as_of_ms), "rows": rows})
         return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("domain", overflow="fold")  # never cut: it is what `block` takes
-    for name in ("reliability", "blamed", "between", "verdict"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("about", overflow="fold")
+    whole = ("reliability", "blamed", "between", "verdict")  # a domain is what `block` takes: it
+    table = empty_table("domain", *whole, "about", whole=whole)  # is folded, never cut
     for row in rows:
         domain = row["domain"]
         table.add_row(
@@ -245,12 +240,8 @@ def print_source(row: dict[str, Any], events: list[dict[str, Any]]) -> None:
     ]
     for line in [*lines, *([f"note: {row['note']}"] if row["note"] else [])]:
         stdout.print(printable(line, 1_000), markup=False, highlight=False, soft_wrap=True)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in ("when", "what", "counted"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("query", overflow="fold")  # `state show` takes it
-    for name in ("step", "claim", "text"):
-        table.add_column(name, overflow="fold")
+    whole = ("when", "what", "counted")  # the query is folded, never cut: `state show` takes it
+    table = empty_table(*whole, "query", "step", "claim", "text", whole=whole)
     for event in events:
         table.add_row(
             day(event["at"]),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from radarstream.connectors.state_table.database.compaction import Compacted, compact
@@ -37,9 +36,11 @@ from radarstream.pipelines.cli.queries import Named, QueryName, named_query, unr
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
+    empty_table,
     note,
     print_json,
     print_path,
+    print_values,
     printable,
     stderr,
     stdout,
@@ -246,15 +247,12 @@ def described(row: MemoryRow) -> dict[str, Any]:
 
 def print_row(row: MemoryRow) -> None:
     """Print one row, a line per value."""
-    table = Table(show_header=False)
-    for name, value in described(row).items():
-        table.add_row(name, cell("" if value is None else str(value), limit=2_000))
-    stdout.print(table)
+    print_values(described(row), limit=2_000)
 
 
 def print_rows(rows: list[MemoryRow], total: int) -> None:
     """Print rows as a table."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table = empty_table()
     table.add_column("query", no_wrap=True)
     table.add_column("answer", min_width=5, overflow="fold")
     for name in ("support", "conflict", "snapshots"):

@@ -3,13 +3,16 @@
 import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
+from rich.table import Table
 from rich.text import Text
 
 from radarstream.schemas.errors import ConfigurationError
@@ -39,6 +42,22 @@ def printable(text: str, limit: int = 200) -> str:
 def cell(text: str, style: str = "", limit: int = 60) -> Text:
     """Make a table cell of untrusted text; never interpreted as markup."""
     return Text(printable(text, limit), style=style)
+
+
+def empty_table(*columns: str, whole: Sequence[str] = (), title: str | None = None) -> Table:
+    """A table without rows. Its columns fold their text, but for those to be shown `whole`."""
+    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in whole)
+    return table
+
+
+def print_values(values: Mapping[str, object], limit: int) -> None:
+    """Print names and values, a line each; nothing for None."""
+    table = Table(show_header=False)
+    for name, value in values.items():
+        table.add_row(name, cell("" if value is None else str(value), limit=limit))
+    stdout.print(table)
 
 
 def note(text: str, limit: int = 500, *, style: str = "") -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.schedule import Planting
 from radarstream.pipelines.evaluation.defences.answering_code import SHARED, digest_of
-from radarstream.pipelines.evaluation.metrics import DEFINITION, MEANING
 from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.prompts import reworded
 from radarstream.pipelines.evaluation.study.record import differing
 from radarstream.pipelines.guard import Guard
@@ -65,7 +65,7 @@ def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
         models=models,
         prompts=prompt_digests(),
         code=digest_of((type(guard.defense).__module__, *SHARED)),
-        scoring=f"{DEFINITION}: {MEANING}",
+        scoring=f"{Definition.WHOLE_WORDS.label}: {Definition.WHOLE_WORDS.meaning}",
         finished=False,
     )
 

@@ -6,7 +6,6 @@ the file is out of date.
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,12 +129,6 @@ def default_of(field: FieldInfo) -> str:
         return "none"
     value = str(field.default) if isinstance(field.default, Path) else field.default
     return f"`{json.dumps(value, ensure_ascii=False)}`"
-
-
-def without_meaning() -> list[str]:
-    """Return the keys that say nothing about themselves, apart from the choice of a `kind`."""
-    bare = re.findall(r"^\| `([^`]+)` \|.*\|  \|$", rendered(), re.MULTILINE)
-    return [key for key in bare if not key.endswith(".kind")]
 
 
 def main(arguments: list[str] | None = None) -> int:

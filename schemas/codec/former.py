@@ -57,4 +57,3 @@ FORMER_SCHEMAS: Final = (
         {"decision": FORMER_STATUS},
     ),
 )
-FORMER_TYPES: Final = {former.name: former.kind for former in FORMER_SCHEMAS}

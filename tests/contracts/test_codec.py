@@ -27,7 +27,7 @@ from radarstream.schemas.codec import (
     outbox_record,
     structured,
 )
-from radarstream.schemas.codec.former import FORMER_TYPES
+from radarstream.schemas.codec.former import FORMER_SCHEMAS
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.incidents import TaughtEvent
@@ -95,7 +95,8 @@ def test_golden_structured_event(sample) -> None:
 
 @pytest.mark.parametrize("file", sorted((GOLDEN / "earlier").iterdir()), ids=lambda file: file.stem)
 def test_reads_what_earlier_releases_wrote(file: Path) -> None:
-    names = {schema.name: k for k, schema in WIRE_SCHEMAS.items()} | FORMER_TYPES
+    names = {schema.name: k for k, schema in WIRE_SCHEMAS.items()}
+    names |= {former.name: former.kind for former in FORMER_SCHEMAS}
     kind = names[".".join(file.name.split(".")[:2])]
     (sample,) = [sample for sample in SAMPLES if type(sample) is kind]
     earlier = DECODERS[kind](file.read_bytes())

@@ -19,7 +19,6 @@ from unicodedata import normalize
 from radarstream.pipelines.evaluation.simulation.facts import Fact, bare
 
 MIN_WORDS = 26
-MAX_WORDS = 90
 SNIPPET_WORDS = 30
 PADDED_SHARE = 0.25  # pages that carry a sentence more than they need
 _RECENT_DAYS = 300

@@ -1,10 +1,7 @@
 """How far a study is and how long it may still take."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter
 
 EVIDENCE_WORK = "evidence"  # every other kind of work is the name of a contender
 
@@ -41,14 +38,6 @@ class Progress:
         self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
         self.finished[kind] += units
 
-    @contextmanager
-    def working(self, kind: str) -> Iterator["Finishing"]:
-        """Time a piece of work; the enclosed code says how many units it was."""
-        piece = Finishing()
-        started = perf_counter()
-        yield piece
-        self.record(kind, piece.units, perf_counter() - started)
-
     def seconds_left(self) -> float | None:
         """An estimate; None while nothing is known."""
         if not self.done:
@@ -60,10 +49,3 @@ class Progress:
             (self.expected[kind] - self.finished[kind]) * known.get(kind, usual)
             for kind in tuple(self.expected)
         )
-
-
-@dataclass
-class Finishing:
-    """What a piece of work finished."""
-
-    units: int = 0

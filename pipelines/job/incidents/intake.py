@@ -1,7 +1,7 @@
 """Takes complaints in: which answer is meant, and may this sender send more?"""
 
-from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import Connection, Engine
@@ -12,13 +12,12 @@ from radarstream.connectors.state_table.incidents.complaints import StoredCompla
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, kept_answers
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, FINAL_MARKS, queries_named
 from radarstream.defenses.attribution.protection import Rules, Trust, refusal
-from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
 from radarstream.schemas.names import plain_name
+from radarstream.schemas.times import milliseconds
 
 DAY = timedelta(days=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Refusal = Literal["ambiguous", "not_kept", "no_answer", "own_name", "enough"]
 
@@ -31,12 +30,6 @@ class RefusedComplaintError(RadarstreamError):
         self.reason: Refusal = reason
 
 
-def rules_of(settings: AttributionSettings) -> Rules:
-    """The rules of protection, as the settings have them."""
-    names = [field.name for field in fields(Rules)]
-    return Rules(**{name: getattr(settings, name) for name in names})
-
-
 def trust_of(record: senders.Record) -> Trust:
     """A sender's trust in the queue: what still waits does not count."""
     return Trust(record.confirmed, record.dismissed, record.unconfirmed)
@@ -46,11 +39,6 @@ def trust_to_decide(record: senders.Record) -> Trust:
     """A sender's trust when texts may be removed: what still waits counts against it."""
     others = record.unconfirmed + record.waiting
     return Trust(record.confirmed, record.dismissed, others)
-
-
-def milliseconds(moment: datetime) -> int:
-    """Whole milliseconds since 1970."""
-    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -> StoredComplaint:

@@ -29,7 +29,6 @@ def test_an_unknown_contender_takes_what_the_others_take() -> None:
 def test_work_is_timed_and_counted() -> None:
     progress = Progress()
     for units in (2, 3):
-        with progress.working("radar") as piece:
-            piece.units = units
+        progress.record("radar", units, 0.5 * units)
     assert progress.finished["radar"] == 5
-    assert progress.seconds["radar"] > 0.0
+    assert progress.seconds["radar"] == 2.5

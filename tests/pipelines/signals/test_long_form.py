@@ -15,8 +15,7 @@ from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.long_form import (
     LONG_FORM,
-    LongFormGenerator,
-    LongFormTokens,
+    AtLength,
     in_its_form,
 )
 from radarstream.pipelines.signals.metering import CallCounts
@@ -54,7 +53,7 @@ def test_prompts_keep_question_and_passages(task: Task) -> None:
     scripted = ScriptedGenerator(script=lambda _: "x")
     passages = ["a"] if task is Task.ATOMIC_ANSWER else ["a", "b"]
     prompt = build_prompt(task, QUESTION, passages, "before")
-    LongFormGenerator(scripted).complete([prompt])
+    AtLength(scripted).complete([prompt])
     (asked,) = scripted.log[0]
     kept = (asked.question, asked.passages, asked.previous_answer)
     assert kept == (prompt.question, prompt.passages, "before")
@@ -67,7 +66,7 @@ def test_prompts_keep_question_and_passages(task: Task) -> None:
 
 
 def test_replies_come_on_one_line_with_their_cost() -> None:
-    wrapped = LongFormGenerator(Lines())
+    wrapped = AtLength(Lines())
     short, other = (
         build_prompt(task, QUESTION, ["a"])
         for task in (Task.ATOMIC_ANSWER, Task.ANSWER_WITH_RATIONALE)
@@ -80,13 +79,13 @@ def test_replies_come_on_one_line_with_their_cost() -> None:
     assert replies[0].seconds == 0.5
     assert (wrapped.model_id, wrapped.calls, wrapped.hits) == ("lines", 3, 4)
     assert isinstance(wrapped, CallCounts)
-    assert LongFormGenerator(ScriptedGenerator()).calls == 0
+    assert AtLength(ScriptedGenerator()).calls == 0
 
 
 def test_a_failed_prompt_stays_a_failure() -> None:
     prompts = [build_prompt(Task.ATOMIC_ANSWER, QUESTION, [text]) for text in ("a", "broken")]
     with pytest.raises(PartialModelError) as caught:
-        LongFormGenerator(Lines()).complete(prompts)
+        AtLength(Lines()).complete(prompts)
     fine, failed = caught.value.outcomes
     assert fine == Completion("describe_from_passage of 1", 7, 5)
     assert isinstance(failed, ModelError)
@@ -94,7 +93,7 @@ def test_a_failed_prompt_stays_a_failure() -> None:
 
 @pytest.mark.parametrize("name", ["vanilla", "radar", "reliability_rag", "robust_rag"])
 def test_a_defence_answers_at_length_unchanged(name: str) -> None:
-    generator = LongFormGenerator(ScriptedGenerator())
+    generator = AtLength(ScriptedGenerator())
     models = Models(generator, ScriptedRelations(), ScriptedEmbedder())
     guard = Guard(name, build_defense(name), models)
     event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
@@ -107,7 +106,7 @@ def test_a_defence_answers_at_length_unchanged(name: str) -> None:
 
 def test_radar_relates_the_long_answers() -> None:
     generator = ScriptedGenerator()
-    models = Models(LongFormGenerator(generator), ScriptedRelations(), ScriptedEmbedder())
+    models = Models(AtLength(generator), ScriptedRelations(), ScriptedEmbedder())
     guard = Guard("radar", Radar(), models)
     event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
     told = [document.atomic_answer for document in event.verdict.documents]
@@ -127,6 +126,6 @@ def test_items_for_a_long_answer_get_models_that_answer_at_length() -> None:
     made = in_its_form(["Bern", "a life", "Oslo"], lambda item: " " in item, work, models)
     assert made == [
         ("Bern", Lines, ScriptedTokens),
-        ("a life", LongFormGenerator, LongFormTokens),
+        ("a life", AtLength, AtLength),
         ("Oslo", Lines, ScriptedTokens),
     ]
