@@ -1,8 +1,9 @@
 """The table of answers: one row per contender, condition, query and step.
 
 Every rate, interval, test, plot and page is computed from this table. `evaluate --table FILE` and
-`replay --table FILE` write it as Parquet or CSV (lists joined by " | "). A value is null where a
-column does not apply. The columns, in order:
+`replay --table FILE` write it as Parquet or CSV (lists joined by " | "; texts that a spreadsheet
+would run as formulas begin with an apostrophe). A value is null where a column does not apply. The
+columns, in order:
 
 Which answer
 - contender, condition: names as in the study; a replay has the contenders `defended` and

@@ -31,6 +31,7 @@ KEPT: Final = {
 RAW: Final = {"fill", "stroke", "color", "shape", "size"}
 WORDED: Final = {"text", "description", "detail"}
 HEADING = 90  # letters of a heading
+LONGEST, DESCRIPTION = 1_000, 100_000  # letters of a mark's words, and of a chart's description
 FONT_SIZE: Final = 11  # as the stylesheet has it
 # Wide letters: where a page falls back to another font, its labels still have room.
 FONT: Final = "Verdana, DejaVu Sans, sans-serif"
@@ -78,7 +79,14 @@ def layer(kind: str, rows: Sequence[Spec], channels: Spec, **style: Any) -> Spec
             given = {"type": "nominal" if channel in WORDED else "quantitative"} | given
         encoding[channel] = given
     mark = {"type": kind, "opacity": 1, "aria": "description" in channels} | style
-    return {"data": {"values": list(rows)}, "mark": mark, "encoding": encoding}
+    values = [{key: _bounded(held) for key, held in row.items()} for row in rows]
+    return {"data": {"values": values}, "mark": mark, "encoding": encoding}
+
+
+def _bounded(value: Any) -> Any:
+    """A text of others that is too long to be measured quickly, cut; everything else as it is."""
+    long = isinstance(value, str) and len(value) > LONGEST
+    return shorten(value, LONGEST) if long else value
 
 
 def drawn(
@@ -94,6 +102,9 @@ def drawn(
     if heading is not None:
         spec["title"] = {"text": shorten(heading, HEADING)}
     picture = vl_convert.vegalite_to_svg(_visible(spec), allowed_base_urls=[])
+    title = _bounded(title)
+    if len(description) > DESCRIPTION:
+        description = shorten(description, DESCRIPTION)
     root = ElementTree.fromstring(picture)  # noqa: S314  (made by the library from our spec)
     return element(
         "svg",

@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from haystack import Document, component
-
 from radarstream.library.guard import Guard
+
+try:
+    from haystack import Document, component
+except ImportError as error:
+    raise ImportError("haystack is not installed: pip install 'radarstream[adapters]'") from error
 
 
 @component

@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
 from radarstream.library.guard import Guard
+
+try:
+    from langchain_core.documents import BaseDocumentCompressor, Document
+except ImportError as error:
+    raise ImportError(
+        "langchain-core is not installed: pip install 'radarstream[adapters]'"
+    ) from error
 
 
 class GuardCompressor(BaseDocumentCompressor):

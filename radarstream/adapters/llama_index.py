@@ -1,9 +1,14 @@
 """LlamaIndex: a node postprocessor that keeps what the guard keeps."""
 
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle
-
 from radarstream.library.guard import Guard
+
+try:
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import NodeWithScore, QueryBundle
+except ImportError as error:
+    raise ImportError(
+        "llama-index-core is not installed: pip install 'radarstream[adapters]'"
+    ) from error
 
 
 class GuardPostprocessor(BaseNodePostprocessor):

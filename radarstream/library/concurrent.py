@@ -1,21 +1,22 @@
 """The asynchronous twin of the guard."""
 
 import asyncio
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Self
 
 from radarstream.library.answers import Answer
-from radarstream.library.guard import Guard, Question
+from radarstream.library.guard import Asked, Guard, Question
 
 AT_ONCE: Final = 64  # questions of one batch
+CLOSED: Final = "this guard is closed: make another one"
 
 
 class AsyncGuard:
     """Like `Guard`, for asyncio. Questions that come while models are busy share the next batch.
 
-    It takes the same parameters. Close it with `await guard.close()`, or use `async with`.
+    It takes the same parameters. Close it with `await guard.close()`, or use `async with`. One
+    event loop at a time may ask it.
 
     >>> async def capital():
     ...     async with AsyncGuard(profile="scripted") as guard:
@@ -27,8 +28,9 @@ class AsyncGuard:
 
     def __init__(self, **parameters: Any) -> None:
         self._guard = Guard(**parameters)
-        self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
+        self._waiting: list[tuple[Asked, asyncio.Future[Answer]]] = []
         self._worker: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def answer(
         self,
@@ -39,13 +41,13 @@ class AsyncGuard:
         id: str | None = None,  # noqa: A002 as in `Guard.answer`
     ) -> Answer:
         """Answer one question, as `Guard.answer`."""
-        return await self._ask(Question(question, documents, at, id))
+        return await self._ask(Asked.of(Question(question, documents, at, id)))
 
     async def answer_many(
         self, questions: Iterable[Question | tuple[str, Iterable[Any]]]
     ) -> list[Answer]:
         """Answer many questions, as `Guard.answer_many`."""
-        asked = [q if isinstance(q, Question) else Question(*q) for q in questions]
+        asked = [Asked.of(question) for question in questions]
         outcomes = await asyncio.gather(*map(self._ask, asked), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -54,11 +56,11 @@ class AsyncGuard:
 
     async def close(self) -> None:
         """Wait for the batch that is being answered, refuse what still waits, and close."""
-        for _, future in self._waiting:
-            future.cancel()
-        self._waiting.clear()
-        if self._worker is not None:
-            await self._worker
+        self._closed = True
+        self._refuse_waiting()
+        worker = self._worker
+        if worker is not None and worker.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([worker])  # which a cancelled `close` leaves alone
         await asyncio.to_thread(self._guard.close)
 
     async def __aenter__(self) -> Self:
@@ -67,29 +69,61 @@ class AsyncGuard:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _ask(self, question: Question) -> Answer:
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((question, future))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
+    async def _ask(self, asked: Asked) -> Answer:
+        if self._closed:
+            raise RuntimeError(CLOSED)
+        loop = asyncio.get_running_loop()
+        if self._worker is None or self._worker.done() or self._abandoned(loop):
+            self._waiting.clear()
+            self._worker = loop.create_task(self._work())
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._waiting.append((asked, future))
         return await future
 
+    def _abandoned(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether the worker's loop was closed. Raises RuntimeError where another loop has it."""
+        owner = self._worker.get_loop() if self._worker is not None else loop
+        if owner is not loop and not owner.is_closed():
+            raise RuntimeError("another event loop asks this guard: make a guard for each loop")
+        return owner is not loop
+
+    def _refuse_waiting(self) -> None:
+        for _, future in self._waiting:
+            give(future, RuntimeError(CLOSED))
+        self._waiting.clear()
+
     async def _work(self) -> None:
-        """Answer batch after batch until nobody waits."""
+        """Answer batch after batch until nobody waits. Askers are given what is raised."""
         while self._waiting:
             batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
-            wanted = [(q, f) for q, f in batch if not f.cancelled()]
-            outcomes = await asyncio.to_thread(tried, self._guard, [q for q, _ in wanted])
+            wanted = [(asked, future) for asked, future in batch if not future.done()]
+            outcomes: Sequence[Answer | BaseException]
+            try:
+                outcomes = await asyncio.to_thread(tried, self._guard, [a for a, _ in wanted])
+            except asyncio.CancelledError:
+                for _, future in (*wanted, *self._waiting):
+                    future.cancel()
+                raise
+            except BaseException as error:  # noqa: BLE001 it is given to whoever asked
+                outcomes = [error] * len(wanted)
             for (_, future), outcome in zip(wanted, outcomes, strict=True):
-                with suppress(asyncio.InvalidStateError):  # its asker was cancelled meanwhile
-                    if isinstance(outcome, Answer):
-                        future.set_result(outcome)
-                    else:
-                        future.set_exception(outcome)
+                give(future, outcome)
 
 
-def tried(guard: Guard, questions: list[Question]) -> list[Answer | Exception]:
-    """Answer a batch; a question that cannot be read fails alone."""
+def give(future: "asyncio.Future[Answer]", outcome: Answer | BaseException) -> None:
+    """End the waiting of an asker, unless it was cancelled meanwhile."""
+    if future.done() or future.get_loop().is_closed():
+        return
+    if isinstance(outcome, Answer):
+        future.set_result(outcome)
+    elif isinstance(outcome, StopIteration):  # no future takes it
+        future.set_exception(RuntimeError(f"a model raised {outcome!r}"))
+    else:
+        future.set_exception(outcome)
+
+
+def tried(guard: Guard, questions: list[Asked]) -> list[Answer | Exception]:
+    """Answer a batch; a question on which something breaks fails alone."""
     try:
         return [*guard.try_many(questions)]
     except Exception as error:  # noqa: BLE001 it is given to whoever asked

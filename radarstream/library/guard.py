@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import Any, Final, Self
 
+from sqlalchemy import URL
+
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
@@ -23,7 +25,7 @@ from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.settings.loading import overlaid
 from radarstream.pipelines.stages import Failure
-from radarstream.schemas.codec import encode_state
+from radarstream.schemas.codec import clean, encode_state
 from radarstream.schemas.errors import (
     ConfigurationError,
     InputError,
@@ -98,6 +100,7 @@ class Guard:
         settings: Settings | str | Path | None = None,
     ) -> None:
         self._lock = RLock()
+        self._closed = False
         self._scratch: TemporaryDirectory[str] | None = None
         if memory is None:
             self._scratch = TemporaryDirectory(prefix="radarstream-")
@@ -121,7 +124,7 @@ class Guard:
         `radarstream.library.documents`. `at` is when they were found, by default now. `id` keys
         the memory, by default the question's own words.
         Raises ModelError where a model does not answer, InputError for documents that are not
-        newer than the memory, TypeError for documents without text.
+        newer than the memory, TypeError for documents without text, RuntimeError after `close`.
         """
         return self.answer_many([Question(question, documents, at, id)])[0]
 
@@ -142,15 +145,17 @@ class Guard:
         return answers
 
     def try_many(
-        self, questions: Iterable[Question | tuple[str, Iterable[Any]]]
+        self, questions: Iterable["Asked | Question | tuple[str, Iterable[Any]]"]
     ) -> list[Answer | RadarstreamError]:
         """Answer many questions; an error stands in the place of an answer that failed."""
-        asked = [Asked.of(q if isinstance(q, Question) else Question(*q)) for q in questions]
+        asked = [q if isinstance(q, Asked) else Asked.of(q) for q in questions]
         outcomes: dict[int, Answer | RadarstreamError] = {}
         waiting: dict[str, deque[int]] = {}
         for place, one in enumerate(asked):
             waiting.setdefault(one.query.id, deque()).append(place)
         with self._lock:
+            if self._closed:
+                raise RuntimeError("this guard is closed: make another one")
             while wave := [queue.popleft() for queue in waiting.values() if queue]:
                 self._answer_wave(asked, wave, outcomes)
         return [outcomes[place] for place in range(len(asked))]
@@ -158,6 +163,7 @@ class Guard:
     def close(self) -> None:
         """Close the database; without `memory`, forget everything."""
         with self._lock:
+            self._closed = True
             self._engine.dispose()
             if self._scratch is not None:
                 self._scratch.cleanup()
@@ -253,29 +259,30 @@ class Asked:
     at: datetime | None
 
     @staticmethod
-    def of(question: Question) -> "Asked":
-        """Read a question. Raises TypeError for documents without text and for what is no
-        string or datetime, ValueError for a question or id that is empty or too long and for a time
-        without a zone.
+    def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":
+        """Read a question. Raises TypeError for documents without text and values of other types,
+        ValueError for a question or id that is empty or too long, an id with control characters,
+        and a time without a zone. Control characters of a question are dropped.
         """
-        if not isinstance(question.text, str):
-            raise TypeError(f"a question is a string, not {type(question.text).__name__}")
-        if question.at is not None and not isinstance(question.at, datetime):
-            raise TypeError(f"the time `at` is a datetime, not {type(question.at).__name__}")
+        question = given_as if isinstance(given_as, Question) else Question(*given_as)
+        if not isinstance(question.text, str) or not isinstance(question.id, str | None):
+            raise TypeError("a question and its id are strings")
+        if not isinstance(question.at, datetime | None):
+            raise TypeError("the time `at` is a datetime")
         id_characters = MOST_ID if question.id is None else len(question.id)
         if not 0 < len(question.text.strip()) <= MOST_QUESTION or not 0 < id_characters <= MOST_ID:
             raise ValueError(
                 f"a question has 1 to {MOST_QUESTION} characters, an id 1 to {MOST_ID}"
             )
-        if question.at is not None and question.at.tzinfo is None:
-            raise ValueError("the time `at` has no time zone")
+        if question.id is not None and clean(question.id) != question.id:
+            raise ValueError("an id has no control characters")
         if isinstance(question.documents, str | bytes | Mapping):
             raise TypeError("`documents` is one document: put it into a list")
         given = tuple(question.documents)
-        query = Query.from_text(question.text)
+        query = Query.from_text(clean(question.text))
         if question.id is not None:
             query = replace(query, id=question.id)
-        return Asked(query, given, to_documents(given), question.at)
+        return Asked(query, given, to_documents(given), in_utc(question.at))
 
     def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
         """Return the snapshot; of now, but after the memory, where no time was given.
@@ -289,8 +296,23 @@ class Asked:
         if self.at is not None:
             told = f"the memory is as new as {self.at.isoformat()}, or newer"
             raise InputError(ReasonClass.LATE, told)
-        later = snapshot.observed_at + timedelta(milliseconds=ahead_ms + 1)
+        try:
+            later = snapshot.observed_at + timedelta(milliseconds=ahead_ms + 1)
+        except OverflowError:
+            raise InputError(ReasonClass.LATE, "no time is newer than the memory") from None
         return replace(snapshot, observed_at=later)
+
+
+def in_utc(at: datetime | None) -> datetime | None:
+    """Return a time in UTC. Raises ValueError without a zone and outside of the years 1 to 9999."""
+    if at is None:
+        return None
+    if at.tzinfo is None:
+        raise ValueError("the time `at` has no time zone")
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time `at` is outside of the years 1 to 9999") from None
 
 
 def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:
@@ -322,4 +344,6 @@ def chosen(
 def database_url(memory: str | Path) -> str:
     """Return the URL of a database that may be given as a path."""
     text = str(memory)
-    return text if "://" in text else f"sqlite:///{text}"
+    if "://" in text:
+        return text
+    return URL.create("sqlite", database=text).render_as_string()

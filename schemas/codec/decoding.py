@@ -163,13 +163,18 @@ def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     payload = parse_object(data, max_bytes=max_bytes)
     schema = WIRE_SCHEMAS[kind]
     former = {each.tag: each for each in FORMER_SCHEMAS if each.kind is kind}
+    declared_uri = None
     if "specversion" in payload:
+        declared_uri = payload.get("dataschema")
         payload = _cloud_event_data(payload, schema.uri, *(each.uri for each in former.values()))
     tag = payload.pop("schema", None)
     if tag is None:
         raise InputError(ReasonClass.MISSING_FIELD, f"no schema; expected {schema.tag}")
     if not isinstance(tag, str):
         raise InputError(ReasonClass.WRONG_TYPE, "schema is not a string")
+    expected_uri = former[tag].uri if tag in former else schema.uri
+    if declared_uri not in (None, expected_uri):
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {expected_uri}")
     if tag in former:
         payload = former[tag].renamed(payload)
     elif tag != schema.tag:

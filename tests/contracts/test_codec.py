@@ -129,6 +129,15 @@ def test_former_names_are_read_with_the_former_schema_alone() -> None:
         }
 
 
+def test_an_envelope_declares_the_schema_of_its_data() -> None:
+    former = json.loads((GOLDEN / "earlier" / "event.origin.1.cloudevent.json").read_bytes())
+    present = json.loads(structured(envelope(TAUGHT), encode(TAUGHT)))
+    for outside, inside in ((former, present), (present, former)):
+        with pytest.raises(InputError, match="dataschema is not") as refused:
+            decode_taught(encoded(outside | {"data": inside["data"]}))
+        assert refused.value.reason is ReasonClass.UNKNOWN_SCHEMA
+
+
 def encoded(payload: dict[str, Any]) -> bytes:
     return json.dumps(payload).encode()
 

@@ -1,6 +1,8 @@
 """The guard behind the real retriever interfaces of other libraries."""
 
 import asyncio
+import sys
+from importlib import import_module
 
 import pytest
 
@@ -14,6 +16,15 @@ TEXTS = ["Lima is the capital of Peru.", "Cusco is the capital of Peru.", "Lima 
 def guard():
     with Guard(profile="scripted") as made:
         yield made
+
+
+@pytest.mark.parametrize("name", ["haystack", "langchain", "llama_index"])
+def test_without_the_library_the_remedy_is_told(name: str, monkeypatch) -> None:
+    for away in ("haystack", "langchain_core.documents", "llama_index.core.postprocessor.types"):
+        monkeypatch.setitem(sys.modules, away, None)
+    monkeypatch.delitem(sys.modules, f"radarstream.adapters.{name}", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'radarstream\[adapters\]'"):
+        import_module(f"radarstream.adapters.{name}")
 
 
 def test_langchain(guard) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,22 @@ def test_the_memory_outlives_the_guard(tmp_path: Path) -> None:
     assert (answer.event.step, answer.memory.decision) == (2, MemoryDecision.RETAINED)
 
 
+@pytest.mark.parametrize("name", ["a?b.db", "a%20b.db", "a b#c.db"])
+def test_a_memory_is_in_the_file_that_was_named(tmp_path: Path, name: str) -> None:
+    with Guard(profile="scripted", memory=tmp_path / name) as guard:
+        guard.answer(CAPITAL, TRUE)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_closed_guard_says_so_and_may_be_closed_again(tmp_path: Path) -> None:
+    for memory in (None, tmp_path / "m.db"):
+        guard = Guard(profile="scripted", memory=memory)
+        guard.close()
+        guard.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            guard.answer(CAPITAL, TRUE)
+
+
 def test_a_memory_of_another_defence_is_refused(tmp_path: Path) -> None:
     with Guard(profile="scripted", memory=tmp_path / "m.db") as guard:
         guard.answer(CAPITAL, TRUE)
@@ -109,12 +125,28 @@ def test_without_a_time_documents_are_newer_than_the_memory(guard) -> None:
         ((CAPITAL, TRUE, datetime(2024, 1, 1)), ValueError),  # noqa: DTZ001 that is the mistake
         ((CAPITAL, TRUE, "2024-01-01"), TypeError),
         ((CAPITAL, TRUE, None, ""), ValueError),
+        ((CAPITAL, TRUE, None, "a\ud800b"), ValueError),
+        ((CAPITAL, TRUE, datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), ValueError),
+        ((CAPITAL, TRUE, "2024-01-01"), TypeError),
+        ((None, TRUE), TypeError),
     ],
 )
 def test_what_cannot_be_asked_is_refused_and_nothing_is_remembered(guard, asked, error) -> None:
     with pytest.raises(error):
         guard.answer_many([(CAPITAL, TRUE), Question(*asked)])
     assert guard.answer(CAPITAL, TRUE).event.step == 0
+
+
+def test_control_characters_of_a_question_are_dropped(guard) -> None:
+    answer = guard.answer("What is the capital\x1b of Peru?\ud800", TRUE)
+    assert (answer.text, answer.question) == ("Lima", "What is the capital of Peru?\ufffd")
+
+
+def test_after_the_last_time_there_is_no_newer_one(guard) -> None:
+    guard.answer(CAPITAL, TRUE, at=datetime.max.replace(tzinfo=UTC))
+    with pytest.raises(InputError) as refused:
+        guard.answer(CAPITAL, TRUE)
+    assert refused.value.reason is ReasonClass.LATE
 
 
 def test_many_questions_are_answered_in_their_order(guard) -> None:
@@ -190,6 +222,78 @@ def test_a_closed_asynchronous_guard_leaves_nobody_waiting() -> None:
         return waiting.done() and outcome is not None
 
     assert asyncio.run(asyncio.wait_for(ask(), 30))
+
+
+def test_documents_that_can_be_read_once_are_read_once() -> None:
+    """A question beside one that cannot be read keeps its documents."""
+
+    async def ask() -> list[object]:
+        async with AsyncGuard(profile="scripted") as guard:
+            return await asyncio.gather(
+                guard.answer(CAPITAL, (text for text in TRUE)),
+                guard.answer("Capital of Chile?", "no list"),
+                return_exceptions=True,
+            )
+
+    answered, refused = asyncio.run(ask())
+    assert answered.text == "Lima"
+    assert isinstance(refused, TypeError)
+
+
+@pytest.mark.parametrize("raised", [SystemError, StopIteration, GeneratorExit])
+def test_whatever_breaks_is_given_to_who_asked(raised: type[BaseException]) -> None:
+    async def ask() -> BaseException | None:
+        async with AsyncGuard(profile="scripted") as guard:
+            tried = guard._guard.try_many
+            guard._guard.try_many = broken
+            (outcome,) = await asyncio.gather(guard.answer(CAPITAL, TRUE), return_exceptions=True)
+            guard._guard.try_many = tried
+            assert (await guard.answer(CAPITAL, TRUE)).text == "Lima"
+            return outcome
+
+    def broken(_: object) -> None:
+        raise raised("it broke")
+
+    outcome = asyncio.run(asyncio.wait_for(ask(), 30))
+    assert "it broke" in str(outcome)
+
+
+def test_closing_may_be_cancelled_while_a_batch_is_answered() -> None:
+    async def ask() -> tuple[str, bool]:
+        guard = AsyncGuard(profile="scripted")
+        waiting = asyncio.create_task(guard.answer(CAPITAL, TRUE))
+        await asyncio.sleep(0)  # the question waits for a batch
+        while guard._waiting:
+            await asyncio.sleep(0)
+        closing = asyncio.create_task(guard.close())
+        await asyncio.sleep(0)  # it waits for the batch
+        closing.cancel()
+        answer = await waiting
+        await guard.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await guard.answer(CAPITAL, TRUE)
+        return answer.text, closing.cancelled()
+
+    assert asyncio.run(asyncio.wait_for(ask(), 30)) == ("Lima", True)
+
+
+def test_an_asynchronous_guard_outlives_a_loop_that_was_closed() -> None:
+    guard = AsyncGuard(profile="scripted")
+    abandoned = asyncio.new_event_loop()
+    task = abandoned.create_task(guard.answer(CAPITAL, TRUE))
+    abandoned.run_until_complete(asyncio.sleep(0))
+
+    async def ask() -> int:
+        return (await guard.answer(CAPITAL, TRUE)).event.step
+
+    with pytest.raises(RuntimeError, match="another event loop"):
+        asyncio.run(ask())
+    abandoned.run_until_complete(task)
+    task = abandoned.create_task(guard.answer(CAPITAL, TRUE))
+    abandoned.run_until_complete(task)
+    abandoned.close()
+    assert asyncio.run(asyncio.wait_for(ask(), 30)) == 2
+    asyncio.run(guard.close())
 
 
 def test_a_service_is_asked_by_its_address(monkeypatch) -> None:

@@ -15,6 +15,7 @@ from radarstream.pipelines.evaluation.study.progress import Progress
 from radarstream.pipelines.evaluation.study.record import (
     OLD_RECORD,
     RECORD,
+    WAYS_OUT,
     check_code,
     read_record,
     write_record,
@@ -22,6 +23,7 @@ from radarstream.pipelines.evaluation.study.record import (
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import noting_use, prompt_digests
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
 
 RESULTS, TABLES, REPORT = "results.json", "tables.md", "report.html"
@@ -33,7 +35,7 @@ class Study(Generic[RecordT]):
 
     `models` are those that the plug-in asks: they note the wording of every task in the record.
     Raises ConfigurationError, saying what differs, when the directory holds another study, or rows
-    of other code.
+    of other code or without a record.
     """
 
     plugin: Plugin[RecordT]
@@ -50,6 +52,8 @@ class Study(Generic[RecordT]):
         if earlier is not None:
             self.record = now.continuing(earlier)
             check_code(earlier, self.authors(), self.plugin.code(earlier))
+        elif any(self.store.rows.values()):
+            raise ConfigurationError(f"{self.out} holds rows without their {RECORD}. {WAYS_OUT}")
         self.models = noting_use(self.models, self.note_use)
         self.batches = self.plugin.plan(self)
 

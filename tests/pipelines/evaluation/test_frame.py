@@ -104,6 +104,27 @@ def test_a_table_is_written_whole_and_read_back(tmp_path: Path, name: str) -> No
     assert read["correct"].to_list() == [False, False]
 
 
+def test_no_cell_of_a_csv_is_a_formula_and_numbers_stay(tmp_path: Path) -> None:
+    """A spreadsheet runs what begins like one, also behind a blank."""
+    told = [
+        "=cmd()",
+        " +1+cmd|'/C calc'!A0",
+        "@sum(a)",
+        "-2-x",
+        "\t=1",
+        "\uff1d1",
+        "-5",
+        "+1.5",
+        "a=b",
+    ]
+    frame = study_frame([row(text, step=n) for n, text in enumerate(told)], record())
+    write_table(frame, tmp_path / "t.csv")
+    read = pl.read_csv(tmp_path / "t.csv", schema_overrides={"answer": pl.String()})
+    assert read["answer"].to_list() == [f"'{text}" for text in told[:6]] + told[6:]
+    write_table(frame, tmp_path / "t.parquet")
+    assert pl.read_parquet(tmp_path / "t.parquet")["answer"].to_list() == told
+
+
 def test_other_endings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"written as \.parquet or \.csv"):
         write_table(study_frame([], record()), tmp_path / "t.xlsx")

@@ -131,3 +131,12 @@ def test_another_study_is_refused_until_it_starts_over(tmp_path: Path) -> None:
     fresh = Study(Squares((1, 2), seed=1), MODELS, tmp_path)
     fresh.run()
     assert values(fresh) == {1: 1, 2: 4}
+
+
+def test_rows_without_their_record_are_of_nobody_knows_which_study(tmp_path: Path) -> None:
+    Study(Squares((1, 2), seed=1), MODELS, tmp_path).run()
+    (tmp_path / "study.json").unlink()
+    with pytest.raises(ConfigurationError, match="rows without their study.json.*--no-resume"):
+        Study(Squares((1, 2)), MODELS, tmp_path)
+    start_over(tmp_path, Squares((1, 2)))
+    Study(Squares((1, 2)), MODELS, tmp_path).run()

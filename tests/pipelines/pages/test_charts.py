@@ -67,6 +67,13 @@ def test_words_of_others_stay_words(words):
         assert " ".join(spoken).startswith(" ".join((root[0].text or "").split()))
 
 
+def test_endless_words_are_cut():
+    for drawing in drawings("endless " * 5_000):
+        root = check_static(drawing)
+        assert len(str(drawing)) < 250_000
+        assert (root[0].text or "").endswith("…")
+
+
 @given(st.text(max_size=30))
 @settings(max_examples=10, deadline=None)
 def test_any_words_can_be_drawn(words):
