@@ -21,7 +21,7 @@ def alert(
     config: Config = None,
     once: Once = False,
     test: Annotated[
-        bool, typer.Option("--test", help="Send one sample alert, tell the answer, and stop.")
+        bool, typer.Option("--test", help="Send one sample alert, print the response, and stop.")
     ] = False,
 ) -> None:
     """Call the webhook of section `alerts` for every answer that changed.

@@ -21,12 +21,12 @@ STATE = "state.sqlite"
 Documents = Annotated[int, typer.Option("-k", min=1, help="Documents per question.")]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="Only the first N questions, over the documents of so many."),
+    typer.Option(min=1, help="Only the first N questions and their documents."),
 ]
-Out = Annotated[Path, typer.Option(help="Directory for results and the models' answers.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")]
+Out = Annotated[Path, typer.Option(help="Directory for results and answers of models.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 Resume = Annotated[
-    bool, typer.Option(help="Keep rows that are there; else only the models' answers.")
+    bool, typer.Option(help="Keep finished rows; or compute them again from cached answers.")
 ]
 
 
