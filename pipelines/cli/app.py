@@ -44,7 +44,7 @@ def options(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=show_version, is_eager=True, help="Print the version and stop."
+            "--version", callback=show_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:

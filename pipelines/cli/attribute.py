@@ -16,7 +16,9 @@ def attribute(
     profile: ChosenProfile = None,
     kafka: Annotated[
         bool,
-        typer.Option(help="Read complaints from their topic, publish events; else no topic."),
+        typer.Option(
+            help="Read complaints from Kafka and publish events; or use the database only."
+        ),
     ] = True,
     once: Once = False,
     start_over: StartOver = False,

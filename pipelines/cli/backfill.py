@@ -34,10 +34,11 @@ SHOWN = 10  # failures on the terminal
 
 def backfill(
     first: Annotated[str, typer.Option("--from", help="2015, 2015-03 or 2015-Q2.")],
-    last: Annotated[str, typer.Option("--to", help="The same; its period is included.")],
+    last: Annotated[str, typer.Option("--to", help="In the same form; included in the search.")],
     watchlist: Annotated[Path, typer.Option(help="YAML file with the queries.")],
     every: Annotated[
-        Literal["year", "quarter", "month"], typer.Option(help="One snapshot for each.")
+        Literal["year", "quarter", "month"],
+        typer.Option(help="Length of a period; each gives one snapshot."),
     ] = "year",
     query: Annotated[list[str] | None, typer.Option(help="Ids of queries; default: all.")] = None,
     out: Annotated[
@@ -45,12 +46,12 @@ def backfill(
     ] = None,
     config: Config = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be searched, and stop.")
+        bool, typer.Option("--dry-run", help="Show the searches and their cost, and stop.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search for every query in every past period, and say beforehand what it costs.
+    """Search for every query in every past period; show the cost first.
 
     With --out an interrupted backfill goes on where it ended: what the file holds is not searched
     again. Date filters let later pages through: scores on such snapshots are optimistic.

@@ -32,9 +32,9 @@ def complain(
     step: Annotated[
         int | None, typer.Option(min=0, help="Step of the answer; default: the latest.")
     ] = None,
-    comment: Annotated[str, typer.Option(help="What is wrong about it.")] = "",
+    comment: Annotated[str, typer.Option(help="What is wrong with it.")] = "",
     publish: Annotated[
-        bool, typer.Option("--publish", help="Write to the topic of complaints instead.")
+        bool, typer.Option("--publish", help="Send it to the topic instead of the database.")
     ] = False,
     config: Config = None,
     as_json: AsJson = False,

@@ -41,7 +41,7 @@ from radarstream.schemas.times import milliseconds, stored_time
 LINES_AT_ONCE: Final = 500
 BAD_LINES_TOLD: Final = 20
 
-app = typer.Typer(help="Keep documents, and search them.", no_args_is_help=True)
+app = typer.Typer(help="Store documents and search them.", no_args_is_help=True)
 
 
 class NothingUsableError(RadarstreamError):
@@ -84,7 +84,7 @@ def add(
 def embed(
     config: Config = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="First drop the vectors of another embedder.")
+        bool, typer.Option("--rebuild", help="First delete the vectors of another embedder.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -107,7 +107,7 @@ def embed(
 
 @app.command()
 def search(
-    question: Annotated[str, typer.Argument(help="What the texts should be near to.")],
+    question: Annotated[str, typer.Argument(help="The texts nearest to it are found.")],
     config: Config = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, max=10_000, help="How many texts.")] = 5,
     as_json: AsJson = False,
@@ -136,9 +136,9 @@ def search(
 @app.command("list")
 def list_texts(
     config: Config = None,
-    limit: Annotated[int, typer.Option(min=1, help="Texts, those seen last first.")] = 20,
-    query: Annotated[str | None, typer.Option(help="Only what this query id found.")] = None,
-    url_prefix: Annotated[str, typer.Option(help="Only addresses that begin so.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Number of texts, newest first.")] = 20,
+    query: Annotated[str | None, typer.Option(help="Only pages that this query id found.")] = None,
+    url_prefix: Annotated[str, typer.Option(help="Only addresses that begin with this.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """List texts, those seen last first."""
@@ -179,10 +179,10 @@ def stats(config: Config = None, as_json: AsJson = False) -> None:
 @app.command()
 def remove(
     ids: Annotated[
-        list[str] | None, typer.Argument(help="Ids or their beginnings, or ids of your own.")
+        list[str] | None, typer.Argument(help="Ids, beginnings of ids, or your own ids.")
     ] = None,
     config: Config = None,
-    url_prefix: Annotated[str, typer.Option(help="All addresses that begin so.")] = "",
+    url_prefix: Annotated[str, typer.Option(help="All addresses that begin with this.")] = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

@@ -58,9 +58,9 @@ SHOWN_CHARACTERS = 2_000
 EPOCH = re.compile(r"^[^/]*/(?=[^/]+/[0-9]+$)")
 SKEW = timedelta(minutes=10)  # clocks of those who write to the topics may differ this much
 
-app = typer.Typer(help="Records that led to no answer: list, show, replay.", no_args_is_help=True)
+app = typer.Typer(help="List, show and replay records that led to no answer.", no_args_is_help=True)
 
-File = Annotated[Path | None, typer.Option(help="Read a replay's deadletter.jsonl instead.")]
+File = Annotated[Path | None, typer.Option(help="Read this deadletter.jsonl of a replay instead.")]
 Reason = Annotated[
     ReasonClass | None,
     typer.Option(
@@ -70,9 +70,9 @@ Reason = Annotated[
 ]
 Fault = Annotated[
     Disposition | None,
-    typer.Option(help="poison: the record is at fault; outage: a model, clock or row was."),
+    typer.Option(help="poison: the record is at fault; outage: a model, a clock or the database."),
 ]
-Since = Annotated[str | None, typer.Option(help="Only since a time such as 2025-06-01 or 2d.")]
+Since = Annotated[str | None, typer.Option(help="Only since this time, e.g. 2025-06-01 or 2d.")]
 
 
 @app.command("list")
@@ -101,7 +101,7 @@ def show(
     letter_id: Annotated[str, typer.Argument(metavar="ID", help=ID_HELP)],
     config: Config = None,
     file: File = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Write the original bytes, only.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Write only the original bytes.")] = False,
     out: Annotated[Path | None, typer.Option(help="With --raw: write them to a file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -129,7 +129,7 @@ def replay(
     disposition: Fault = None,
     since: Since = None,
     max_attempts: Annotated[
-        int, typer.Option(min=1, help="Leave out what was tried so many times.")
+        int, typer.Option(min=1, help="Skip records with this many attempts.")
     ] = 5,
     yes: Yes = False,
     as_json: AsJson = False,

@@ -41,7 +41,7 @@ def doctor(
     profile: ChosenProfile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what works on this machine, what is missing and how to get it; change nothing.
+    """Show what works on this machine, what is missing and how to get it; change nothing.
 
     With --config, or when a broker answers, also what the continuous job needs.
     """

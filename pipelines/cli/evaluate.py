@@ -63,7 +63,7 @@ from radarstream.schemas.errors import ConfigurationError
 def evaluate(
     dataset: Annotated[list[Path], typer.Option(help="Questions with documents and labels.")],
     defenses: Annotated[
-        str, typer.Option(help="Who competes: all, or e.g. radar,radar:pair_scale=0.3,vanilla.")
+        str, typer.Option(help="Defences: all, or e.g. radar,radar:pair_scale=0.3,vanilla.")
     ] = "all",
     attacks: Annotated[
         str, typer.Option(help="Attacks by name, each at every position; '' for none.")
@@ -73,19 +73,19 @@ def evaluate(
     ] = "1,10",
     condition: Annotated[
         list[str] | None,
-        typer.Option(help="Instead of attacks × positions, e.g. 'pia@1:late-3'; repeat it."),
+        typer.Option(help="In place of attacks × positions, e.g. 'pia@1:late-3'; repeatable."),
     ] = None,
     schedule: Annotated[
         str, typer.Option(help="Steps that are attacked, e.g. late-3 or every-2; '' for all.")
     ] = "",
     adaptations: Annotated[
-        str, typer.Option(help="What static defences carry through a history.")
+        str, typer.Option(help="Memory of static defences in a history.")
     ] = "none,cumulative,lightweight",
     k: Documents = 10,
     limit: Limit = None,
     out: Out = Path("build/evaluate"),
     reference: Annotated[
-        str | None, typer.Option(help="Contender that the others are compared with; default radar.")
+        str | None, typer.Option(help="Compare the others with this one; default: radar.")
     ] = None,
     seed: Seed = 0,
     sweep: Annotated[
@@ -107,10 +107,10 @@ def evaluate(
     resume: Resume = True,
     judge: Annotated[
         str,
-        typer.Option(help="Also score by a judge model: own, or TOML settings with a generator."),
+        typer.Option(help="Also score with a judge model: own, or TOML settings with a generator."),
     ] = "",
     score: Annotated[
-        Definition, typer.Option(help="When an answer names the truth; the other is reported, too.")
+        Definition, typer.Option(help="How answers are scored; both scores are shown.")
     ] = Definition.WHOLE_WORDS,
     table: TableFile = None,
     as_json: AsJson = False,

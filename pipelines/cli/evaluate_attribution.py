@@ -57,7 +57,7 @@ def evaluate_attribution(
         ),
     ] = "plain",
     attributors: Annotated[
-        str, typer.Option(help="Who competes: all, or e.g. rag_origin,rag_origin:block=2,norm.")
+        str, typer.Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
     ] = "all",
     k: Documents = 5,
     limit: Limit = None,

@@ -61,7 +61,7 @@ def evaluate_sources(
     table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play a constant attacker at position 1 with and without a ledger, and flag other sites.
+    """Measure RADAR with and without the source ledger, and false flags.
 
     Every hit is confirmed by an oracle before the next step; texts are not quarantined, so that
     the ledger works alone. OUT receives report.html, tables.md, results.json, rows.jsonl (one

@@ -21,11 +21,13 @@ STATE = "state.sqlite"
 Documents = Annotated[int, typer.Option("-k", min=1, help="Documents per question.")]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="Only the first N questions, and the documents of N questions."),
+    typer.Option(min=1, help="Only the first N questions and their documents."),
 ]
-Out = Annotated[Path, typer.Option(help="Directory for results and the models' answers.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")]
-Resume = Annotated[bool, typer.Option(help="Keep finished rows; else only the models' answers.")]
+Out = Annotated[Path, typer.Option(help="Directory for results and answers of models.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
+Resume = Annotated[
+    bool, typer.Option(help="Keep finished rows; or compute them again from cached answers.")
+]
 
 
 class ContenderFailedError(RadarstreamError):

@@ -39,12 +39,12 @@ IncidentId = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        help="An incident's id, as `list` shows it, or a complaint's; may be shortened.",
+        help="Id of an incident (see `list`) or of a complaint; may be shortened.",
     ),
 ]
 
 app = typer.Typer(
-    help="Answers that somebody complained about: look at them and decide.",
+    help="Show answers that somebody complained about, and decide.",
     no_args_is_help=True,
 )
 
@@ -55,7 +55,7 @@ def list_all(
     state: Annotated[
         ComplaintState | None, typer.Option(help="Only with a complaint in this state.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most that are shown.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """List incidents, the newest complaint first, with their status.

@@ -28,7 +28,7 @@ def ingest(
     ],
     config: Config = None,
     attack: Annotated[
-        str, typer.Option(help="Poison snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
+        str, typer.Option(help="Attack snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
     ] = "",
 ) -> None:
     """Publish every snapshot of a search history, oldest first.

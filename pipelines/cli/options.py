@@ -11,16 +11,16 @@ PROFILES = f"Models to run on, one of: {', '.join(get_args(Profile))}."
 
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="TOML settings file.")]
 ChosenProfile = Annotated[Profile | None, typer.Option(metavar="PROFILE", help=PROFILES)]
-DryRun = Annotated[bool, typer.Option(show_default=False, help="Scripted rules instead of models.")]
+DryRun = Annotated[bool, typer.Option(show_default=False, help="Use rules in place of models.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Once = Annotated[
     bool,
-    typer.Option("--once", help="Work through what is there now, then stop."),
+    typer.Option("--once", help="Stop when the present input is processed."),
 ]
 StartOver = Annotated[
     bool,
-    typer.Option("--start-over", help="Begin with an empty database though offsets are committed."),
+    typer.Option("--start-over", help="Accept an empty database although offsets are committed."),
 ]
 TableFile = Annotated[
     Path | None,

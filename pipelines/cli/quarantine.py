@@ -27,9 +27,7 @@ from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.times import milliseconds, stored_time
 
-app = typer.Typer(
-    help="Texts that are left out because they taught a wrong answer.", no_args_is_help=True
-)
+app = typer.Typer(help="Show or release texts that taught a wrong answer.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -39,7 +37,8 @@ def list_texts(
     ] = None,
     config: Config = None,
     proposed: Annotated[
-        bool, typer.Option("--proposed", help="Also texts that are not left out, and why.")
+        bool,
+        typer.Option("--proposed", help="Also show proposed texts, and why they are not left out."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -71,7 +70,7 @@ def release(
     query: QueryName,
     text: Annotated[
         str | None,
-        typer.Argument(help="A text's key; may be shortened; default: all of the query."),
+        typer.Argument(help="Key of a text, may be shortened; default: all texts."),
     ] = None,
     config: Config = None,
     yes: Yes = False,

@@ -63,11 +63,11 @@ def replay(
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
-    defense: Annotated[str | None, typer.Option(help="Which defence answers.")] = None,
+    defense: Annotated[str | None, typer.Option(help="Defence to use.")] = None,
     attack: Annotated[
-        str, typer.Option(help="Poison snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
+        str, typer.Option(help="Attack snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
     ] = "",
-    resume: Annotated[bool, typer.Option(help="Go on where an interrupted replay ended.")] = False,
+    resume: Annotated[bool, typer.Option(help="Continue a replay that was interrupted.")] = False,
     table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:

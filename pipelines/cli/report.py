@@ -35,10 +35,10 @@ from radarstream.pipelines.pages.defences.view import build_view
 def report(
     directory: Annotated[
         Path,
-        typer.Argument(help="The directory that --out named."),
+        typer.Argument(help="Directory of results (--out)."),
     ],
 ) -> None:
-    """Render the report of a replay or a study again."""
+    """Write the report of a replay or a study again."""
     kind = kind_of(directory)
     if kind == AttributionRecord.KIND and (study := read_study(directory, AttributionRecord)):
         store = RowStore(directory, ATTRIBUTIONS)

@@ -48,12 +48,14 @@ PER_INCIDENT = 20  # complaints and texts looked up for each incident that is sh
 def report_incidents(
     config: Config = None,
     database: Annotated[
-        str | None, typer.Option(help="URL of the database; default: that of the settings.")
+        str | None, typer.Option(help="URL of the database; default: from the settings.")
     ] = None,
     query: Annotated[
-        str | None, typer.Option(help="Only incidents of this query, an id or a question.")
+        str | None, typer.Option(help="Only incidents of this query (id or question).")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most incidents, and most sources.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Show at most this many incidents and sources.")
+    ] = 100,
     out: Annotated[Path, typer.Option(help="Directory for the pages.")] = Path(
         "build/attributions"
     ),

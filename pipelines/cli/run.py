@@ -33,7 +33,7 @@ def run(
     once: Once = False,
     start_over: StartOver = False,
 ) -> None:
-    """Defend every snapshot of the topic, for as long as it runs.
+    """Answer every snapshot of the topic until it is stopped.
 
     Reads search.snapshots, keeps one memory row per query in the state database, writes
     answers.defended, events.attribution and snapshots.deadletter. SIGTERM finishes the batch in

@@ -20,7 +20,7 @@ def simulate(
     snapshots: Annotated[str, typer.Option(help="Snapshots per question, from-to.")] = "4-8",
     k: Annotated[int, typer.Option(help="Documents per snapshot.")] = 10,
     stale: Annotated[float, typer.Option(help="Share of pages that claim an earlier truth.")] = 0.1,
-    noise: Annotated[float, typer.Option(help="Share of chatter and partial answers.")] = 0.15,
+    noise: Annotated[float, typer.Option(help="Share of noise and partial answers.")] = 0.15,
     off_topic: Annotated[float, typer.Option(help="Share of pages without an answer.")] = 0.2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
 ) -> None:

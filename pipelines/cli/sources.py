@@ -41,11 +41,9 @@ from radarstream.schemas.times import stored_time
 NOTE_CHARACTERS = 300
 IPV6 = 6
 Domain = Annotated[str, typer.Argument(help="A domain, or the address of one of its pages.")]
-Note = Annotated[str | None, typer.Option(help="Why; shown beside your decision.")]
+Note = Annotated[str | None, typer.Option(help="Reason; shown with the block or pardon.")]
 
-app = typer.Typer(
-    help="Look into the ledger of sources; pardon or block one.", no_args_is_help=True
-)
+app = typer.Typer(help="Show the source ledger; pardon or block sources.", no_args_is_help=True)
 
 
 @app.command("list")

@@ -51,7 +51,7 @@ from radarstream.schemas.errors import BrokerError, ConfigurationError, InputErr
 from radarstream.schemas.times import stored_time
 
 app = typer.Typer(
-    help="Look into the state database, move it, forget a query.", no_args_is_help=True
+    help="Show, export and import the state database; forget a query.", no_args_is_help=True
 )
 
 
@@ -61,7 +61,7 @@ def show(
         str | None, typer.Argument(help="A query's id, or its question; default: all.")
     ] = None,
     config: Config = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows without a query.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Rows if no query is given.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Show what is remembered about a query, or a table of all."""
@@ -124,10 +124,11 @@ class Counted:
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="What `state export` wrote.")],
+    file: Annotated[Path, typer.Argument(help="File of `state export`.")],
     config: Config = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Also where a row here is newer than the file's.")
+        bool,
+        typer.Option("--replace", help="Also replace rows that are newer than those of the file."),
     ] = False,
     query: Annotated[
         str | None, typer.Option(metavar="ID", help="Only the memory of this query, to repair it.")
@@ -161,7 +162,7 @@ def forget_(
         bool, typer.Option("--retract", help="Publish tombstones to the topics of its answers.")
     ] = False,
     if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="Exit with 0 when there was nothing to delete.")
+        bool, typer.Option("--if-exists", help="Exit with 0 if there is nothing to delete.")
     ] = False,
     rewrite: Annotated[
         bool,
@@ -208,7 +209,7 @@ def forget_(
 def migrate(
     config: Config = None,
     sql: Annotated[
-        bool, typer.Option("--sql", help="Print what is to be done as SQL, and do nothing.")
+        bool, typer.Option("--sql", help="Print the migration as SQL, and change nothing.")
     ] = False,
 ) -> None:
     """Bring the database to this release's schema, as every command does when it opens it."""

@@ -24,20 +24,21 @@ def submit(
     profile: ChosenProfile = None,
     runner: Annotated[
         Literal["flink", "portable"],
-        typer.Option(help="flink: start a job server here. portable: use one that runs."),
+        typer.Option(help="flink: start a job server here; portable: use a running one."),
     ] = "flink",
     flink_master: Annotated[
         str, typer.Option(help="host:port of the job manager, or [local] for one in the server.")
     ] = "[local]",
     flink_version: Annotated[str, typer.Option(help="Version of the Flink cluster.")] = "1.20",
     job_server_jar: Annotated[
-        Path | None, typer.Option(help="Beam's Flink job server, when it cannot be downloaded.")
+        Path | None,
+        typer.Option(help="Jar of Beam's Flink job server, if it cannot be downloaded."),
     ] = None,
     job_endpoint: Annotated[
         str, typer.Option(help="host:port of the job server; also 'embed' with --once.")
     ] = "",
     job_name: Annotated[str, typer.Option(help="Name of the job on the cluster.")] = "radarstream",
-    parallelism: Annotated[int, typer.Option(min=1, help="Workers side by side.")] = 1,
+    parallelism: Annotated[int, typer.Option(min=1, help="Number of parallel workers.")] = 1,
     environment: Annotated[
         Literal["LOOPBACK", "EXTERNAL"],
         typer.Option(help="Python runs in this process, or in a worker pool beside the cluster."),
@@ -51,7 +52,7 @@ def submit(
     idle_seconds: Annotated[
         float, typer.Option(min=0.0, help="How far event time lags the clock in quiet partitions.")
     ] = 5.0,
-    savepoint: Annotated[str, typer.Option(help="Go on from this savepoint.")] = "",
+    savepoint: Annotated[str, typer.Option(help="Continue from this savepoint.")] = "",
     accelerator: Annotated[
         str, typer.Option(help="Resource hint of model stages, e.g. 'type:nvidia-l4;count:1'.")
     ] = "",
@@ -64,11 +65,11 @@ def submit(
         bool, typer.Option("--detach", help="Leave the job to the job server and return.")
     ] = False,
     print_options: Annotated[
-        bool, typer.Option("--print-options", help="Show what would be submitted, and stop.")
+        bool, typer.Option("--print-options", help="Show Beam's options, and stop.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Hand the job to a Flink cluster, or to any portable runner.
+    """Submit the job to a Flink cluster or another portable runner.
 
     The same stages and the same state table as `radarstream run`; records are put into event-time
     order by the runner. Secrets and model weights are the workers' own: they are not sent.

@@ -56,22 +56,26 @@ def tail(
     query: Annotated[list[str] | None, typer.Option(help="Only this query id; repeatable.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeatable.")] = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only changed answers.")] = False,
-    answers: Annotated[bool, typer.Option("--answers", help="Answers (the default).")] = False,
+    answers: Annotated[bool, typer.Option("--answers", help="Show answers (the default).")] = False,
     attributions: Annotated[
-        bool, typer.Option("--attributions", help="Attribution events.")
+        bool, typer.Option("--attributions", help="Show attribution events.")
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Answers and attributions.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show answers and attribution events.")
+    ] = False,
     start: Annotated[
         str,
         typer.Option(
             "--from", "--since", help="beginning, latest, or a time such as 2025-06-01 or 2h."
         ),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="CloudEvents, one a line.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print CloudEvents, one per line.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many events.")] = None,
     once: Once = False,
 ) -> None:
-    """Follow answers and attribution events, every event once, and queries that are forgotten.
+    """Show new answers, attribution events and forgotten queries, each once.
 
     Begins with the next event, or with the oldest if --once is given. Belongs to no consumer
     group and commits nothing. Ctrl-C ends it.

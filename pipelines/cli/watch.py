@@ -33,7 +33,7 @@ def watch(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """Fetch every query of a watchlist on its cadence and publish the snapshots.
+    """Search for every query of a watchlist on schedule and publish the snapshots.
 
     The key of the search service comes from the environment (SERPAPI_KEY). SIGTERM finishes the
     fetch in hand and exits 0; SIGHUP reads the file again. --once exits with 1 when a fetch failed.

@@ -70,7 +70,7 @@ def main() -> int:
             done = subprocess.run([program, *command.split()], check=False)
             if done.returncode:
                 return done.returncode
-    say("\nYour own broker and models: README.md, 'The continuous job'.")
+    say("\nYour own broker and models: README.md, 'Run it continuously'.")
     return 0
 
 
