@@ -11,6 +11,7 @@ from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from threading import Event, Thread
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -149,6 +150,7 @@ def test_an_endless_answer_is_not_read() -> None:
 
 
 def test_neither_secret_nor_address_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    structlog.reset_defaults()  # a command that ran in this process may have set up its own logs
     with receiving([Reply(500), Reply(reset=True)]) as receiver:
         options = WebhookOptions(url=f"{receiver.url}/token-in-path?key=token-in-query", **QUICK)
         with Webhook(options) as webhook:

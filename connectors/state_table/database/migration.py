@@ -1,4 +1,4 @@
-"""Bring a state database to the schema of this release; alembic runs only if there is work.
+"""Bring a state database to the schema of this release; alembic runs only to migrate an old one.
 
 Migrations only add: processes of the release before go on working while a newer one is rolled
 out. There is no way down but an export made before.
@@ -8,8 +8,20 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+)
 
+from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -19,7 +31,12 @@ if TYPE_CHECKING:
 REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 HEAD: Final = REVISIONS[-1]
 
-_VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32)))
+_VERSION = Table(  # as alembic makes it
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 _CREATION_LOCK = 0x7261646172  # advisory lock number on PostgreSQL; any constant does
 _SCRIPTS = Path(__file__).with_name("migrations")
 
@@ -86,12 +103,23 @@ def pending_sql(engine: Engine) -> str:
 
 
 def _migrate(connection: Connection, version: str | None) -> None:
-    from alembic import command  # a fifth of a second, which a start at head does not pay
+    adopted = _version_by_tables(connection) if version is None else None
+    if version is None and adopted is None:
+        _create(connection)
+        return
+    from alembic import command  # a third of a second, which other starts do not pay
 
     config = _config(connection=connection)
-    if version is None and (adopted := _version_by_tables(connection)):
+    if adopted:
         command.stamp(config, adopted)
     command.upgrade(config, "head")
+
+
+def _create(connection: Connection) -> None:
+    """Create all tables of a new database at once, without its history."""
+    METADATA.create_all(connection, checkfirst=False)
+    _VERSION.create(connection, checkfirst=True)
+    connection.execute(insert(_VERSION).values(version_num=HEAD))
 
 
 def _version_by_tables(connection: Connection) -> str | None:

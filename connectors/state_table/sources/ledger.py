@@ -108,11 +108,6 @@ def standings(connection: Connection, domains: Sequence[str]) -> dict[str, Stand
     return found
 
 
-def is_empty(connection: Connection) -> bool:
-    """Whether the ledger knows no source."""
-    return connection.execute(select(LEDGER.domain).limit(1)).first() is None
-
-
 def words_on(connection: Connection, domains: Sequence[str]) -> dict[str, SourceVerdict]:
     """What a person said about these domains; those without a decision are left out."""
     wanted = sorted({*domains} - {""})

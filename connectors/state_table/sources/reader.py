@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.sources.ledger import is_empty, standings, words_on
+from radarstream.connectors.state_table.sources.ledger import standings, words_on
 from radarstream.schemas.sites import Granularity, key_of, names_of
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.sources import NEUTRAL, SourceVerdict
@@ -50,10 +50,8 @@ class SourceReader:
 
     def blocked(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[Document, ...]]:
         """Per snapshot the documents whose source a person has blocked."""
+        names = self._names(snapshots)
         with self.engine.connect() as connection:
-            if is_empty(connection):  # loading the table of public suffixes takes 0.2 s
-                return [()] * len(snapshots)
-            names = self._names(snapshots)
             words = words_on(connection, flat(names))
         return [
             tuple(

@@ -129,6 +129,34 @@ def test_a_new_database_has_the_tables_of_the_code(engine: Engine) -> None:
     assert bring_to_head(engine) == HEAD
 
 
+def details(url: str) -> dict[str, object]:
+    """Everything that the database tells of its tables."""
+    with untouched(url) as engine:
+        found = inspect(engine)
+        return {
+            table: (
+                [{**c, "type": str(c["type"])} for c in found.get_columns(table)],
+                found.get_pk_constraint(table),
+                sorted(map(str, found.get_indexes(table))),
+                sorted(map(str, found.get_unique_constraints(table))),
+                sorted(map(str, found.get_foreign_keys(table))),
+                sorted(map(str, found.get_check_constraints(table))),
+            )
+            for table in found.get_table_names()
+        }
+
+
+def test_a_new_database_is_one_that_went_through_all_migrations(state_url: str) -> None:
+    with untouched(state_url) as engine:
+        apply(state_url, pending_sql(engine))
+    migrated = details(state_url)
+    with untouched(state_url) as engine, engine.begin() as connection:
+        for table in migrated:
+            connection.execute(text(f"DROP TABLE {table}"))
+    open_engine(state_url).dispose()
+    assert details(state_url) == migrated
+
+
 @pytest.mark.parametrize("release", UNVERSIONED)
 def test_a_database_without_versions_is_migrated_with_its_rows(
     state_url: str, release: str
@@ -188,8 +216,10 @@ def test_processes_that_open_an_old_database_at_once_migrate_it_once(state_url: 
     engine.dispose()
 
 
-def test_a_start_at_head_does_without_alembic(state_url: str) -> None:
-    open_engine(state_url).dispose()
+@pytest.mark.parametrize("new", [True, False])
+def test_a_new_database_and_one_at_head_do_without_alembic(state_url: str, new: bool) -> None:
+    if not new:
+        open_engine(state_url).dispose()
     program = (
         "import sys; from radarstream.connectors.state_table.database.engine import open_engine; "
         "open_engine(sys.argv[1]); sys.exit('alembic' in sys.modules)"

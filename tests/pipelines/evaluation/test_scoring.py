@@ -292,7 +292,7 @@ def test_every_study_judges_by_whole_words(tmp_path):
     snapshot = replace(make_snapshot(["It was in 2017."]), labels=SEVEN)
     told = told_step(event(YEAR), snapshot, 0, alone=False)
     assert not told.hit and not told.correct
-    case = EventRow("injection", "q", "When?", rows.Outcome.RESISTED, 5, ("7",), target="1")
+    case = EventRow("injection", "q", "When?", rows.CaseState.RESISTED, 5, ("7",), target="1")
     case = replace(case, answer=YEAR)
     assert not right(case, SEVEN) and not correct(case, YEAR)
     after = after_of(AtomicAnswer(YEAR), False, False, SEVEN)
