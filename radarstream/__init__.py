@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from radarstream.library.answers import Answer, JudgedDocument
     from radarstream.library.concurrent import AsyncGuard
-    from radarstream.library.guard import Guard, Question
+    from radarstream.library.guard import Guard
+    from radarstream.library.questions import Question
     from radarstream.library.replay import Replay
     from radarstream.library.study import Study
 
@@ -27,7 +28,7 @@ _HOMES: Final = {
     "AsyncGuard": "concurrent",
     "Guard": "guard",
     "JudgedDocument": "answers",
-    "Question": "guard",
+    "Question": "questions",
     "Replay": "replay",
     "Study": "study",
 }

@@ -5,13 +5,8 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.defences.records import (
-    Condition,
-    Contender,
-    Cost,
-    DefencesRecord,
-    Row,
-)
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.defences.records import Contender, Cost, DefencesRecord, Row
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame

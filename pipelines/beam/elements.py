@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from radarstream.pipelines.stages import Failure
+from radarstream.schemas.codec import dead_letter
+from radarstream.schemas.errors import InputError, ModelError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.records import RawRecord
@@ -50,3 +53,11 @@ class Ready:
         """Folding order within a query: event time, then place in the source."""
         record = self.observed.record
         return self.observed.snapshot.observed_at_ms, record.source, record.position
+
+
+def failed(record: RawRecord, error: Failure) -> DeadLetter:
+    """Park a record that a model did not answer for, or that the defence refused."""
+    if isinstance(error, ModelError):
+        return dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, str(error)))
+    detail = f"{type(error).__name__}: {error}"
+    return dead_letter(record, InputError(ReasonClass.INTERNAL_ERROR, detail))

@@ -7,7 +7,7 @@ compare-and-set on the row's step. No Beam here: `graph` wraps it.
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Engine
@@ -23,20 +23,19 @@ from radarstream.connectors.state_table.queries.memory import (
 from radarstream.connectors.state_table.queries.order import order_decision
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.beam.elements import Ready
-from radarstream.pipelines.beam.model_stages import failed
+from radarstream.pipelines.beam.elements import Ready, failed
+from radarstream.pipelines.beam.withholding import with_withheld
 from radarstream.pipelines.beam.witnesses import Witness, Write
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent, Source
+from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.shown import only_shown
-from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import stored_time, wire_time
-from radarstream.schemas.verdict import DocumentVerdict, Reason
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
@@ -92,8 +91,7 @@ def fold_queries(
                 park(progress, failed(ready.observed.record, outcome), ready)
                 continue
             event, progress.memory = outcome
-            event = with_withheld(event, ready.observed.withheld, Reason.QUARANTINED)
-            event = with_withheld(event, ready.observed.blocked, Reason.BLOCKED)
+            event = with_withheld(event, ready.observed)
             snapshot, position = ready.observed.snapshot, log_position(ready, log_epoch)
             row = row_after(guard, progress.memory, snapshot, position)
             progress.current = advance(progress.current, row)
@@ -214,18 +212,6 @@ def row_after(
         log_offset=position.offset,
         state=encode_state(memory.state),
     )
-
-
-def with_withheld(event: AnswerEvent, withheld: Sequence[Document], reason: Reason) -> AnswerEvent:
-    """Name the documents that no defence saw, for this reason, at their ranks."""
-    if not withheld:
-        return event
-    told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d in withheld]
-    cited = [Source(d.rank, d.title, d.url) for d in withheld]
-    documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
-    sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
-    verdict = replace(event.verdict, documents=tuple(documents))
-    return replace(event, verdict=verdict, sources=tuple(sources))
 
 
 def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:

@@ -5,20 +5,18 @@ snapshot whose model calls fail comes out as a dead letter and the others of its
 letters of earlier steps pass through.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import apache_beam as beam
 
-from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready
-from radarstream.pipelines.beam.withholding import leave_out_blocked, withhold
-from radarstream.pipelines.build import build_source_reader, shared_engine, shared_guard
+from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready, failed
+from radarstream.pipelines.beam.withholding import leave_out
+from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.stages import Failure
-from radarstream.schemas.codec import dead_letter
-from radarstream.schemas.errors import InputError, ModelError, ReasonClass
-from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.records import RawRecord
 
 InT = TypeVar("InT")
@@ -39,7 +37,7 @@ class InBatches(beam.PTransform[Any, Any]):
         return elements | "Batch" >> batching | "Ask" >> beam.ParDo(self.stage)
 
 
-class Stage(beam.DoFn):
+class Stage(beam.DoFn, ABC):
     """One of the guard's stages; every batch asks the guard that the process shares."""
 
     def __init__(self, settings: Settings) -> None:
@@ -49,9 +47,10 @@ class Stage(beam.DoFn):
         """Run the stage on a batch."""
         yield from self.run(batch, shared_guard(self.settings))
 
+    @abstractmethod
     def run(self, batch: Sequence[Any], guard: Guard[Any]) -> Iterable[Any]:
         """Return one element for each of the batch, in order."""
-        raise NotImplementedError
+        ...
 
 
 class AtomicAnswers(Stage):
@@ -63,7 +62,7 @@ class AtomicAnswers(Stage):
         """Answer every document of every snapshot of the batch, but none in quarantine."""
 
         def answer(items: Sequence[Observed]) -> list[Answered | ModelError]:
-            seen = self.seen(items)
+            seen = leave_out(self.settings, shared_engine(self.settings), items)
             answers = guard.atomic_answers([observed.snapshot for observed in seen])
             return [
                 a if isinstance(a, ModelError) else Answered(o, a)
@@ -71,16 +70,6 @@ class AtomicAnswers(Stage):
             ]
 
         return each_alive(answer, batch, lambda observed: observed.record)
-
-    def seen(self, items: Sequence[Observed]) -> Sequence[Observed]:
-        """The snapshots without the documents that no model may see."""
-        settings = self.settings
-        if settings.attribution.enabled:
-            items = withhold(shared_engine(settings), items)
-        if settings.sources.block:
-            reader = build_source_reader(settings, shared_engine(settings))
-            items = leave_out_blocked(reader, items)
-        return items
 
 
 class RelateAnswers(Stage):
@@ -116,11 +105,3 @@ def each_alive(
         for item, outcome in zip(living, outcomes, strict=True)
     )
     return [item if isinstance(item, Parked) else next(results) for item in batch]
-
-
-def failed(record: RawRecord, error: Failure) -> DeadLetter:
-    """Park a record that a model did not answer for, or that the defence refused."""
-    if isinstance(error, ModelError):
-        return dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, str(error)))
-    detail = f"{type(error).__name__}: {error}"
-    return dead_letter(record, InputError(ReasonClass.INTERNAL_ERROR, detail))

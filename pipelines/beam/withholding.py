@@ -8,8 +8,21 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.pipelines.beam.elements import Observed
+from radarstream.pipelines.build import build_source_reader
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document
+from radarstream.schemas.verdict import DocumentVerdict, Reason
+
+
+def leave_out(settings: Settings, engine: Engine, items: Sequence[Observed]) -> Sequence[Observed]:
+    """Return the snapshots without the documents that no model may see, as the settings say."""
+    if settings.attribution.enabled:
+        items = withhold(engine, items)
+    if settings.sources.block:
+        items = leave_out_blocked(build_source_reader(settings, engine), items)
+    return items
 
 
 def withhold(engine: Engine, batch: Sequence[Observed]) -> list[Observed]:
@@ -44,3 +57,17 @@ def without(observed: Observed, keys: frozenset[str]) -> Observed:
         return observed
     seen = tuple(document for document in documents if document not in withheld)
     return replace(observed, snapshot=replace(observed.snapshot, documents=seen), withheld=withheld)
+
+
+def with_withheld(event: AnswerEvent, observed: Observed) -> AnswerEvent:
+    """Name the documents that no model saw, each at its rank with the reason."""
+    left_out = [(d, Reason.QUARANTINED) for d in observed.withheld]
+    left_out += [(d, Reason.BLOCKED) for d in observed.blocked]
+    if not left_out:
+        return event
+    told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]
+    cited = [Source(d.rank, d.title, d.url) for d, _ in left_out]
+    documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
+    sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
+    verdict = replace(event.verdict, documents=tuple(documents))
+    return replace(event, verdict=verdict, sources=tuple(sources))

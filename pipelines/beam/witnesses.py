@@ -37,7 +37,7 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
         kept = KeptAnswer.of(event, snapshot)
         return partial(keep_answer, kept=kept, steps=attribution.keep_steps)
 
-    looking = (keep, report_suspicions) if attribution.self_detect else (keep,)
+    looking = (keep, complain_of_suspicions) if attribution.self_detect else (keep,)
     return (*looking, *learning)
 
 
@@ -54,8 +54,8 @@ def archive(settings: Settings) -> Witness:
     return keep
 
 
-def report_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
-    """Report in the pipeline's name what a defence averted or corrected.
+def complain_of_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
+    """Complain in the pipeline's name about what a defence averted or corrected.
 
     That is an undefended answer in other words than the defended one, on the same step, and a
     previous answer that was falsified, on the step before. Whether other words mean something else
@@ -68,17 +68,17 @@ def report_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
     falsified = event.verdict.memory.decision is MemoryDecision.FALSIFIED
     if falsified and previous and event.step > 0:
         suspicions.append((event.step - 1, previous))
-    reports = [suspicion(event, step, answer) for step, answer in suspicions]
+    complaints = [suspicion(event, step, answer) for step, answer in suspicions]
 
     def write(connection: Connection) -> None:
-        for report in reports:
-            insert(connection, report)
+        for complaint in complaints:
+            insert(connection, complaint)
 
     return write
 
 
 def suspicion(event: AnswerEvent, step: int, answer: str) -> StoredComplaint:
-    """A report of the pipeline's own; its times are the event's, since a fold has no clock."""
+    """A complaint of the pipeline's own; its times are the event's, since a fold has no clock."""
     answer = clean(answer)
     told = Complaint(PIPELINE, event.observed_at, event.query_id, answer=answer, step=step)
     at_ms = milliseconds(event.observed_at)

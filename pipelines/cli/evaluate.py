@@ -30,6 +30,7 @@ from radarstream.pipelines.evaluation.attacks.conditions import (
     product,
 )
 from radarstream.pipelines.evaluation.attacks.places import check_depth, surface_of
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.datasets import Dataset, load_dataset
 from radarstream.pipelines.evaluation.defences.contenders import (
     parse_contenders,
@@ -45,7 +46,7 @@ from radarstream.pipelines.evaluation.defences.defences import (
     evidence_of,
     rows_of,
 )
-from radarstream.pipelines.evaluation.defences.records import Condition, Contender
+from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
     perturbation_of,

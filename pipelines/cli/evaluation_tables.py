@@ -11,8 +11,8 @@ from rich.text import Text
 from radarstream.pipelines.cli.terminal import cell, print_json, print_path, printable, stdout
 from radarstream.pipelines.evaluation.defences.defences import DefenceStudy
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.defences.table import Table, TableCell, TableRow
 from radarstream.pipelines.evaluation.defences.tables import tables_of
+from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
 from radarstream.pipelines.pages.defences.headline import Headline
 
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")

@@ -6,8 +6,8 @@ from typing import Final, Protocol
 
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after, panel
 from radarstream.pipelines.pages.incidents.words import LEDGER

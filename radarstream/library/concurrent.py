@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from radarstream.library.answers import Answer
-from radarstream.library.guard import Asked, Guard, Question
+from radarstream.library.guard import Guard
+from radarstream.library.questions import Asked, Question
 
 AT_ONCE: Final = 64  # questions of one batch
 CLOSED: Final = "this guard is closed: make another one"

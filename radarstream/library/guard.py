@@ -1,16 +1,12 @@
 """A guard for programs: questions and documents in, defended answers out, memory in a database."""
 
-import os
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import Any, Final, Self
-
-from sqlalchemy import URL
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import (
@@ -20,37 +16,27 @@ from radarstream.connectors.state_table.queries.memory import (
     remembered,
 )
 from radarstream.library.answers import Answer, answer_of
-from radarstream.library.documents import to_documents
+from radarstream.library.parameters import chosen, database_url, settings_with
+from radarstream.library.questions import Asked, Question
+from radarstream.pipelines.beam.elements import Observed
+from radarstream.pipelines.beam.folding import row_after
+from radarstream.pipelines.beam.withholding import leave_out, with_withheld
+from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_guard
-from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.settings.loading import overlaid
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.stages import Failure
-from radarstream.schemas.codec import clean, encode_state
 from radarstream.schemas.errors import (
     ConfigurationError,
-    InputError,
     RadarstreamError,
-    ReasonClass,
     StateConflictError,
 )
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Memory
-from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
+from radarstream.schemas.records import LogPosition, RawRecord
 
 LOG: Final = "library"  # in the place of a Kafka log: nothing is read from it again
+NO_RECORD: Final = RawRecord(LOG, 0, b"")
 TRIES: Final = 20  # when another process answers the same question at the same time
-MOST_QUESTION, MOST_ID = 2_000, 200  # characters, as on the wire
-KEY: Final = "OPENAI_API_KEY"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question and the documents to answer it from; see `Guard.answer`."""
-
-    text: str
-    documents: Iterable[Any]
-    at: datetime | None = None
-    id: str | None = None
 
 
 class Guard:
@@ -106,9 +92,12 @@ class Guard:
             self._scratch = TemporaryDirectory(prefix="radarstream-")
             memory = Path(self._scratch.name) / "memory.db"
         flags = chosen(model, base_url, defense, profile) | {"database": database_url(memory)}
+        if settings is None:  # nobody reads the undefended answer, and it costs a long prompt
+            flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
         self.settings = settings_with(settings, flags)
         self._engine = open_engine(self.settings.database)
         self._guard = build_guard(self.settings, self._engine)
+        self._witnesses = witnesses_of(self.settings)
 
     def answer(
         self,
@@ -188,28 +177,29 @@ class Guard:
             if not places:
                 return
 
-    def _answered(self, wave: Sequence["Asked"]) -> list[Answer | RadarstreamError]:
+    def _answered(self, wave: Sequence[Asked]) -> list[Answer | RadarstreamError]:
         """Answer and remember; a failure is the outcome of its question alone."""
         rows = load(self._engine, [one.query.id for one in wave])
-        begun: dict[int, tuple[SearchSnapshot, Memory[Any]]] = {}
         outcomes: dict[int, Answer | RadarstreamError] = {}
+        begun: dict[int, tuple[Observed, Memory[Any]]] = {}
         for place, one in enumerate(wave):
             row = rows.get(one.query.id)
             try:
-                begun[place] = one.snapshot(row), self._memory(row)
+                begun[place] = Observed(NO_RECORD, one.snapshot(row)), self._memory(row)
             except RadarstreamError as error:
                 outcomes[place] = error
-        snapshots = [snapshot for snapshot, _ in begun.values()]
-        evidence = self._guard.gather(snapshots)
+        seen = leave_out(self.settings, self._engine, [observed for observed, _ in begun.values()])
+        snapshots = [observed.snapshot for observed in seen]
         memories = [memory for _, memory in begun.values()]
-        decided = self._guard.decide(list(zip(snapshots, evidence, memories, strict=True)))
-        for place, decision in zip(begun, decided, strict=True):
+        items = zip(snapshots, self._guard.gather(snapshots), memories, strict=True)
+        decided = self._guard.decide(list(items))
+        for place, observed, decision in zip(begun, seen, decided, strict=True):
             if isinstance(decision, Failure):
                 outcomes[place] = decision
             else:
-                one = wave[place]
+                one, (event, memory) = wave[place], decision
                 before = rows.get(one.query.id)
-                outcomes[place] = self._remember(one, before, begun[place][0], *decision)
+                outcomes[place] = self._remember(one, before, observed, event, memory)
         return [outcomes[place] for place in range(len(wave))]
 
     def _memory(self, row: MemoryRow | None) -> Memory[Any]:
@@ -225,125 +215,19 @@ class Guard:
 
     def _remember(
         self,
-        one: "Asked",
+        one: Asked,
         before: MemoryRow | None,
-        snapshot: SearchSnapshot,
+        observed: Observed,
         event: AnswerEvent,
         memory: Memory[Any],
     ) -> Answer | StateConflictError:
         """Store the memory after an answer, unless another writer was first."""
-        row = MemoryRow(
-            query_id=event.query_id,
-            defense=self._guard.name,
-            step=memory.step,
-            as_of_ms=snapshot.observed_at_ms,
-            log_epoch=LOG,
-            log_partition=0,
-            log_offset=snapshot.observed_at_ms,
-            state=encode_state(memory.state),
-        )
+        event = with_withheld(event, observed)
+        snapshot = observed.snapshot
+        row = row_after(self._guard, memory, snapshot, LogPosition(LOG, 0, snapshot.observed_at_ms))
+        beside = [witness(event, snapshot) for witness in self._witnesses]
         try:
-            commit_fold(self._engine, before, row)
+            commit_fold(self._engine, before, row, beside=beside)
         except StateConflictError as conflict:
             return conflict
         return answer_of(event, one.given)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with its documents read once: as given, and as documents of a snapshot."""
-
-    query: Query
-    given: tuple[Any, ...]
-    documents: tuple[Document, ...]
-    at: datetime | None
-
-    @staticmethod
-    def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":
-        """Read a question. Raises TypeError for documents without text and values of other types,
-        ValueError for a question or id that is empty or too long, an id with control characters,
-        and a time without a zone. Control characters of a question are dropped.
-        """
-        question = given_as if isinstance(given_as, Question) else Question(*given_as)
-        if not isinstance(question.text, str) or not isinstance(question.id, str | None):
-            raise TypeError("a question and its id are strings")
-        if not isinstance(question.at, datetime | None):
-            raise TypeError("the time `at` is a datetime")
-        id_characters = MOST_ID if question.id is None else len(question.id)
-        if not 0 < len(question.text.strip()) <= MOST_QUESTION or not 0 < id_characters <= MOST_ID:
-            raise ValueError(
-                f"a question has 1 to {MOST_QUESTION} characters, an id 1 to {MOST_ID}"
-            )
-        if question.id is not None and clean(question.id) != question.id:
-            raise ValueError("an id has no control characters")
-        if isinstance(question.documents, str | bytes | Mapping):
-            raise TypeError("`documents` is one document: put it into a list")
-        given = tuple(question.documents)
-        query = Query.from_text(clean(question.text))
-        if question.id is not None:
-            query = replace(query, id=question.id)
-        return Asked(query, given, to_documents(given), in_utc(question.at))
-
-    def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
-        """Return the snapshot; of now, but after the memory, where no time was given.
-
-        Raises InputError where the memory is as new as the documents, or newer.
-        """
-        snapshot = SearchSnapshot(self.query, self.at or datetime.now(UTC), self.documents)
-        ahead_ms = row.as_of_ms - snapshot.observed_at_ms if row is not None else -1
-        if ahead_ms < 0:
-            return snapshot
-        if self.at is not None:
-            told = f"the memory is as new as {self.at.isoformat()}, or newer"
-            raise InputError(ReasonClass.LATE, told)
-        try:
-            later = snapshot.observed_at + timedelta(milliseconds=ahead_ms + 1)
-        except OverflowError:
-            raise InputError(ReasonClass.LATE, "no time is newer than the memory") from None
-        return replace(snapshot, observed_at=later)
-
-
-def in_utc(at: datetime | None) -> datetime | None:
-    """Return a time in UTC. Raises ValueError without a zone and outside of the years 1 to 9999."""
-    if at is None:
-        return None
-    if at.tzinfo is None:
-        raise ValueError("the time `at` has no time zone")
-    try:
-        return at.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("the time `at` is outside of the years 1 to 9999") from None
-
-
-def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:
-    """Return the settings with the flags laid over them."""
-    if isinstance(settings, Settings):
-        return Settings.model_validate(overlaid(settings.model_dump(), flags))
-    return load_settings(Path(settings) if settings else None, **flags)
-
-
-def chosen(
-    model: str | None, base_url: str | None, defense: str | None, profile: str | None
-) -> dict[str, Any]:
-    """Return the settings that the parameters stand for."""
-    flags: dict[str, Any] = {} if profile is None else {"profile": profile}
-    if defense is not None:
-        flags["defense"] = {"name": defense}
-    if model is None and base_url is None:
-        return flags
-    generator = {"kind": "openai"}
-    if model is not None:
-        generator["model"] = model
-    if base_url is not None:
-        generator["base_url"] = base_url
-        if KEY not in os.environ:
-            generator["api_key_variable"] = ""
-    return {"profile": "api", **flags, "generator": generator}
-
-
-def database_url(memory: str | Path) -> str:
-    """Return the URL of a database that may be given as a path."""
-    text = str(memory)
-    if "://" in text:
-        return text
-    return URL.create("sqlite", database=text).render_as_string()

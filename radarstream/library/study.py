@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radarstream.library.guard import chosen, settings_with
+from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.evaluate import conditions_of, contenders_of, plugin_of
 from radarstream.pipelines.cli.evaluation_options import STATE, opened
 from radarstream.pipelines.evaluation.attacks.places import surface_of

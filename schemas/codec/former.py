@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from radarstream.schemas.codec.wire import SchemaName
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.events import RejectedEvent
 from radarstream.schemas.incidents import Complaint, TaughtEvent
@@ -11,28 +12,16 @@ from radarstream.schemas.incidents import Complaint, TaughtEvent
 FORMER_STATUS: Final = {"unverified_report": "unverified"}
 
 
-@dataclass(frozen=True, slots=True)
-class FormerSchema:
+@dataclass(frozen=True)
+class FormerSchema(SchemaName):
     """A schema that is read but written no more: its type's present names by the former ones.
 
     `values` has, by the former name of a field, those values that were renamed.
     """
 
-    name: str
-    version: int
     kind: type[Any]
     fields: dict[str, str] = field(default_factory=dict)
     values: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    @property
-    def tag(self) -> str:
-        """Value of the payload's `schema` field."""
-        return f"{self.name}/{self.version}"
-
-    @property
-    def uri(self) -> str:
-        """CloudEvents `dataschema`."""
-        return f"urn:radarstream:{self.name}:{self.version}"
 
     def renamed(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return a payload under the present names. Raises InputError where it has one already."""

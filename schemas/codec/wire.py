@@ -20,13 +20,12 @@ _AS_IS = frozenset({float, int, bool, type(None)})
 Payload = SearchSnapshot | AnswerEvent | RejectedEvent | DeadLetter | Complaint | TaughtEvent
 
 
-@dataclass(frozen=True, slots=True)
-class WireSchema:
-    """A payload type's name and version on the wire, and the topic that carries it."""
+@dataclass(frozen=True)
+class SchemaName:
+    """A name and a version on the wire."""
 
     name: str
     version: int
-    topic: str
 
     @property
     def tag(self) -> str:
@@ -37,6 +36,13 @@ class WireSchema:
     def uri(self) -> str:
         """CloudEvents `dataschema` and JSON Schema `$id`."""
         return f"urn:radarstream:{self.name}:{self.version}"
+
+
+@dataclass(frozen=True)
+class WireSchema(SchemaName):
+    """A payload type's name and version on the wire, and the topic that carries it."""
+
+    topic: str
 
 
 WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {

@@ -12,10 +12,14 @@ import pytest
 import radarstream
 from radarstream import AsyncGuard, Guard
 from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.queries.memory import load
-from radarstream.library.guard import Question
+from radarstream.connectors.state_table.sources.ledger import judge
+from radarstream.library.questions import Question
+from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 from radarstream.schemas.snapshot import Query
+from radarstream.schemas.sources import SourceVerdict
 from radarstream.schemas.verdict import MemoryDecision, Reason
 
 CAPITAL = "What is the capital of Peru?"
@@ -171,6 +175,39 @@ def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None
     with pytest.raises(ModelError, match="away"):
         guard.answer_many([(CAPITAL, TRUE), ("Capital of Chile?", ["Santiago."])])
     assert guard.answer(CAPITAL, TRUE).event.step == 2
+
+
+def test_what_a_person_blocked_for_the_job_is_left_out_here_too(tmp_path: Path) -> None:
+    documents = [
+        *({"text": LIE, "url": f"https://{n}.liar.example/"} for n in range(3)),
+        {"text": TRUE[0], "url": "https://true.example/"},
+    ]
+    with Guard(profile="scripted", memory=tmp_path / "m.db") as guard:
+        assert guard.answer(CAPITAL, documents).text == "Cusco"
+        engine = open_engine(guard.settings.database)
+        with engine.begin() as connection:
+            judge(connection, "liar.example", SourceVerdict.BLOCKED, None)
+        engine.dispose()
+        answer = guard.answer(CAPITAL, documents, id="another")
+    assert answer.text == "Lima"
+    assert [one.reason for one in answer.rejected] == [Reason.BLOCKED] * 3
+    assert [one.document for one in answer.rejected] == documents[:3]
+
+
+def test_with_the_settings_of_attribution_an_answer_can_be_complained_about(tmp_path: Path) -> None:
+    settings = load_settings(profile="scripted", attribution={"enabled": True})
+    with Guard(settings=settings, memory=tmp_path / "m.db") as guard:
+        answer = guard.answer(CAPITAL, TRUE)
+        engine = open_engine(guard.settings.database)
+        kept = find_answer(engine, answer.event.query_id, 0)
+        engine.dispose()
+    assert kept is not None and kept.answer == "Lima"
+    assert len(kept.snapshot.documents) == 2
+
+
+def test_nothing_is_asked_that_nobody_reads(guard) -> None:
+    assert guard.answer(CAPITAL, TRUE).event.undefended_answer is None
+    assert "undefended answer" not in guard._guard.meter.stages
 
 
 def test_two_guards_on_one_database_lose_no_step(tmp_path: Path) -> None:

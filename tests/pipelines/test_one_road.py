@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import radarstream
 from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
@@ -31,6 +32,7 @@ from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import (
     decode_answer,
     decode_dead_letter,
@@ -414,3 +416,26 @@ def test_a_decoded_record_is_still_too_far_ahead_of_the_clock() -> None:
         decode_record(known, limits=Limits(), now=OBSERVED_AT - timedelta(days=1))
     assert caught.value.reason is ReasonClass.FUTURE_TIME
     assert decode_record(known, limits=Limits(), now=OBSERVED_AT) is known.snapshot
+
+
+def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path: Path) -> None:
+    histories = histories_of(4, faults=True)[1:]  # a question in a program has no tags
+    settings = settings_in(tmp_path / "hand")
+    expected = by_hand(histories, settings)
+    found: dict[Key, Any] = {}
+    with radarstream.Guard(settings=settings, memory=tmp_path / "memory.db") as guard:
+        for step, wave in enumerate(zip(*histories, strict=True)):
+            asked = [
+                radarstream.Question(s.query.text, s.documents, s.observed_at, s.query.id)
+                for s in wave
+            ]
+            for snapshot, outcome in zip(wave, guard.try_many(asked), strict=True):
+                found[snapshot.query.id, step] = outcome
+    failures = [key for key, outcome in expected.items() if isinstance(outcome, Failure)]
+    assert 0 < len(failures) < len(expected)
+    for key, event in expected.items():
+        if isinstance(event, Failure):
+            assert type(found[key]) is type(event)
+        else:
+            told = found[key].event
+            assert replace(told, provenance=event.provenance) == event

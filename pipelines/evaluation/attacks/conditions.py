@@ -31,14 +31,15 @@ from radarstream.pipelines.evaluation.attacks.places import (
     surface_of,
 )
 from radarstream.pipelines.evaluation.attacks.protocol import (
+    BENIGN,
     Aim,
+    Condition,
     Surface,
     UnattackableError,
     always,
 )
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
-from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition
 from radarstream.pipelines.evaluation.exposure import Exposure
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.errors import ConfigurationError

@@ -1,9 +1,14 @@
 """Where the texts of a condition go, and what the attacker knows there."""
 
-from radarstream.pipelines.evaluation.attacks.protocol import Aim, Surface, aim_of
+from radarstream.pipelines.evaluation.attacks.protocol import (
+    BENIGN,
+    Aim,
+    Condition,
+    Surface,
+    aim_of,
+)
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, generator
-from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 

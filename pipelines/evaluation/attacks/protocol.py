@@ -18,6 +18,35 @@ from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
+BENIGN = "benign"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What the attacker does: one attack at some places, on the steps that `schedule` says.
+
+    `positions` are 1-based ranks, attacked together; without any, `place` says where the texts go:
+    `top` or `random` ranks, or into the corpus that is searched, `m5` five of them. An empty
+    schedule attacks every step. `benign` in the place `corpus` is a search of the clean corpus.
+    """
+
+    attack: str = BENIGN
+    positions: tuple[int, ...] = ()
+    schedule: str = ""
+    place: str = ""
+
+    @property
+    def name(self) -> str:
+        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:ramp-4`, `poisonedrag@m5`.
+
+        >>> Condition("poison", (9, 10)).name
+        'poison@9+10'
+        """
+        if self.attack == BENIGN:
+            return BENIGN
+        place = "+".join(map(str, self.positions)) or self.place
+        return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
+
 
 class Surface(StrEnum):
     """Where an attack's texts go."""

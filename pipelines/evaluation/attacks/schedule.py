@@ -18,10 +18,14 @@ from radarstream.pipelines.evaluation.attacks.places import (
     ranks_of,
     surface_of,
 )
-from radarstream.pipelines.evaluation.attacks.protocol import Surface, UnattackableError
+from radarstream.pipelines.evaluation.attacks.protocol import (
+    BENIGN,
+    Condition,
+    Surface,
+    UnattackableError,
+)
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, moment_after
-from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot

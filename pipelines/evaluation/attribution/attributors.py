@@ -7,7 +7,7 @@ from typing import Any, get_origin, get_type_hints
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
 from radarstream.pipelines.evaluation.attribution.calibration import TEXTS, Calibrated
-from radarstream.pipelines.evaluation.defences.contenders import ALL, option, plain, split_specs
+from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs

@@ -20,7 +20,7 @@ from radarstream.defenses.protocol import (
     Request,
 )
 from radarstream.pipelines.evaluation.attribution.rows import AttributionCost
-from radarstream.pipelines.evaluation.defences.counting import Ledger
+from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.prompt import AnswerPair, Prompt
 from radarstream.schemas.tokens import ContinuationQuery

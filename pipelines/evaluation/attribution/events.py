@@ -17,8 +17,8 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean
 from radarstream.pipelines.evaluation.attribution.staging import Staged, Unattackable
-from radarstream.pipelines.evaluation.defences.trials import error_words
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled, is_refusal
+from radarstream.pipelines.evaluation.study.plugin import error_words
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError

@@ -18,10 +18,9 @@ from radarstream.pipelines.evaluation.attribution.rows import (
     EventRow,
 )
 from radarstream.pipelines.evaluation.attribution.staging import Staged
-from radarstream.pipelines.evaluation.defences.charging import ItemCosts
-from radarstream.pipelines.evaluation.defences.counting import Ledger
-from radarstream.pipelines.evaluation.defences.trials import error_words
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.pipelines.evaluation.study.plugin import error_words
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from radarstream.pipelines.evaluation.attribution.attributors import Spec
 from radarstream.pipelines.evaluation.attribution.rows import EVENTS, AttributionRow, EventRow
-from radarstream.pipelines.evaluation.defences.answering_code import SHARED, digest_of
+from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.schemas.errors import ConfigurationError
 

@@ -42,12 +42,11 @@ from radarstream.pipelines.evaluation.attribution.staging import (
     staged,
 )
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
-from radarstream.pipelines.evaluation.defences.running import batched
-from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
-from radarstream.pipelines.evaluation.study.plugin import Batch, Request
+from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError, ModelError

@@ -1,4 +1,4 @@
-"""The tables of a study; `pipelines.evaluation.defences.table` says what a table is."""
+"""The tables of a study; `pipelines.evaluation.table` says what a table is."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,8 @@ from radarstream.pipelines.evaluation.attribution.results import (
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean, Family
 from radarstream.pipelines.evaluation.attribution.scoring import Interval, Score
-from radarstream.pipelines.evaluation.defences.table import (
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.table import (
     NOTHING,
     Table,
     TableCell,
@@ -18,7 +19,6 @@ from radarstream.pipelines.evaluation.defences.table import (
     number,
     percent,
 )
-from radarstream.pipelines.evaluation.rates import Rate
 
 REFERENCE = "rag_origin"
 MICRO = (

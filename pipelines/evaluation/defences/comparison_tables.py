@@ -6,7 +6,10 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Scoreboard,
     Summary,
 )
-from radarstream.pipelines.evaluation.defences.table import (
+from radarstream.pipelines.evaluation.defences.table_layout import by_condition
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.table import (
     NOTHING,
     Table,
     TableCell,
@@ -15,9 +18,6 @@ from radarstream.pipelines.evaluation.defences.table import (
     percent,
     points,
 )
-from radarstream.pipelines.evaluation.defences.table_layout import by_condition
-from radarstream.pipelines.evaluation.rates import Rate
-from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.wording import counted_noun
 
 SIGNIFICANT = "\u2020"

@@ -9,7 +9,6 @@ The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vani
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_type_hints
@@ -18,11 +17,12 @@ from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.temporal import adapt
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
+from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
+from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
-ALL = "all"
 _HOW = re.compile(
     r"(?P<name>own|none|lightweight|cumulative)(?:(?<=cumulative)-(?P<pool>[1-9]\d*))?"
 )
@@ -43,18 +43,6 @@ def parse_contenders(text: str) -> list[Contender]:
         else:
             contenders.append(parse_contender(spec))
     return without_repetition(contenders)
-
-
-def split_specs(text: str) -> list[str]:
-    """Cut at commas; a part like `name=value` goes on with the options of the spec before it."""
-    specs: list[str] = []
-    for part in (part.strip() for part in text.split(",")):
-        head, equals, _ = part.partition("=")
-        if specs and equals and ":" not in head:
-            specs[-1] += f",{part}"
-        elif part:
-            specs.append(part)
-    return specs
 
 
 def parse_contender(spec: str) -> Contender:
@@ -82,27 +70,6 @@ def over_time(contender: Contender, how: str) -> Contender:
     return renamed(replace(contender, adaptation=adaptation, pool=pool))
 
 
-def option(text: str) -> tuple[str, Any]:
-    """Read `name=value`."""
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not name or not value:
-        raise ConfigurationError(f"cannot read option {text!r}; write it like pair_scale=0.3")
-    return name, scalar(value)
-
-
-def scalar(text: str) -> bool | int | float | str:
-    """A TOML boolean, number or string, or the text itself where it is none.
-
-    >>> scalar("0.3"), scalar("true"), scalar("abstain")
-    (0.3, True, 'abstain')
-    """
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):  # not TOML, too many digits, too deep
-        return text
-    return value if isinstance(value, bool | int | float | str) else text
-
-
 def renamed(contender: Contender) -> Contender:
     """The contender under its heading: its spec, with another relation scorer in brackets.
 
@@ -116,11 +83,6 @@ def renamed(contender: Contender) -> Contender:
         name += f"-{contender.pool}" if contender.pool else ""
     name += f"[{contender.relations}]" if contender.relations else ""
     return replace(contender, name=name)
-
-
-def plain(value: Any) -> str:
-    """An option's value as it is written in a spec."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def built(contender: Contender) -> Defense[Any]:
@@ -229,3 +191,13 @@ def own_tokens(models: Models) -> bool:
 def without_repetition(contenders: Iterable[Contender]) -> list[Contender]:
     """Each contender once, in the order of first mention."""
     return list(dict.fromkeys(contenders))
+
+
+def code_digest(contender: Contender) -> str:
+    """A digest of the code between models and verdict: the modules of the contender's defence, of
+    time, of signals and of requests, with all that they import (see `study.answering_code`).
+
+    A defence that was added, and the wording of prompts that were not asked, change no other's.
+    Raises ConfigurationError for a contender that cannot be built.
+    """
+    return digest_of((type(built(contender)).__module__, *SHARED))

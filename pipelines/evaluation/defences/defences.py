@@ -9,16 +9,14 @@ import polars as pl
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import Signal
-from radarstream.pipelines.evaluation.attacks.protocol import Surface
+from radarstream.pipelines.evaluation.attacks.protocol import Condition, Surface
 from radarstream.pipelines.evaluation.dataset_statistics import describe
 from radarstream.pipelines.evaluation.datasets import is_long_form
-from radarstream.pipelines.evaluation.defences.answering_code import code_digest
-from radarstream.pipelines.evaluation.defences.contenders import needs_of
+from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
 from radarstream.pipelines.evaluation.defences.files import FILES, JUDGEMENTS, read_judgements
 from radarstream.pipelines.evaluation.defences.planning import Plan, searched, truncated
 from radarstream.pipelines.evaluation.defences.records import (
     JUDGED_BY,
-    Condition,
     Contender,
     DefencesRecord,
     EvidenceRow,
@@ -27,7 +25,6 @@ from radarstream.pipelines.evaluation.defences.records import (
 from radarstream.pipelines.evaluation.defences.running import Runner
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import judge_rows
@@ -35,6 +32,7 @@ from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.row_files import write_json
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError

@@ -7,8 +7,8 @@ import numpy as np
 
 from radarstream.defenses.protocol import EVIDENCE, Signal
 from radarstream.pipelines import stages
-from radarstream.pipelines.evaluation.defences.charging import ItemCosts
-from radarstream.pipelines.evaluation.defences.counting import Ledger, Tally
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
+from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow
 from radarstream.pipelines.signals.atomic_answers import document_prompts
 from radarstream.pipelines.signals.ports import Models

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
 from radarstream.pipelines.evaluation.attacks.places import surface_of
-from radarstream.pipelines.evaluation.attacks.protocol import Surface
-from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition, Contender
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
+from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.snapshot import SearchSnapshot

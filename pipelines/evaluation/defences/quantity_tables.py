@@ -11,7 +11,8 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Summary,
     mean_cost,
 )
-from radarstream.pipelines.evaluation.defences.table import (
+from radarstream.pipelines.evaluation.defences.table_layout import by_condition, cells_of
+from radarstream.pipelines.evaluation.table import (
     NOTHING,
     Table,
     TableCell,
@@ -20,7 +21,6 @@ from radarstream.pipelines.evaluation.defences.table import (
     percent,
     signed,
 )
-from radarstream.pipelines.evaluation.defences.table_layout import by_condition, cells_of
 
 NOT_COUNTED = "not counted"
 

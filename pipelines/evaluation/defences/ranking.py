@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.defences.records import BENIGN, DefencesRecord
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.resampling import (
     ANSWER,
     Questions,

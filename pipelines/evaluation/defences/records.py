@@ -11,13 +11,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
 
-BENIGN = "benign"
 JUDGED_BY = "judged by "  # start of a note that names the judge
 
 
@@ -28,33 +28,6 @@ class Adaptation(StrEnum):
     NONE = "none"  # every snapshot alone: static RADAR in time (Table 17)
     CUMULATIVE = "cumulative"  # a pool of all documents so far, newest first
     LIGHTWEIGHT = "lightweight"  # the previous answer, one line in the final prompt
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What the attacker does: one attack at some places, on the steps that `schedule` says.
-
-    `positions` are 1-based ranks, attacked together; without any, `place` says where the texts go:
-    `top` or `random` ranks, or into the corpus that is searched, `m5` five of them. An empty
-    schedule attacks every step. `benign` in the place `corpus` is a search of the clean corpus.
-    """
-
-    attack: str = BENIGN
-    positions: tuple[int, ...] = ()
-    schedule: str = ""
-    place: str = ""
-
-    @property
-    def name(self) -> str:
-        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:ramp-4`, `poisonedrag@m5`.
-
-        >>> Condition("poison", (9, 10)).name
-        'poison@9+10'
-        """
-        if self.attack == BENIGN:
-            return BENIGN
-        place = "+".join(map(str, self.positions)) or self.place
-        return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,16 @@ A history whose rows are complete and without error is left alone, another is an
 its start, its model calls found in the response cache.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from typing import TypeVar
 
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import EVIDENCE as ANSWERED
 from radarstream.defenses.protocol import Signal, needs_at
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.contenders import adapted
 from radarstream.pipelines.evaluation.defences.evidence_check import check_evidence
 from radarstream.pipelines.evaluation.defences.files import Key
@@ -20,7 +21,6 @@ from radarstream.pipelines.evaluation.defences.gathering import Gathered, gather
 from radarstream.pipelines.evaluation.defences.perturbation import perturbed_relations
 from radarstream.pipelines.evaluation.defences.planning import History, Plan, prepared
 from radarstream.pipelines.evaluation.defences.records import (
-    Condition,
     Contender,
     DefencesRecord,
     EvidenceRow,
@@ -29,7 +29,7 @@ from radarstream.pipelines.evaluation.defences.records import (
 from radarstream.pipelines.evaluation.defences.scorers import build_scorer, perturbation_of
 from radarstream.pipelines.evaluation.defences.trials import Trial
 from radarstream.pipelines.evaluation.study.harness import Study
-from radarstream.pipelines.evaluation.study.plugin import Batch
+from radarstream.pipelines.evaluation.study.plugin import Batch, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -228,10 +228,3 @@ def wanted_by(pending: Pending) -> frozenset[int]:
 def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:
     """What decides the prompts of a snapshot's atomic answers."""
     return {(snapshot.query.text, document.passage) for document in snapshot.documents}
-
-
-def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
-    """Consecutive parts of at most `size` items."""
-    rest = iter(items)
-    while part := list(islice(rest, size)):
-        yield part

@@ -11,12 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics, dynamics_by_cell
-from radarstream.pipelines.evaluation.defences.records import (
-    BENIGN,
-    Adaptation,
-    DefencesRecord,
-)
+from radarstream.pipelines.evaluation.defences.records import Adaptation, DefencesRecord
 from radarstream.pipelines.evaluation.defences.resampling import (
     Questions,
     differences,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, Summary
-from radarstream.pipelines.evaluation.defences.table import Table, TableCell, TableRow
+from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
 
 
 def by_condition(

@@ -16,7 +16,7 @@ from radarstream.pipelines.evaluation.defences.quantity_tables import (
     storage_table,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.defences.table import Table
+from radarstream.pipelines.evaluation.table import Table
 
 
 def tables_of(board: Scoreboard) -> tuple[Table, ...]:

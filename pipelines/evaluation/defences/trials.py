@@ -7,11 +7,12 @@ from typing import Any
 
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.temporal import Pool
-from radarstream.pipelines.evaluation.defences.charging import ItemCosts
-from radarstream.pipelines.evaluation.defences.counting import Ledger, Tally
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
+from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.gathering import Gathered
 from radarstream.pipelines.evaluation.defences.perturbation import Perturbation
 from radarstream.pipelines.evaluation.defences.records import Row
+from radarstream.pipelines.evaluation.study.plugin import error_words
 from radarstream.pipelines.guard import Concluded, Guard
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import Failure
@@ -21,7 +22,6 @@ from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import Labels
 
-ERROR_CHARACTERS = 300
 History = Sequence[Gathered]
 
 
@@ -93,11 +93,6 @@ class Trial:
             changed=event.changed if event else None,
         )
         return row, memory
-
-
-def error_words(error: Exception) -> str:
-    """The kind of an error and the start of what it says."""
-    return f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS]
 
 
 def stored_bytes(state: Any) -> int:

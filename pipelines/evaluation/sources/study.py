@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
-from radarstream.pipelines.evaluation.defences import answering_code
-from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Stage, defense_of
 from radarstream.pipelines.evaluation.sources.plays import (
     FLAGS,
@@ -29,11 +27,13 @@ from radarstream.pipelines.evaluation.sources.worlds import (
     attacked_histories,
     honest_histories,
 )
+from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.sources import LedgerRules

@@ -3,14 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-from radarstream.pipelines.evaluation.defences.table import (
-    NOTHING,
-    Table,
-    TableCell,
-    TableRow,
-    markdown,
-    percent,
-)
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.sources.plays import HONEST_DAYS
 from radarstream.pipelines.evaluation.sources.results import (
@@ -18,6 +10,14 @@ from radarstream.pipelines.evaluation.sources.results import (
     AttackResult,
     FlagResult,
     Results,
+)
+from radarstream.pipelines.evaluation.table import (
+    NOTHING,
+    Table,
+    TableCell,
+    TableRow,
+    markdown,
+    percent,
 )
 
 ATTACK_NOTES: Final = (

@@ -1,18 +1,22 @@
 """What a kind of study brings to the harness: its work, its rows, its record, tables and page."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from radarstream.pipelines.evaluation.datasets import Dataset
-from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 
 if TYPE_CHECKING:
     from radarstream.pipelines.evaluation.study.harness import Study
 
+ERROR_CHARACTERS = 300
+
+ItemT = TypeVar("ItemT")
 RecordT = TypeVar("RecordT", bound=StudyRecord)
 
 
@@ -111,3 +115,15 @@ class Plugin(Protocol[RecordT]):
     def tables(self, study: "Study[RecordT]") -> tuple[Table, ...]:
         """The results as tables, the most wanted first. Pages are written by who shows them."""
         ...
+
+
+def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
+    """Consecutive parts of at most `size` items."""
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def error_words(error: Exception) -> str:
+    """The kind of an error and the start of its message, for `StudyRow.error`."""
+    return f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS]

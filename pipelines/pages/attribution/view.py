@@ -17,8 +17,8 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.scoring import confusion
 from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
-from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.incidents.event_view import (

@@ -8,11 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from radarstream.pipelines.evaluation.defences.records import (
-    DefencesRecord,
-    EvidenceRow,
-    Row,
-)
+from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.pages.defences.case_verdict import Shared, compact_verdict
 from radarstream.pipelines.pages.defences.commands import cell_command

@@ -3,13 +3,8 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from radarstream.pipelines.evaluation.defences.records import (
-    BENIGN,
-    Adaptation,
-    Condition,
-    Contender,
-    DefencesRecord,
-)
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, DefencesRecord
 from radarstream.pipelines.evaluation.defences.scorers import NOISE
 
 OTHERS = {  # options of `radarstream evaluate` that ask for more than the cell, or elsewhere

@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from radarstream.pipelines.evaluation.defences.records import (
-    Adaptation,
-    Contender,
-    DefencesRecord,
-)
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, DefencesRecord
 from radarstream.pipelines.pages.scales import Series
 
 MOST = 10  # contenders in one panel, before panels are split

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.ranking import Pooled, Ranking, covered_cells
-from radarstream.pipelines.evaluation.defences.records import BENIGN, DefencesRecord
+from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     Estimate,
     Scoreboard,

@@ -4,14 +4,14 @@ import re
 
 from radarstream.connectors.models.bundled import licences
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
-from radarstream.pipelines.evaluation.defences.table import (
+from radarstream.pipelines.evaluation.defences.tables import tables_of
+from radarstream.pipelines.evaluation.table import (
     Table,
     TableCell,
     TableRow,
     escaped,
     markdown,
 )
-from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.pages.defences.definitions import DEFINITIONS
 from radarstream.pipelines.pages.defences.view import DefencesView
 from radarstream.pipelines.pages.safe_text import shorten, visible, without_secrets

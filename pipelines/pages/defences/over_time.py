@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 from markupsafe import Markup
 
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.dynamics import Point
-from radarstream.pipelines.evaluation.defences.records import BENIGN
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, Summary
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.pages.charts import bars, panel

@@ -5,8 +5,9 @@ from typing import Final
 
 from markupsafe import Markup
 
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.ranking import Ranking
-from radarstream.pipelines.evaluation.defences.records import BENIGN, DefencesRecord
+from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, MeanCost, Scoreboard
 from radarstream.pipelines.pages.charts import bars, before_after, panel
 from radarstream.pipelines.pages.defences.groups import UNDEFENDED, Group

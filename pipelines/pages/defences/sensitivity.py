@@ -7,10 +7,10 @@ from typing import Any
 from markupsafe import Markup
 
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.evaluation.defences.contenders import plain
 from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
 from radarstream.pipelines.evaluation.defences.scorers import NOISE
+from radarstream.pipelines.evaluation.study.specs import plain
 from radarstream.pipelines.pages.charts import panel
 from radarstream.pipelines.pages.scales import Axis, Series, Share, Spot, tenths
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import polars as pl
 from markupsafe import Markup
 
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.ranking import (
     Ranking,
     covered_cells,
     rank,
 )
 from radarstream.pipelines.evaluation.defences.records import (
-    BENIGN,
     Contender,
     DefencesRecord,
     EvidenceRow,

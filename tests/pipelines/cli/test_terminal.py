@@ -6,7 +6,7 @@ import pytest
 import regex
 
 from radarstream.pipelines.cli import terminal
-from radarstream.pipelines.evaluation.defences.table import escaped
+from radarstream.pipelines.evaluation.table import escaped
 from radarstream.pipelines.job.telemetry import logs
 from radarstream.schemas.shown import escaped_json
 

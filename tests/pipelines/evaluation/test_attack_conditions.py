@@ -15,10 +15,9 @@ from radarstream.pipelines.evaluation.attacks.conditions import (
     product,
 )
 from radarstream.pipelines.evaluation.attacks.places import peak_of, surface_of
-from radarstream.pipelines.evaluation.attacks.protocol import Surface
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule
-from radarstream.pipelines.evaluation.defences.records import BENIGN, Condition
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot

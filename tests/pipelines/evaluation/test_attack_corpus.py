@@ -16,8 +16,8 @@ from radarstream.pipelines.evaluation.attacks.corpus import (
     retrieve,
     searched,
 )
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.defences.records import Condition
 from radarstream.pipelines.evaluation.exposure import score_exposure
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.snapshot import Document, Labels

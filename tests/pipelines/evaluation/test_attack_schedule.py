@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule, check_plantings
 from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing
-from radarstream.pipelines.evaluation.defences.records import Condition
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 from tests.builders import make_documents

@@ -14,8 +14,7 @@ from radarstream.defenses.protocol import (
     Relate,
 )
 from radarstream.pipelines.evaluation.attribution.costs import Spending
-from radarstream.pipelines.evaluation.defences.charging import ItemCosts
-from radarstream.pipelines.evaluation.defences.counting import Ledger
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.attribution import Attribution, Finding
 from radarstream.schemas.prompt import AnswerPair, Completion, Task

@@ -23,8 +23,7 @@ from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse
 from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown
-from radarstream.pipelines.evaluation.defences import answering_code
-from radarstream.pipelines.evaluation.study import harness
+from radarstream.pipelines.evaluation.study import answering_code, harness
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer

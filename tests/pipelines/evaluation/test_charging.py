@@ -2,8 +2,8 @@
 
 import pytest
 
-from radarstream.pipelines.evaluation.defences import charging
-from radarstream.pipelines.evaluation.defences.charging import charged
+from radarstream.pipelines.evaluation import costs as charging
+from radarstream.pipelines.evaluation.costs import charged
 from radarstream.schemas.errors import EvidenceError
 
 

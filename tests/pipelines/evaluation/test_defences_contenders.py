@@ -10,15 +10,14 @@ from radarstream.pipelines.evaluation.defences.contenders import (
     adapted,
     parse_contenders,
     remembers,
-    scalar,
     servable,
-    split_specs,
     spread_over_time,
     swept,
     with_relations,
 )
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.defences.scorers import perturbation_of, scorer_settings
+from radarstream.pipelines.evaluation.study.specs import scalar, split_specs
 from radarstream.schemas.errors import ConfigurationError
 from tests.scripted_models import scripted_models
 

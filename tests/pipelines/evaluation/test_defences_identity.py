@@ -9,7 +9,7 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.pipelines.evaluation.defences import answering_code
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.defences import Defences, reference_among
 from radarstream.pipelines.evaluation.defences.files import (
     EVIDENCE,
@@ -17,8 +17,8 @@ from radarstream.pipelines.evaluation.defences.files import (
     read_record,
     read_rows,
 )
-from radarstream.pipelines.evaluation.defences.records import Condition, Contender
-from radarstream.pipelines.evaluation.study import prompts
+from radarstream.pipelines.evaluation.defences.records import Contender
+from radarstream.pipelines.evaluation.study import answering_code, prompts
 from radarstream.pipelines.evaluation.study.harness import start_over
 from radarstream.pipelines.evaluation.study.record import OLD_RECORD, RECORD, write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile

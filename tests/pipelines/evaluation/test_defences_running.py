@@ -11,7 +11,8 @@ from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRe
 from radarstream.defenses.protocol import Complete, CompleteAll, Embed, NextTokens, Relate
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.evaluation.defences.counting import Ledger, Tally
+from radarstream.pipelines.evaluation.costs import Ledger
+from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.defences import Defences
 from radarstream.pipelines.evaluation.defences.files import (
     EVIDENCE,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.comparison_tables import (
     differences_table,
     rates_table,
@@ -13,17 +14,17 @@ from radarstream.pipelines.evaluation.defences.quantity_tables import (
     dynamics_table,
     storage_table,
 )
-from radarstream.pipelines.evaluation.defences.records import Condition, Cost
+from radarstream.pipelines.evaluation.defences.records import Cost
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.table import (
+from radarstream.pipelines.evaluation.defences.tables import tables_of
+from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.table import (
     Table,
     TableCell,
     TableRow,
     markdown,
     p_value,
 )
-from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.evaluation.frame import study_frame
 from tests.study_rows import PARIS, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))

@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.defences import answering_code
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Played, Stage
 from radarstream.pipelines.evaluation.sources.plays import (
@@ -35,6 +34,7 @@ from radarstream.pipelines.evaluation.sources.worlds import (
     honest_histories,
     liar_of,
 )
+from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models

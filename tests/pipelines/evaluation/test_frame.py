@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from radarstream.pipelines.evaluation import frame as frames
-from radarstream.pipelines.evaluation.defences.records import Condition, Cost
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.defences.records import Cost
 from radarstream.pipelines.evaluation.frame import SCHEMA, study_frame
 from radarstream.pipelines.evaluation.frame_files import write_table
 from radarstream.pipelines.evaluation.judging import Judgement

@@ -7,13 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter
 
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.quantity_tables import context_table
-from radarstream.pipelines.evaluation.defences.records import (
-    Adaptation,
-    Condition,
-    Cost,
-    EvidenceRow,
-)
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Cost, EvidenceRow
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     ContextScores,
     IntervalMethod,

@@ -12,10 +12,10 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.pipelines.evaluation.defences.table import Table
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.evaluation.study.plugin import Batch
 from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from radarstream.defenses.protocol import Complete
 from radarstream.defenses.radar import Radar
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
-    Condition,
     Contender,
     Cost,
     DefencesRecord,

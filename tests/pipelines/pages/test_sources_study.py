@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from radarstream.pipelines.evaluation.defences.table import Table, TableCell, TableRow
 from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
 from radarstream.pipelines.pages.sources_study import write_sources_study
 from tests.pipelines.pages.attribution_pages import HOSTILE
 from tests.pipelines.pages.report_run import IMAGE

@@ -1,16 +1,54 @@
-"""Charging what a defence or an attribution asks, and its own time, while it is driven."""
+"""What a batch asks of the models and how long that takes, charged item by item."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
+from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.defenses.protocol import Request
-from radarstream.pipelines.evaluation.defences.counting import Ledger
 from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.prompt import AnswerPair, Completion
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 
 ResultT = TypeVar("ResultT")
+TokenQuery = NextTokenQuery | ContinuationQuery
+
+
+@dataclass
+class Ledger:
+    """The completions of a batch, and the seconds of its pairs, texts and token queries.
+
+    The seconds of a call are wall clock, divided evenly among its requests.
+    """
+
+    completions: dict[bytes, Completion] = field(default_factory=dict)
+    pair_seconds: dict[AnswerPair, float] = field(default_factory=dict)
+    text_seconds: dict[str, float] = field(default_factory=dict)
+    token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
+
+    def around(self, models: Models) -> Models:
+        """The same models; this ledger notes their calls."""
+        return models.wrapped(self.note)
+
+    def note(self, call: Call) -> Replies:
+        """Pass a call on and note its cost. Raises ModelError like the model."""
+        started = perf_counter()
+        replies = call.ask()
+        share = (perf_counter() - started) / len(call.requests)
+        match call.method:
+            case Method.COMPLETE:
+                for prompt, completion in zip(call.requests, replies, strict=True):
+                    if isinstance(completion, Completion):
+                        self.completions[prompt.digest()] = completion
+            case Method.PROBABILITIES:
+                self.pair_seconds.update(dict.fromkeys(call.requests, share))
+            case Method.EMBED:
+                self.text_seconds.update(dict.fromkeys(call.requests, share))
+            case Method.NEXT_TOKENS | Method.LOG_PROBS:
+                self.token_seconds.update(dict.fromkeys(call.requests, share))
+        return replies
 
 
 def charged(

@@ -8,8 +8,6 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 
-from radarstream.pipelines.evaluation.defences.contenders import built
-from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.schemas.tasks import TASKS
 
 PACKAGES = (
@@ -28,16 +26,6 @@ WORDING = (
     "radarstream.schemas.tasks.attribution",
     "radarstream.schemas.tasks.biographies",
 )  # told by task
-
-
-def code_digest(contender: Contender) -> str:
-    """What identifies the code between models and verdict: the modules of the contender's defence,
-    of time, of signals and of requests, with all that they import from the packages above.
-
-    A defence that was added, and the wording of prompts that were not asked, change no other's.
-    Raises ConfigurationError for a contender that cannot be built.
-    """
-    return digest_of((type(built(contender)).__module__, *SHARED))
 
 
 def digest_of(roots: Iterable[str]) -> str:

@@ -1,0 +1,90 @@
+"""Questions as programs ask them, and as snapshots of the pipeline."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from radarstream.connectors.state_table.queries.memory import MemoryRow
+from radarstream.library.documents import to_documents
+from radarstream.schemas.codec import clean
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
+
+MOST_QUESTION, MOST_ID = 2_000, 200  # characters, as on the wire
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the documents to answer it from; see `Guard.answer`."""
+
+    text: str
+    documents: Iterable[Any]
+    at: datetime | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its documents read once: as given, and as documents of a snapshot."""
+
+    query: Query
+    given: tuple[Any, ...]
+    documents: tuple[Document, ...]
+    at: datetime | None
+
+    @staticmethod
+    def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":
+        """Read a question. Raises TypeError for documents without text and values of other types,
+        ValueError for a question or id that is empty or too long, an id with control characters,
+        and a time without a zone. Control characters of a question are dropped.
+        """
+        question = given_as if isinstance(given_as, Question) else Question(*given_as)
+        if not isinstance(question.text, str) or not isinstance(question.id, str | None):
+            raise TypeError("a question and its id are strings")
+        if not isinstance(question.at, datetime | None):
+            raise TypeError("the time `at` is a datetime")
+        id_characters = MOST_ID if question.id is None else len(question.id)
+        if not 0 < len(question.text.strip()) <= MOST_QUESTION or not 0 < id_characters <= MOST_ID:
+            raise ValueError(
+                f"a question has 1 to {MOST_QUESTION} characters, an id 1 to {MOST_ID}"
+            )
+        if question.id is not None and clean(question.id) != question.id:
+            raise ValueError("an id has no control characters")
+        if isinstance(question.documents, str | bytes | Mapping):
+            raise TypeError("`documents` is one document: put it into a list")
+        given = tuple(question.documents)
+        query = Query.from_text(clean(question.text))
+        if question.id is not None:
+            query = replace(query, id=question.id)
+        return Asked(query, given, to_documents(given), in_utc(question.at))
+
+    def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
+        """Return the snapshot; of now, but after the memory, where no time was given.
+
+        Raises InputError where the memory is as new as the documents, or newer.
+        """
+        snapshot = SearchSnapshot(self.query, self.at or datetime.now(UTC), self.documents)
+        ahead_ms = row.as_of_ms - snapshot.observed_at_ms if row is not None else -1
+        if ahead_ms < 0:
+            return snapshot
+        if self.at is not None:
+            told = f"the memory is as new as {self.at.isoformat()}, or newer"
+            raise InputError(ReasonClass.LATE, told)
+        try:
+            later = snapshot.observed_at + timedelta(milliseconds=ahead_ms + 1)
+        except OverflowError:
+            raise InputError(ReasonClass.LATE, "no time is newer than the memory") from None
+        return replace(snapshot, observed_at=later)
+
+
+def in_utc(at: datetime | None) -> datetime | None:
+    """Return a time in UTC. Raises ValueError without a zone and outside of the years 1 to 9999."""
+    if at is None:
+        return None
+    if at.tzinfo is None:
+        raise ValueError("the time `at` has no time zone")
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time `at` is outside of the years 1 to 9999") from None
