@@ -1,4 +1,4 @@
-"""Events: what the undefended pipeline answers in a scenario, and whether that is reported."""
+"""Events: what the undefended pipeline answers in a scenario, and whether somebody complains."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from radarstream.defenses.attribution.judge import Judge
 from radarstream.defenses.protocol import Request
 from radarstream.defenses.vanilla import undefended_answer
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, ranked
-from radarstream.pipelines.evaluation.attribution.reports import reported
+from radarstream.pipelines.evaluation.attribution.quotes import quoted
 from radarstream.pipelines.evaluation.attribution.rows import (
     CaseState,
     EventRow,
@@ -136,17 +136,17 @@ def event_of(
     outcome = outcome_of(item, row, answer, fooled=bool(fooled), before=bool(fooled_before))
     if outcome is not CaseState.EVENT:
         return replace(row, outcome=outcome)
-    report = reported(item.scenario, item.query.id, answer.text, labels.target)
-    exact = report == answer.text
+    quote = quoted(item.scenario, item.query.id, answer.text, labels.target)
+    exact = quote == answer.text
     return replace(
-        row, outcome=outcome, reported=report, reproduced=True if exact else None, texts=texts
+        row, outcome=outcome, reported=quote, reproduced=True if exact else None, texts=texts
     )
 
 
 def outcome_of(
     item: Staged, row: EventRow, answer: AtomicAnswer, *, fooled: bool, before: bool
 ) -> CaseState:
-    """Whether the answer is one that the scenario reports.
+    """Whether the answer is one that the scenario complains about.
 
     Under attack: one that the attacker wanted, given with a planted text in view, and not given
     without the attack.

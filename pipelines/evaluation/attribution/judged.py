@@ -42,13 +42,13 @@ def rag_origin_scope(case: Case) -> Scoping:
 def matched(
     question: str, reported: str, answer: AtomicAnswer | ModelError
 ) -> Generator[Request, Any, bool | ModelError]:
-    """Whether an answer is the reported one; a ModelError where nobody could tell."""
+    """Whether an answer is the one complained about; a ModelError where nobody could tell."""
     (verdict,) = yield from Judge().matches(question, reported, [answer])
     return verdict
 
 
 def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
-    """The rows with a judge's word where the report is not literally the answer.
+    """The rows with a judge's word where the complaint does not quote the answer literally.
 
     A judge that fails fails its row.
     """

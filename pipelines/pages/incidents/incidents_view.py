@@ -51,7 +51,7 @@ class Incident:
     id: str
     event: TaughtEvent | None
     life: store.Incident | None
-    reports: tuple[StoredComplaint, ...]
+    complaints: tuple[StoredComplaint, ...]
     held: tuple[HeldText, ...]
 
 
@@ -98,7 +98,7 @@ def stream_view(
     """
     attributed = [one for one in incidents if one.event is not None]
     counted = Counter(decided(one.event) for one in attributed if one.event)
-    people = {r.sender for one in incidents for r in one.reports} - {PIPELINE}
+    people = {r.sender for one in incidents for r in one.complaints} - {PIPELINE}
     return StreamView(
         events=tuple(
             _event(number, one, one.event, standing_of)
@@ -106,7 +106,10 @@ def stream_view(
             if one.event is not None
         ),
         waiting=tuple(
-            _waiting(report) for one in incidents if one.event is None for report in one.reports
+            _waiting(complaint)
+            for one in incidents
+            if one.event is None
+            for complaint in one.complaints
         ),
         decisions=tuple(
             (*told, counted[told]) for told in (*DECISIONS.values(), MODEL_ERRED) if counted[told]
@@ -134,20 +137,20 @@ def decided(event: TaughtEvent) -> tuple[str, str]:
 def incidents_of(
     events: Sequence[TaughtEvent],
     lives: Mapping[str, store.Incident],
-    reports: Sequence[StoredComplaint],
+    complaints: Sequence[StoredComplaint],
     held: Mapping[str, Sequence[HeldText]],
 ) -> list[Incident]:
     """Everything by the wrong answer it is about: attributed ones as given, then those waiting."""
     told: defaultdict[str, list[StoredComplaint]] = defaultdict(list)
-    for report in sorted(reports, key=lambda report: report.received_ms):
-        told[report.incident].append(report)
+    for complaint in sorted(complaints, key=lambda complaint: complaint.received_ms):
+        told[complaint.incident].append(complaint)
     known = {event.incident: event for event in events}
     return [
         Incident(
             id=name,
             event=known.get(name),
             life=lives.get(name),
-            reports=tuple(told[name]),
+            complaints=tuple(told[name]),
             held=tuple(held.get(name, ())),
         )
         for name in dict.fromkeys((*known, *told))
@@ -228,16 +231,16 @@ def _reproduced(event: TaughtEvent) -> str:
 def _life(incident: Incident, event: TaughtEvent) -> list[Happening]:
     told = [
         (
-            report.received_ms,
+            complaint.received_ms,
             Happening(
-                minute(report.received_ms),
+                minute(complaint.received_ms),
                 "noticed by the pipeline itself"
-                if report.sender == PIPELINE
-                else f"complaint by {shorten(report.sender, 80)}",
-                report.comment,
+                if complaint.sender == PIPELINE
+                else f"complaint by {shorten(complaint.sender, 80)}",
+                complaint.comment,
             ),
         )
-        for report in incident.reports
+        for complaint in incident.complaints
     ]
     life = incident.life
     if life and life.attributed_ms is not None:
@@ -275,20 +278,20 @@ def _held(held: Sequence[HeldText]) -> list[Happening]:
 
 def _advice(incident: Incident, event: TaughtEvent) -> list[str]:
     """Commands that decide about it, where a person should."""
-    if event.model_erred or not incident.reports:
+    if event.model_erred or not incident.complaints:
         return []
     short = incident.id[:SHORT_ID]
     return [f"radarstream incidents {word} {short}" for word in VERDICTS.get(event.status, ())]
 
 
-def _waiting(report: StoredComplaint) -> Line:
-    words, tone = WAITING[report.state]
+def _waiting(complaint: StoredComplaint) -> Line:
+    words, tone = WAITING[complaint.state]
     return Line(
-        report.incident[:SHORT_ID],
-        minute(report.received_ms),
-        report.query_id,
-        report.answer,
-        report.sender,
-        f"{words}: {report.detail}" if report.detail else words,
+        complaint.incident[:SHORT_ID],
+        minute(complaint.received_ms),
+        complaint.query_id,
+        complaint.answer,
+        complaint.sender,
+        f"{words}: {complaint.detail}" if complaint.detail else words,
         tone,
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.pipelines.evaluation.attribution.reports import noisy, reported
+from radarstream.pipelines.evaluation.attribution.quotes import noisy, quoted
 from radarstream.pipelines.evaluation.attribution.scenarios import (
     DEFAULTS,
     Circumstance,
@@ -63,10 +63,10 @@ def test_a_list_is_in_order_and_without_repetition():
 
 
 def test_reports_are_the_answer_unless_the_scenario_says_otherwise():
-    assert reported(parse_scenario("injection"), "q", "Rome", "Faro") == "Rome"
-    assert reported(Scenario(Clean.INVENTED_REPORTS), "q", "Rome", "Faro") == "Faro"
-    assert reported(Scenario(Clean.FALSE_REPORTS), "q", "Rome", "Faro") == "Rome"
-    told = reported(Scenario("injection", 5, Circumstance.NOISY), "q", "Faro", "Faro")
+    assert quoted(parse_scenario("injection"), "q", "Rome", "Faro") == "Rome"
+    assert quoted(Scenario(Clean.INVENTED_REPORTS), "q", "Rome", "Faro") == "Faro"
+    assert quoted(Scenario(Clean.FALSE_REPORTS), "q", "Rome", "Faro") == "Rome"
+    told = quoted(Scenario("injection", 5, Circumstance.NOISY), "q", "Faro", "Faro")
     assert told == noisy("Faro", "q") != "Faro"
 
 

@@ -10,6 +10,7 @@ import pytest
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.defences import contenders
 from radarstream.pipelines.evaluation.defences.defences import Defences, reference_among
 from radarstream.pipelines.evaluation.defences.files import (
     EVIDENCE,
@@ -241,7 +242,7 @@ def test_a_contender_that_only_failed_may_be_mended(
     assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).rows] == [None]
     record = read_record(bench.out)
     assert record is not None
-    assert record.code == {"vanilla": answering_code.code_digest(record.contenders[0])}
+    assert record.code == {"vanilla": contenders.code_digest(record.contenders[0])}
 
 
 def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:

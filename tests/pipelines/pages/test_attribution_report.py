@@ -224,7 +224,7 @@ def test_the_limit_counts_reports_of_the_query_alone(tmp_path: Path) -> None:
                 f"{number:032x}", f"{number:016x}", query, number, "Rome", "eve", number, number
             )
             insert(connection, report)
-    assert [one.reports[0].query_id for one in incidents(engine, "old", 2)] == ["old"]
+    assert [one.complaints[0].query_id for one in incidents(engine, "old", 2)] == ["old"]
 
 
 def hostile_views() -> tuple[StreamView, SourcesView]:

@@ -15,7 +15,7 @@ _NOISES: tuple[Callable[[str], str], ...] = (
 )
 
 
-def reported(scenario: Scenario, query_id: str, answer: str, target: str | None) -> str:
+def quoted(scenario: Scenario, query_id: str, answer: str, target: str | None) -> str:
     """The answer as a complaint quotes it: as it was given, in other words, or made up."""
     if scenario.clean is Clean.INVENTED_REPORTS:
         return target or ""
