@@ -101,7 +101,7 @@ def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
 
 
 def _out_of_reach(error: DBAPIError) -> bool:
-    """Whether the server did not answer; a refused password comes without a code as well."""
+    # A refused password comes without a code as well.
     refused = "authentication" in str(error.orig) or "does not exist" in str(error.orig)
     return not isinstance(error.orig, SqliteError) and is_transient(error) and not refused
 
