@@ -37,7 +37,7 @@ def fetch(engine: sa.Engine, statement: sa.Select[*Columns]) -> Sequence[sa.Row[
         return connection.execute(statement).all()
 
 
-def fetch_value(engine: sa.Engine, statement: sa.Select[*Columns]) -> Any:
+def fetch_value(engine: sa.Engine, statement: sa.Select[Any]) -> Any:
     """Return the first value of the first row of one statement, None without a row."""
     with engine.connect() as connection:
         return connection.execute(statement).scalar()

@@ -97,7 +97,8 @@ def _read(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> lis
     snapshot = sa.cast(_K.snapshot, sa.LargeBinary)  # SQLite stores what it is given
     statement = sa.select(_K.query_id, _K.step, _K.answer, _K.undefended, snapshot).where(where)
     kept = []
-    for *answer, data in db.fetch(engine, statement.order_by(_K.step.desc()).limit(limit)):
+    for query, at, answer, bare, data in db.fetch(engine, statement.order_by(_K.step.desc()).limit(limit)):
         with suppress(InputError):  # a damaged answer is as good as none
-            kept.append(KeptAnswer(*answer, decode_snapshot(data, limits=UNLIMITED, now=None)))
+            found = decode_snapshot(data, limits=UNLIMITED, now=None)
+            kept.append(KeptAnswer(query, at, answer, bare, found))
     return kept

@@ -181,6 +181,7 @@ def _write(connection: Connection, incident: str, **values: Any) -> None:
 
 
 def _incident(row: Any) -> Incident:
-    name, revision, decision, *others, event = row
+    name, revision, decision, decided_ms, everywhere, attributed_ms, calls, event = row
     known = Decision(decision) if decision in tuple(Decision) else None
-    return Incident(name, revision, known, *others, readable(event))
+    taught = readable(event)
+    return Incident(name, revision, known, decided_ms, everywhere, attributed_ms, calls, taught)
