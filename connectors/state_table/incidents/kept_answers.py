@@ -96,8 +96,9 @@ def _complained_about() -> ColumnElement[bool]:
 def _read(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> list[KeptAnswer]:
     snapshot = sa.cast(_K.snapshot, sa.LargeBinary)  # SQLite stores what it is given
     statement = sa.select(_K.query_id, _K.step, _K.answer, _K.undefended, snapshot).where(where)
+    latest_first = statement.order_by(_K.step.desc()).limit(limit)
     kept = []
-    for query, at, answer, bare, data in db.fetch(engine, statement.order_by(_K.step.desc()).limit(limit)):
+    for query, at, answer, bare, data in db.fetch(engine, latest_first):
         with suppress(InputError):  # a damaged answer is as good as none
             found = decode_snapshot(data, limits=UNLIMITED, now=None)
             kept.append(KeptAnswer(query, at, answer, bare, found))
