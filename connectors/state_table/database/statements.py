@@ -1,6 +1,7 @@
 """Read and write rows, the same on SQLite and PostgreSQL."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Final, TypeVar, TypeVarTuple
 
@@ -41,6 +42,17 @@ def fetch_value(engine: sa.Engine, statement: sa.Select[Any]) -> Any:
     """Return the first value of the first row of one statement, None without a row."""
     with engine.connect() as connection:
         return connection.execute(statement).scalar()
+
+
+@contextmanager
+def one_moment(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Connect so that all statements see the database as it was at one moment."""
+    with engine.connect() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
 
 
 def keyed(table: sa.Table) -> list[sa.Label[Any]]:
