@@ -75,9 +75,19 @@ def upsert(
     changed: Mapping[str, Any] | None = None,
     only_if: sa.ColumnElement[bool] | None = None,
 ) -> int:
-    """Insert rows; where a key is there, write `changed` if `only_if`; return how many it wrote.
+    """Insert rows, see `upserting`; return how many were written."""
+    return connection.execute(upserting(connection, table, changed, only_if), rows).rowcount
 
-    Without `changed`, all columns are overwritten. See `excluded` for the values of the new row.
+
+def upserting(
+    connection: sa.Connection,
+    table: sa.Table,
+    changed: Mapping[str, Any] | None = None,
+    only_if: sa.ColumnElement[bool] | None = None,
+) -> sa.Insert:
+    """Return an INSERT that, where the key is there, writes `changed`, but `only_if` that holds.
+
+    Without `changed` it writes all columns. Both may speak of the `excluded` row, the new one.
     """
     new = excluded(table)
     statement = dialect_insert(connection, table).on_conflict_do_update(
@@ -85,7 +95,7 @@ def upsert(
         set_=changed or {c.key: new[c.key] for c in table.columns if not c.primary_key},
         where=only_if,
     )
-    return connection.execute(statement.execution_options(preserve_rowcount=True), rows).rowcount
+    return statement.execution_options(preserve_rowcount=True)
 
 
 def excluded(table: sa.Table) -> ReadOnlyColumnCollection[str, Any]:
