@@ -2,21 +2,11 @@
 
 from typing import NamedTuple
 
-from sqlalchemy import Engine, Update, delete, update
+from sqlalchemy import Connection, Engine, delete, update
 
 from radarstream.connectors.state_table.corpus.texts import forget_query
-from radarstream.connectors.state_table.database.engine import retry_contended
-from radarstream.connectors.state_table.database.tables import (
-    COMPLAINTS,
-    INCIDENTS,
-    KEPT_ANSWERS,
-    MEMORY,
-    OUTBOX,
-    QUARANTINE,
-    RESPONSE_CACHE,
-    SOURCE_EVENTS,
-    WATCHLIST,
-)
+from radarstream.connectors.state_table.database import tables as t
+from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
 from radarstream.connectors.state_table.queries.traces import erase, traces_of
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
@@ -25,7 +15,7 @@ from radarstream.schemas.events import AnswerEvent, RejectedEvent
 # The topics whose events have the query as their key; a dead letter's key is its source.
 KEYED_TOPICS = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, RejectedEvent))
 
-ABOUT_INCIDENTS = (KEPT_ANSWERS, COMPLAINTS, INCIDENTS, QUARANTINE)
+ABOUT_INCIDENTS = (t.KEPT_ANSWERS, t.COMPLAINTS, t.INCIDENTS, t.QUARANTINE)
 
 
 class Forgotten(NamedTuple):
@@ -65,42 +55,35 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
     """
     traces = traces_of(engine, query_id, question)
     statements = [
-        delete(MEMORY).where(MEMORY.c.query_id == query_id),
-        delete(OUTBOX).where(OUTBOX.c.key == query_id, OUTBOX.c.topic.in_(KEYED_TOPICS)),
-        delete(WATCHLIST).where(WATCHLIST.c.query_id == query_id),
+        delete(t.MEMORY).where(t.MEMORY.c.query_id == query_id),
+        delete(t.OUTBOX).where(t.OUTBOX.c.key == query_id, t.OUTBOX.c.topic.in_(KEYED_TOPICS)),
+        delete(t.WATCHLIST).where(t.WATCHLIST.c.query_id == query_id),
     ]
     if question is not None:
-        subject = RESPONSE_CACHE.c.subject
+        subject = t.RESPONSE_CACHE.c.subject
         about = (subject == question_subject(question), subject.is_(None), subject == EMBEDDINGS)
-        statements += [delete(RESPONSE_CACHE).where(condition) for condition in about]
+        statements += [delete(t.RESPONSE_CACHE).where(condition) for condition in about]
+    # That a domain is blamed stays, not what for.
+    words = {"query_id": None, "step": None, "text_id": None, "claim": None}
+    blank = update(t.SOURCE_EVENTS).where(t.SOURCE_EVENTS.c.query_id == query_id).values(words)
+    incidents = [delete(table).where(table.c.query_id == query_id) for table in ABOUT_INCIDENTS]
 
-    def work() -> Forgotten:
-        with engine.begin() as connection:
-            if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql("PRAGMA secure_delete = ON")
-            counts = [connection.execute(statement).rowcount for statement in statements]
-            blanked = connection.execute(blank_source_events(query_id)).rowcount
-            erased = erase(connection, traces)
-            texts = forget_query(connection, query_id)
-            incidents = sum(
-                connection.execute(delete(table).where(table.c.query_id == query_id)).rowcount
-                for table in ABOUT_INCIDENTS
-            )
-            forgotten = Forgotten(*counts)
-            answers = forgotten.cached_answers
-            return forgotten._replace(
-                cached_answers=answers if answers is None else answers + erased.cached,
-                source_events=blanked,
-                corpus_texts=texts,
-                incidents=incidents,
-                dead_letters=erased.dead_letters,
-                elsewhere=erased.elsewhere,
-            )
+    def work(connection: Connection) -> Forgotten:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        counts = [connection.execute(statement).rowcount for statement in statements]
+        blanked = connection.execute(blank).rowcount
+        erased = erase(connection, traces)
+        texts = forget_query(connection, query_id)
+        if question is not None:
+            counts[3] += erased.cached
+        return Forgotten(
+            *counts,
+            source_events=blanked,
+            corpus_texts=texts,
+            incidents=sum(connection.execute(statement).rowcount for statement in incidents),
+            dead_letters=erased.dead_letters,
+            elsewhere=erased.elsewhere,
+        )
 
-    return retry_contended(work)
-
-
-def blank_source_events(query_id: str) -> Update:
-    """Make the ledger of sources forget what an answer was about; that a domain is blamed stays."""
-    gone = {"query_id": None, "step": None, "text_id": None, "claim": None}
-    return update(SOURCE_EVENTS).where(SOURCE_EVENTS.c.query_id == query_id).values(**gone)
+    return in_transaction(engine, work)

@@ -13,19 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Engine,
-    LargeBinary,
-    cast,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Connection, Engine, func
 
 from radarstream.connectors.state_table.corpus.texts import not_found_by_others
 from radarstream.connectors.state_table.database.tables import (
@@ -65,6 +54,7 @@ TEXT_ID: Final = re.compile(rb"d-[0-9a-f]{32}")
 QUOTATION: Final = 12  # characters; a shorter question is found in texts that do not mean it
 MOST_INCIDENTS: Final = 100_000
 ROWS_AT_ONCE: Final = 100
+_I, _O, _Q = INCIDENTS.c, OUTBOX.c, QUARANTINE.c
 QUOTING: Final = (COMPLAINTS.c.comment, SOURCE_LEDGER.c.note, SOURCE_EVENTS.c.claim)
 
 
@@ -119,16 +109,14 @@ def erase(connection: Connection, traces: Traces) -> Erased:
     """Take the words out of the rows of others, and delete what holds nothing else."""
     letters, events = _erase_unsent(connection, traces)
     incidents, subjects = _erase_incidents(connection, traces)
-    quotations = sum(
-        connection.execute(
-            update(column.table).where(_quotes(column, traces)).values({column: _nothing(column)})
-        ).rowcount
-        for column in QUOTING
-        if traces.quoted
-    )
     about: list[ColumnElement[bool]] = [RESPONSE_CACHE.c.subject.in_(subjects)]
-    about += [_holds(connection, RESPONSE_CACHE.c.value, words) for words in traces.quoted]
-    cached = connection.execute(delete(RESPONSE_CACHE).where(or_(*about))).rowcount
+    quotations = 0
+    if traces.quoted and traces.question is not None:
+        for column in QUOTING:
+            statement = _without_quotation(column, traces.question)
+            quotations += connection.execute(statement).rowcount
+        about += [_holds(connection, words) for words in traces.quoted]
+    cached = connection.execute(sa.delete(RESPONSE_CACHE).where(sa.or_(*about))).rowcount
     return Erased(letters, events + incidents + quotations, cached)
 
 
@@ -136,67 +124,58 @@ def _erase_incidents(connection: Connection, traces: Traces) -> tuple[int, list[
     """Return how many rows were changed, and the subjects of questions that models were asked."""
     if not traces.pages:
         return 0, []
-    others = select(INCIDENTS.c.incident, STORED_EVENT).where(
-        INCIDENTS.c.query_id != traces.query_id, INCIDENTS.c.event.is_not(None)
-    )
-    showing = [name for name, event in connection.execute(others) if _ids_in(event) & traces.pages]
+    of_others = _I.query_id != traces.query_id
+    events = sa.select(_I.incident, STORED_EVENT).where(of_others, _I.event.is_not(None))
+    showing = [name for name, event in connection.execute(events) if _ids_in(event) & traces.pages]
     changed, questions = 0, set[str]()
     for name in showing:
-        held = select(STORED_EVENT).where(INCIDENTS.c.incident == name).with_for_update()
+        held = sa.select(STORED_EVENT).where(_I.incident == name).with_for_update()
         event = readable(connection.execute(held).scalar_one_or_none())
         if event is None or not (pages := _shown(event, traces)):
             continue
         questions.add(event.question)
-        row = INCIDENTS.c.incident == name
-        connection.execute(
-            update(INCIDENTS).where(row).values(event=encode(_without(event, traces)))
-        )
+        without = encode(_without(event, pages))
+        connection.execute(sa.update(INCIDENTS).where(_I.incident == name).values(event=without))
         changed += 1 + _erase_quarantine(connection, name, pages)
     # An attribution that failed has no event, but its models have been asked.
-    failed = select(INCIDENTS.c.query_id).where(
-        INCIDENTS.c.event.is_(None), INCIDENTS.c.query_id != traces.query_id
-    )
-    asked = select(KEPT_ANSWERS.c.subject).where(KEPT_ANSWERS.c.query_id.in_(failed))
+    failed = sa.select(_I.query_id).where(_I.event.is_(None), of_others)
+    asked = sa.select(KEPT_ANSWERS.c.subject).where(KEPT_ANSWERS.c.query_id.in_(failed))
     subjects = [bytes(subject) for subject in connection.execute(asked).scalars()]
     return changed, [*subjects, *map(question_subject, questions)]
 
 
 def _erase_quarantine(connection: Connection, incident: str, pages: frozenset[str]) -> int:
     """Leave the key of a text, which keeps it away, and its site."""
-    rows = (QUARANTINE.c.incident == incident, QUARANTINE.c.content_id.in_(pages))
+    rows = (_Q.incident == incident, _Q.content_id.in_(pages))
     changed = 0
-    for url in connection.execute(select(QUARANTINE.c.url).where(*rows).distinct()).scalars().all():
+    for url in connection.execute(sa.select(_Q.url).where(*rows).distinct()).scalars().all():
         blank = {"url": site_only(url), "title": "", "excerpt": ""}
-        statement = update(QUARANTINE).where(*rows, QUARANTINE.c.url == url).values(blank)
+        statement = sa.update(QUARANTINE).where(*rows, _Q.url == url).values(blank)
         changed += connection.execute(statement).rowcount
     return changed
 
 
 def _erase_unsent(connection: Connection, traces: Traces) -> tuple[int, int]:
     """Delete dead letters about the query; return how many, and how many events were changed."""
-    columns = (OUTBOX.c.seq, OUTBOX.c.topic, OUTBOX.c.envelope, cast(OUTBOX.c.data, LargeBinary))
-    wanted = select(*columns).where(OUTBOX.c.topic.in_((DEAD_LETTERS, ATTRIBUTIONS)))
+    wanted = sa.select(_O.seq, _O.topic, _O.envelope, sa.cast(_O.data, sa.LargeBinary))
+    few = wanted.where(_O.topic.in_((DEAD_LETTERS, ATTRIBUTIONS)))
+    few = few.execution_options(yield_per=ROWS_AT_ONCE)  # each may hold a whole record
     letters, events = list[int](), dict[int, dict[str, Any]]()
-    few = wanted.execution_options(yield_per=ROWS_AT_ONCE)  # each may hold a whole record
     for seq, topic, context, data in connection.execute(few):
         if topic == DEAD_LETTERS:
             if _about(data, traces):
                 letters.append(seq)
         elif _ids_in(data) & traces.pages and (event := readable(data)) is not None:
-            events[seq] = _rewritten(context, _without(event, traces))
+            changed = _without(event, _shown(event, traces))
+            named = envelope(changed)
+            with suppress(InputError):  # its id stays, it may have been sent already
+                named = replace(named, id=decode_envelope(context).id)
+            events[seq] = {"envelope": encode_envelope(named), "data": encode(changed)}
     for seq in letters:
-        connection.execute(delete(OUTBOX).where(OUTBOX.c.seq == seq))
+        connection.execute(sa.delete(OUTBOX).where(_O.seq == seq))
     for seq, values in events.items():
-        connection.execute(update(OUTBOX).where(OUTBOX.c.seq == seq).values(values))
+        connection.execute(sa.update(OUTBOX).where(_O.seq == seq).values(values))
     return len(letters), len(events)
-
-
-def _rewritten(context: str, event: TaughtEvent) -> dict[str, Any]:
-    """An unsent event in its present version; its id stays, it may have been sent already."""
-    named = envelope(event)
-    with suppress(InputError):
-        named = replace(named, id=decode_envelope(context).id)
-    return {"envelope": encode_envelope(named), "data": encode(event)}
 
 
 def _about(letter: bytes, traces: Traces) -> bool:
@@ -216,17 +195,12 @@ def _shown(event: TaughtEvent, traces: Traces) -> frozenset[str]:
     return frozenset(t.id for t in event.texts if t.search_rank is None) & traces.pages
 
 
-def _without(event: TaughtEvent, traces: Traces) -> TaughtEvent:
-    gone = _shown(event, traces)
-    return replace(
-        event,
-        texts=tuple(
-            replace(text, url=site_only(text.url), title="", excerpt="")
-            if text.id in gone
-            else text
-            for text in event.texts
-        ),
+def _without(event: TaughtEvent, pages: frozenset[str]) -> TaughtEvent:
+    texts = (
+        replace(text, url=site_only(text.url), title="", excerpt="") if text.id in pages else text
+        for text in event.texts
     )
+    return replace(event, texts=tuple(texts))
 
 
 def site_only(url: str) -> str:
@@ -243,21 +217,16 @@ def site_only(url: str) -> str:
     return f"{parts.scheme}://{site}/" if site else ""
 
 
-def _quotes(column: ColumnElement[str], traces: Traces) -> ColumnElement[bool]:
-    question = traces.question or ""
-    return or_(
+def _without_quotation(column: sa.Column[str], question: str) -> sa.Update:
+    quotes = sa.or_(
         column.contains(question, autoescape=True),
         func.lower(column).contains(question.lower(), autoescape=True),
     )
+    return sa.update(column.table).where(quotes).values({column: None if column.nullable else ""})
 
 
-def _nothing(column: ColumnElement[str]) -> str | None:
-    return None if getattr(column, "nullable", False) else ""
-
-
-def _holds(
-    connection: Connection, column: ColumnElement[bytes], words: bytes
-) -> ColumnElement[bool]:
+def _holds(connection: Connection, words: bytes) -> ColumnElement[bool]:
+    value = RESPONSE_CACHE.c.value
     if connection.dialect.name == "sqlite":
-        return func.instr(column, words) > 0
-    return func.position(literal(words).op("IN")(column)) > 0
+        return func.instr(value, words) > 0
+    return func.position(sa.literal(words).op("IN")(value)) > 0
