@@ -6,7 +6,7 @@ version of the text keeps.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from radarstream.connectors.files.lines import read_lines
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
@@ -38,16 +38,12 @@ def read_corpus(path: Path, limits: Limits) -> Iterator[Line | BadLine]:
     """
     try:
         for record in read_lines(path, limits.record_bytes):
-            yield _usable(record, limits)
+            try:
+                yield _line(record, limits)
+            except InputError as error:
+                yield BadLine(record.position, str(error))
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def _usable(record: RawRecord, limits: Limits) -> Line | BadLine:
-    try:
-        return _line(record, limits)
-    except InputError as error:
-        return BadLine(record.position, str(error))
 
 
 def _line(record: RawRecord, limits: Limits) -> Line:
@@ -68,7 +64,7 @@ def _line(record: RawRecord, limits: Limits) -> Line:
 
 
 def _words(value: JsonObject, key: str) -> str | None:
-    found: Any = value.get(key)
+    found = value.get(key)
     if found is None or isinstance(found, str):
         return found
     raise InputError(ReasonClass.WRONG_TYPE, f"{key} is not a text")

@@ -8,31 +8,42 @@ searched, or by `embed`, never when they are added.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final, Protocol
 
+import numpy as np
 from sqlalchemy import Connection, Engine
 
-from radarstream.connectors.corpus.embedding import (
-    Embedder,
-    as_bytes,
-    passage,
-    unit_rows,
-    unit_rows_or_none,
-)
 from radarstream.connectors.corpus.nearest import VectorSearch
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.state_table.corpus import texts
 from radarstream.connectors.state_table.corpus import vectors as corpus_vectors
-from radarstream.connectors.state_table.corpus.listing import StoredText, read
+from radarstream.connectors.state_table.corpus.listing import read
 from radarstream.connectors.state_table.corpus.texts import Added
 from radarstream.connectors.state_table.corpus.vectors import Counters, other_model
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.errors import ModelError, ModelOutageError
+from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
-ResultT = TypeVar("ResultT")
 DAY_MS: Final = 86_400_000
 TEXTS_PER_EMBEDDING: Final = 128
+# Far more than an embedder's window; a page may be longer by orders of magnitude.
+CHARACTERS: Final = 32_768
+PROBE: Final = "Is the embedder well?"
+
+
+class Embedder(Protocol):
+    """A sentence embedding model."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights and revision, as one stable string."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows, one a text, in order. Raises ModelError."""
+        ...
 
 
 class Corpus:
@@ -58,7 +69,7 @@ class Corpus:
         One transaction. A document under an id that the corpus knows takes the old one's place.
         """
         named = [(None, d) if isinstance(d, Document) else d for d in documents]
-        return self._write(lambda connection: texts.add_own(connection, named, seen_ms))
+        return in_transaction(self._engine, lambda open_: texts.add_own(open_, named, seen_ms))
 
     def archive(self, connection: Connection, snapshot: SearchSnapshot) -> Added:
         """Keep what a query found, in the caller's transaction; again is the same as once.
@@ -87,25 +98,21 @@ class Corpus:
     def remove(self, ids: Iterable[str]) -> int:
         """Delete texts by id, or by the user's id; return how many there were."""
         wanted = list(ids)
-        return self._write(lambda connection: texts.remove(connection, wanted))
+        return in_transaction(self._engine, lambda open_: texts.remove(open_, wanted))
 
     def remove_url_prefix(self, prefix: str) -> int:
         """Delete the texts whose address begins so, the user's own too; return how many."""
-        return self._write(lambda connection: texts.remove_url_prefix(connection, prefix))
+        return in_transaction(self._engine, lambda open_: texts.remove_url_prefix(open_, prefix))
 
     def prune(self, before_ms: int) -> int:
         """Delete what was found but not seen again since, and what is too much; return how many."""
 
         def work(connection: Connection) -> int:
             old = texts.prune(connection, before_ms)
-            many = texts.shrink(connection, 2**62)
+            many = texts.count_found(connection)
             return old + many - texts.shrink(connection, self._options.max_texts)
 
-        return self._write(work)
-
-    def read(self, ids: Sequence[str]) -> dict[str, StoredText]:
-        """Return texts by id; what is not there is missing."""
-        return read(self._engine, ids)
+        return in_transaction(self._engine, work)
 
     def embed(
         self,
@@ -125,8 +132,11 @@ class Corpus:
         count = 0
         for start in range(0, len(pending), TEXTS_PER_EMBEDDING):
             found = read(self._engine, pending[start : start + TEXTS_PER_EMBEDDING])
-            rows = unit_rows_or_none(embedder, [passage(t.document) for t in found.values()])
-            vectors = {id_: as_bytes(row) for id_, row in zip(found, rows, strict=True)}
+            rows = _unit_rows_or_none(embedder, [_passage(t.document) for t in found.values()])
+            vectors = {
+                id_: b"" if row is None else row.astype("<f4").tobytes()
+                for id_, row in zip(found, rows, strict=True)
+            }
             count += corpus_vectors.store(self._engine, embedder.model_id, vectors)
             if tell is not None:
                 tell(min(start + TEXTS_PER_EMBEDDING, len(pending)), len(pending))
@@ -152,7 +162,7 @@ class Corpus:
         """
         with self._lock:
             self._follow(embedder, embed_at_most)
-            (row,) = unit_rows(embedder, [question])
+            (row,) = _unit_rows(embedder, [question])
             near = self._vectors.nearest(row, m, exclude)
         found = read(self._engine, [n.text_id for n in near])
         there = [n for n in near if n.text_id in found]  # unless deleted meanwhile
@@ -160,15 +170,6 @@ class Corpus:
             RankedText(id_, replace(found[id_].document, rank=rank), similarity)
             for rank, (id_, similarity) in enumerate(there, start=1)
         ]
-
-    def _write(self, work: Callable[[Connection], ResultT]) -> ResultT:
-        """Do it in a transaction of its own, again when other writers were first."""
-
-        def whole() -> ResultT:
-            with self._engine.begin() as connection:
-                return work(connection)
-
-        return retry_contended(whole)
 
     def _follow(self, embedder: Embedder, at_most: int | None) -> None:
         """Bring the vectors in memory up to date; nothing but a look when nothing changed."""
@@ -184,7 +185,48 @@ class Corpus:
         self._complete = None if left else known
 
     def _check_model(self, embedder: Embedder) -> Counters:
-        now = corpus_vectors.read_counters(self._engine)
+        with self._engine.connect() as connection:
+            now = corpus_vectors.counters(connection)
         if now.model not in (None, embedder.model_id):
             raise other_model(now.model, embedder.model_id)
         return now
+
+
+def _passage(document: Document) -> str:
+    """Return the beginning of a document as an embedder may read it: title, then text."""
+    head = document.passage[:CHARACTERS]
+    return head.encode("utf-8", "replace").decode("utf-8")
+
+
+def _unit_rows(embedder: Embedder, passages: Sequence[str]) -> FloatArray:
+    """(m, d) float64 rows of unit length.
+
+    Raises ModelError when the model fails or gives anything but m rows with a direction.
+    """
+    rows = np.asarray(embedder.embed(passages), dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != len(passages):
+        raise ModelError(f"{embedder.model_id} did not return one row a text")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not (np.isfinite(lengths).all() and (lengths > 0.0).all()):
+        raise ModelError(f"{embedder.model_id} returned a row without a direction")
+    return np.asarray(rows / lengths)
+
+
+def _unit_rows_or_none(embedder: Embedder, passages: Sequence[str]) -> list[FloatArray | None]:
+    """One row of unit length a text; None for a text that the model, being well, cannot embed.
+
+    Raises ModelError when the model is not well, PartialModelError never.
+    """
+    try:
+        return list(_unit_rows(embedder, passages))
+    except ModelOutageError:
+        raise
+    except ModelError:
+        if len(passages) == 1:
+            _unit_rows(embedder, [PROBE])
+            return [None]
+    half = len(passages) // 2
+    return [
+        *_unit_rows_or_none(embedder, passages[:half]),
+        *_unit_rows_or_none(embedder, passages[half:]),
+    ]

@@ -12,7 +12,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from radarstream.connectors.corpus import nearest
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
-from radarstream.connectors.corpus.vectors import Vectors
 from radarstream.connectors.state_table.corpus.vectors import store
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.schemas.evidence import FloatArray
@@ -101,7 +100,7 @@ def test_approximate_search(
     corpus.search("question 0", RESULTS, embedder)
     figures.add(f"graph of {size:,}: built", perf_counter() - start, "s")
     figures.add(f"graph of {size:,}: built", process_time() - cpu, "CPU s")
-    exact = Vectors(DIMENSIONS)
+    exact = nearest.Vectors(DIMENSIONS)
     exact.add(list(range(size)), [Document(1, f"text {i}").content_id for i in range(size)], rows)
     right = 0
     for number, question in enumerate(embedder.questions):

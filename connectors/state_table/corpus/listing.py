@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, not_, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select
 
-from radarstream.connectors.state_table.corpus.texts import address_begins, chunks
+from radarstream.connectors.state_table.corpus.texts import address_begins
+from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import (
     CORPUS_QUERIES,
     CORPUS_STATE,
@@ -54,26 +55,25 @@ def read(engine: Engine, ids: Sequence[str]) -> dict[str, StoredText]:
     """Return the texts with these ids; what is not there is missing."""
     found: dict[str, StoredText] = {}
     with engine.connect() as connection:
-        for chunk in chunks(ids):
+        for chunk in db.chunks(ids):
             statement = select(CORPUS_TEXTS).where(_TEXTS.id.in_(chunk))
             found |= {text.id: text for text in _stored(connection, statement)}
     return found
 
 
 def ids_beginning(engine: Engine, part: str) -> list[str]:
-    """Return up to four ids that begin with at least four characters, sorted.
+    """Return up to four ids that begin so, sorted; none where `part` is an id or a user's own.
 
-    None for fewer characters, and where `part` is a whole id, or a user's own.
+    Fewer than `SHORTEST_PART` characters begin no id.
     """
     if len(part) < SHORTEST_PART:
         return []
     whole = select(_TEXTS.id).where((_TEXTS.id == part) | (_TEXTS.name == part)).limit(1)
     begins = func.substr(_TEXTS.id, 1, len(part)) == part
-    with engine.connect() as connection:
-        if connection.execute(whole).first():
-            return []
-        few = select(_TEXTS.id).where(begins).order_by(_TEXTS.id).limit(4)
-        return list(connection.execute(few).scalars())
+    if db.fetch(engine, whole):
+        return []
+    few = select(_TEXTS.id).where(begins).order_by(_TEXTS.id).limit(4)
+    return [id_ for (id_,) in db.fetch(engine, few)]
 
 
 def newest(
@@ -101,30 +101,34 @@ def statistics(engine: Engine) -> Statistics:
         select(func.count()).select_from(CORPUS_TEXTS).scalar_subquery(),
         count(_TEXTS.own),
         count(usable),
-        count(not_(usable)),
+        count(~usable),
         select(func.count(_QUERIES.query_id.distinct())).scalar_subquery(),
         select(func.min(_TEXTS.first_seen_ms)).scalar_subquery(),
         select(func.max(_TEXTS.last_seen_ms)).scalar_subquery(),
         select(CORPUS_STATE.c.model).scalar_subquery(),
     )
-    with engine.connect() as connection:
-        return Statistics(*connection.execute(statement).one())
+    return Statistics(*db.fetch(engine, statement)[0])
 
 
 def _stored(connection: Connection, statement: Select[Any]) -> list[StoredText]:
     rows = connection.execute(statement).all()
     queries: dict[str, list[str]] = {row.id: [] for row in rows}
-    for chunk in chunks(queries):
+    for chunk in db.chunks(queries):
         pairs = select(_QUERIES.text_id, _QUERIES.query_id).where(_QUERIES.text_id.in_(chunk))
         for text_id, query_id in connection.execute(pairs):
             queries[text_id].append(query_id)
-    return [_text_of(row, queries[row.id]) for row in rows]
-
-
-def _text_of(row: Row[Any], queries: Sequence[str]) -> StoredText:
-    document = document_of(row.text, row.title, row.url, row.published_ms)
-    seen = (row.first_seen_ms, row.last_seen_ms)
-    return StoredText(row.id, document, *seen, row.own, row.name, tuple(sorted(queries)))
+    return [
+        StoredText(
+            row.id,
+            document_of(row.text, row.title, row.url, row.published_ms),
+            row.first_seen_ms,
+            row.last_seen_ms,
+            row.own,
+            row.name,
+            tuple(sorted(queries[row.id])),
+        )
+        for row in rows
+    ]
 
 
 def document_of(text: bytes, title: bytes, url: bytes, published_ms: int | None) -> Document:
@@ -132,6 +136,5 @@ def document_of(text: bytes, title: bytes, url: bytes, published_ms: int | None)
 
     Raises UnicodeDecodeError and OverflowError for what was never written by this module.
     """
-    words = [part.decode("utf-8", "surrogatepass") for part in (text, title, url)]
-    published = time_at(published_ms) if published_ms is not None else None
-    return Document(1, words[0], words[1], words[2], published)
+    words = (part.decode("utf-8", "surrogatepass") for part in (text, title, url))
+    return Document(1, *words, time_at(published_ms) if published_ms is not None else None)

@@ -6,22 +6,12 @@ PostgreSQL too, where a plain sequence would not promise it. A deletion is only 
 that sees the count move compares its own numbers with those that are left.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    delete,
-    exists,
-    insert,
-    not_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Engine, delete, exists, insert, select, update
 
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import (
     CORPUS_STATE,
     CORPUS_TEXTS,
@@ -81,23 +71,11 @@ def counters(connection: Connection) -> Counters:
     return Counters(*row) if row else Counters(0, 0, None)
 
 
-def read_counters(engine: Engine) -> Counters:
-    """Return the counters as they are, in a transaction of their own."""
-    with engine.connect() as connection:
-        return counters(connection)
-
-
 def pending_ids(engine: Engine, limit: int | None = None) -> list[str]:
     """Return the texts that have no vector yet, those seen last first."""
     embedded = exists().where(_VECTORS.text_id == _TEXTS.id)
-    statement = (
-        select(_TEXTS.id)
-        .where(not_(embedded))
-        .order_by(_TEXTS.last_seen_ms.desc(), _TEXTS.id)
-        .limit(limit)
-    )
-    with engine.connect() as connection:
-        return list(connection.execute(statement).scalars())
+    pending = select(_TEXTS.id).where(~embedded).order_by(_TEXTS.last_seen_ms.desc(), _TEXTS.id)
+    return [id_ for (id_,) in db.fetch(engine, pending.limit(limit))]
 
 
 def store(engine: Engine, model: str, vectors: Mapping[str, bytes]) -> int:
@@ -107,42 +85,36 @@ def store(engine: Engine, model: str, vectors: Mapping[str, bytes]) -> int:
     ConfigurationError when the corpus has vectors of another model.
     """
 
-    def work() -> int:
-        with engine.begin() as connection:
-            state = locked(connection, new=len(vectors))
-            if state.model is None:
-                connection.execute(update(CORPUS_STATE).values(model=model))
-            elif state.model != model:
-                raise other_model(state.model, model)
-            there = select(_TEXTS.id).where(_TEXTS.id.in_(list(vectors)))
-            done = select(_VECTORS.text_id).where(_VECTORS.text_id.in_(list(vectors)))
-            wanted = sorted(
-                set(connection.execute(there).scalars()) - set(connection.execute(done).scalars())
-            )
-            first = state.seq - len(vectors) + 1
-            rows = [
-                {"seq": first + place, "text_id": id_, "vector": vectors[id_]}
-                for place, id_ in enumerate(wanted)
-            ]
-            if rows:
-                connection.execute(insert(CORPUS_VECTORS), rows)
-            return len(rows)
+    def work(connection: Connection) -> int:
+        state = locked(connection, new=len(vectors))
+        if state.model is None:
+            connection.execute(update(CORPUS_STATE).values(model=model))
+        elif state.model != model:
+            raise other_model(state.model, model)
+        embedded = exists().where(_VECTORS.text_id == _TEXTS.id)
+        wanted = select(_TEXTS.id).where(_TEXTS.id.in_(list(vectors)), ~embedded)
+        ids = sorted(connection.execute(wanted).scalars())
+        first = state.seq - len(vectors) + 1
+        numbered = enumerate(ids, first)
+        rows = [{"seq": seq, "text_id": id_, "vector": vectors[id_]} for seq, id_ in numbered]
+        if rows:
+            connection.execute(insert(CORPUS_VECTORS), rows)
+        return len(rows)
 
-    return retry_contended(work) if vectors else 0
+    return db.in_transaction(engine, work) if vectors else 0
 
 
 def drop_vectors(engine: Engine, model: str) -> int:
     """Delete the vectors of any other model, so that this one can embed anew; return how many."""
 
-    def work() -> int:
-        with engine.begin() as connection:
-            if locked(connection).model in (None, model):
-                return 0
-            connection.execute(update(CORPUS_STATE).values(model=model))
-            count_deletion(connection)
-            return connection.execute(delete(CORPUS_VECTORS)).rowcount
+    def work(connection: Connection) -> int:
+        if locked(connection).model in (None, model):
+            return 0
+        connection.execute(update(CORPUS_STATE).values(model=model))
+        count_deletion(connection)
+        return connection.execute(delete(CORPUS_VECTORS)).rowcount
 
-    return retry_contended(work)
+    return db.in_transaction(engine, work)
 
 
 def other_model(stored: str, model: str) -> ConfigurationError:
@@ -158,7 +130,7 @@ def changes(engine: Engine, known: Counters) -> Changes:
 
     When the model has changed, `known` counts for nothing: the reader starts from empty.
     """
-    with _snapshot(engine) as connection:
+    with db.one_moment(engine) as connection:
         now = counters(connection)
         since = known.seq if now.model == known.model else -1
         statement = select(*CORPUS_VECTORS.columns).where(_VECTORS.seq > since)
@@ -170,14 +142,3 @@ def changes(engine: Engine, known: Counters) -> Changes:
         if now.deletions != known.deletions:
             left = frozenset(connection.execute(select(_VECTORS.seq)).scalars())
         return Changes(now, new, left)
-
-
-@contextmanager
-def _snapshot(engine: Engine) -> Iterator[Connection]:
-    """A connection whose statements all see the database as it was at one moment."""
-    with engine.connect() as connection:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql("BEGIN")
-        else:
-            connection.execution_options(isolation_level="REPEATABLE READ")
-        yield connection

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from radarstream.connectors.state_table.database.engine import database_code
+from radarstream.connectors.state_table.database.engine import MAY_NOT, database_code
 from radarstream.connectors.state_table.database.tables import METADATA
 
 LOOKS: Final = 50  # for transactions that began before, a tenth of a second apart
@@ -31,14 +31,12 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND query = '<insufficient privilege>'
 """)
 NOW: Final = text("SELECT CAST(txid_current() % 4294967296 AS text)")
-MAY_NOT: Final = "42501"  # insufficient privilege
-
-
 AGAIN: Final = "run the command again with --if-exists"
 SERVER_LOG: Final = (
     "the write-ahead log of the PostgreSQL server until its segments are used again, its archive, "
     "replicas, and what the server logs"
 )
+DELETED: Final = "the bytes of deleted rows in the database's files"
 
 
 class Compacted(NamedTuple):
@@ -46,6 +44,10 @@ class Compacted(NamedTuple):
 
     done: bool
     left: tuple[str, ...] = ()
+
+
+class NotRewrittenError(Exception):
+    """The reason why bytes of deleted rows are left."""
 
 
 def compact(engine: Engine) -> Compacted:
@@ -56,45 +58,41 @@ def compact(engine: Engine) -> Compacted:
     copied: workers wait. Either waits for others at most as long as `open_engine` was told to.
     """
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        # No rewrite reaches the server's log; SQLite's log goes with the rewrite.
+        on_sqlite = connection.dialect.name == "sqlite"
+        log = () if on_sqlite else (SERVER_LOG,)
         try:
-            if connection.dialect.name == "sqlite":
-                return _compact_sqlite(connection)
-            return _compact_postgresql(connection)
+            left = _compact_sqlite(connection) if on_sqlite else _compact_postgresql(connection)
+        except NotRewrittenError as error:
+            return Compacted(done=False, left=(*log, f"{DELETED}: {error}"))
         except OperationalError as error:
-            code = database_code(error)
-            why = f"another process was writing or space was short ({code}); {AGAIN}"
-            return _undone(why, connection)
+            why = f"another process was writing or space was short ({database_code(error)})"
+            return Compacted(done=False, left=(*log, f"{DELETED}: {why}; {AGAIN}"))
+        return Compacted(done=True, left=(*log, *left))
 
 
-def _undone(why: str, connection: Connection) -> Compacted:
-    told = f"the bytes of deleted rows in the database's files: {why}"
-    return Compacted(done=False, left=(*_log_of(connection), told))
-
-
-def _log_of(connection: Connection) -> tuple[str, ...]:
-    """What no rewrite reaches; SQLite's log goes with the rewrite."""
-    return () if connection.dialect.name == "sqlite" else (SERVER_LOG,)
-
-
-def _compact_sqlite(connection: Connection) -> Compacted:
+def _compact_sqlite(connection: Connection) -> list[str]:
     connection.exec_driver_sql("VACUUM")
     # The log of changes still has the old pages.
     busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
-    why = f"another process was reading; {AGAIN}"
-    return _undone(why, connection) if busy else Compacted(done=True)
+    if busy:
+        raise NotRewrittenError(f"another process was reading; {AGAIN}")
+    return []
 
 
-def _compact_postgresql(connection: Connection) -> Compacted:
-    left = [*_log_of(connection)]
+def _compact_postgresql(connection: Connection) -> list[str]:
+    left = []
     if not _nobody_older(connection):
-        why = f"a transaction from before is still open, or a replica holds rows back; {AGAIN}"
-        return _undone(why, connection)
+        raise NotRewrittenError(
+            f"a transaction from before is still open, or a replica holds rows back; {AGAIN}"
+        )
     if connection.execute(HIDDEN).scalar_one():
         left.append("rows that sessions of other database users may still read, if any is older")
     for table in METADATA.sorted_tables:
         if not _rewritten(connection, table.name, "FULL, ANALYZE"):
-            why = f"the database's user may not rewrite table {table.name}, its owner may"
-            return _undone(why, connection)
+            raise NotRewrittenError(
+                f"the database's user may not rewrite table {table.name}, its owner may"
+            )
     if not _rewritten(connection, CATALOG, "FULL"):
         left.append(
             f"samples of values in the server's statistics: the owner of the database may run "
@@ -105,7 +103,7 @@ def _compact_postgresql(connection: Connection) -> Compacted:
             "the server's data files until its next checkpoint, which the database's user may not "
             "ask for"
         )
-    return Compacted(done=True, left=tuple(left))
+    return left
 
 
 def _nobody_older(connection: Connection) -> bool:
@@ -127,7 +125,6 @@ def _rewritten(connection: Connection, table: str, options: str) -> bool:
 
 
 def _allowed(connection: Connection, statement: str) -> bool:
-    """Run a statement; False where the user may not."""
     try:
         connection.exec_driver_sql(statement)
     except ProgrammingError as error:

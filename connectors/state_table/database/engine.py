@@ -45,21 +45,24 @@ def open_engine(
     """
     parsed = parsed_url(url)
     is_sqlite = parsed.drivername == "sqlite"
-    wait_ms = int(busy_timeout_s * 1000)
     try:
         # hide_parameters: a failed statement must not carry answers or pages into a log.
         engine = create_engine(parsed, hide_parameters=True, pool_pre_ping=not is_sqlite)
-        if is_sqlite:
-            insist_on_file(engine, Path(parsed.database or ""))
-            event.listen(engine, "connect", _sqlite_setup(durability, wait_ms))
-        else:
-            event.listen(engine, "connect", _postgresql_setup(wait_ms))
     except ImportError:
         raise ConfigurationError(
             "a PostgreSQL state database needs psycopg: install the `postgres` extra"
         ).mended_by("pip install 'radarstream[postgres]'") from None
+    if is_sqlite:
+        insist_on_file(engine, Path(parsed.database or ""))
+    event.listen(engine, "connect", _setup(is_sqlite, durability, int(busy_timeout_s * 1000)))
     if migrate:
-        _migrate(engine, parsed)
+        try:
+            bring_to_head(engine)
+        except (ConfigurationError, DBAPIError) as error:
+            engine.dispose()
+            if isinstance(error, DBAPIError):
+                raise explained(parsed, error, "write") from None
+            raise
     return engine
 
 
@@ -71,17 +74,6 @@ def insist_on_database(url: str) -> None:
             f"there is no state database {parsed.database} (setting `database`) yet: a run makes "
             "it; is this the right directory, and --config the right file?"
         )
-
-
-def _migrate(engine: Engine, url: URL) -> None:
-    try:
-        bring_to_head(engine)
-    except ConfigurationError:
-        engine.dispose()
-        raise
-    except DBAPIError as error:
-        engine.dispose()
-        raise explained(url, error, "write") from None
 
 
 def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
@@ -101,7 +93,7 @@ def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
 
 
 def _out_of_reach(error: DBAPIError) -> bool:
-    """Whether the server did not answer; a refused password comes without a code as well."""
+    # A refused password comes without a code as well.
     refused = "authentication" in str(error.orig) or "does not exist" in str(error.orig)
     return not isinstance(error.orig, SqliteError) and is_transient(error) and not refused
 
@@ -188,26 +180,20 @@ def parsed_url(url: str) -> URL:
     return parsed.set(drivername=DRIVERS[backend])
 
 
-def _sqlite_setup(durability: Durability, wait_ms: int) -> Callable[[Any, object], None]:
-    def configure(connection: Any, _record: object) -> None:
+def _setup(is_sqlite: bool, durability: Durability, wait_ms: int) -> Callable[[Any, object], None]:
+    def on_sqlite(connection: Any, _record: object) -> None:
         # A damaged text must not fail the query that reads it beside sound ones.
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
-        cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout = {wait_ms}")
-        cursor.execute("PRAGMA journal_mode = WAL")
-        cursor.execute(f"PRAGMA synchronous = {durability.upper()}")
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.close()
+        connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {durability.upper()}")
+        connection.execute("PRAGMA foreign_keys = ON")
 
-    return configure
-
-
-def _postgresql_setup(wait_ms: int) -> Callable[[Any, object], None]:
-    def configure(connection: Any, _record: object) -> None:
+    def on_postgresql(connection: Any, _record: object) -> None:
         connection.execute(f"SET lock_timeout = {wait_ms}")
         connection.commit()
 
-    return configure
+    return on_sqlite if is_sqlite else on_postgresql
 
 
 def _location(url: URL) -> str:
@@ -221,8 +207,7 @@ def _location(url: URL) -> str:
 def _cause(url: URL, error: DBAPIError) -> str:
     """Return the driver's own words on one line, any password in them blotted out."""
     words = " ".join(str(error.orig).split())
-    secrets = [url.password, *(v for name, v in url.query.items() if "password" in name)]
-    for secret in secrets:
+    for secret in (url.password, *(v for name, v in url.query.items() if "password" in name)):
         if isinstance(secret, str) and secret:
             words = words.replace(secret, "***")
     return words

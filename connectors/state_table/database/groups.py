@@ -11,11 +11,8 @@ from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
 from radarstream.connectors.state_table.database.engine import database_code
-from radarstream.connectors.state_table.database.tables import (
-    CONSUMER_GROUPS,
-    MEMORY,
-    dialect_insert,
-)
+from radarstream.connectors.state_table.database.statements import insert_new
+from radarstream.connectors.state_table.database.tables import CONSUMER_GROUPS, MEMORY
 from radarstream.schemas.errors import ConfigurationError
 
 # What a database says that has no such table, or is no database any more.
@@ -38,8 +35,7 @@ def enter(engine: Engine, group: str, *, has_committed: bool, start_over: bool, 
         if has_committed and not remembers(connection) and not start_over:
             raise lost_memory(engine.url.database, group)
         entry = {"group_id": group, "mark": uuid4().hex, "since_ms": now_ms}
-        insert = dialect_insert(connection, CONSUMER_GROUPS).on_conflict_do_nothing()
-        connection.execute(insert, entry)
+        insert_new(connection, CONSUMER_GROUPS, entry)
     with engine.connect() as connection:  # another worker may have been first
         return str(group_mark(connection, group))
 
@@ -61,13 +57,17 @@ def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
     """
     try:
         with engine.connect() as connection:
-            found = group_mark(connection, group)
+            if group_mark(connection, group) == mark:
+                return
+        found = "its entry of this consumer group is gone"
     except DBAPIError as error:
-        if database_code(error) not in LOST:
+        found = database_code(error)
+        if found not in LOST:
             raise
-        raise ConfigurationError(_changed(engine, database_code(error))) from None
-    if found != mark:
-        raise ConfigurationError(_changed(engine, "its entry of this consumer group is gone"))
+    raise ConfigurationError(
+        f"the state database {engine.url.database} was emptied, damaged or replaced while it was "
+        f"in use ({found}); restore it, then start again"
+    )
 
 
 def remembers(connection: Connection) -> bool:
@@ -79,10 +79,3 @@ def group_mark(connection: Connection, group: str) -> str | None:
     """The mark of a group in a database, None where it never entered."""
     statement = select(CONSUMER_GROUPS.c.mark).where(CONSUMER_GROUPS.c.group_id == group)
     return connection.execute(statement).scalar_one_or_none()
-
-
-def _changed(engine: Engine, found: str) -> str:
-    return (
-        f"the state database {engine.url.database} was emptied, damaged or replaced while it was "
-        f"in use ({found}); restore it, then start again"
-    )

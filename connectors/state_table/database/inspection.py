@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -49,18 +51,12 @@ def inspected(url: str) -> Inspected:
     DatabaseUnavailableError where its server does not answer.
     """
     parsed = parsed_url(url)
-    engine = _reader(parsed, url)
-    try:
-        with engine.connect() as connection:
-            version = stored_version(connection)
-            if version is None and inspect(connection).has_table(MEMORY.name):
-                version = ""
-            make, write = _rights(connection, parsed)
-    except DBAPIError as error:
-        raise explained(parsed, error, "read") from None
-    finally:
-        engine.dispose()
-    return Inspected(parsed.render_as_string(hide_password=True), version, make, write)
+    with _reading(parsed) as connection:
+        version = stored_version(connection)
+        if version is None and inspect(connection).has_table(MEMORY.name):
+            version = ""
+        name = parsed.render_as_string(hide_password=True)
+        return Inspected(name, version, *_rights(connection, parsed))
 
 
 def knows_group(url: str, group: str) -> bool:
@@ -71,23 +67,29 @@ def knows_group(url: str, group: str) -> bool:
     """
     if absent_file(url) is not None:
         return False
-    parsed = parsed_url(url)
-    engine = _reader(parsed, url)
+    with _reading(parsed_url(url)) as connection:
+        tables = inspect(connection).get_table_names()
+        entered = CONSUMER_GROUPS.name in tables and group_mark(connection, group) is not None
+        return entered or (MEMORY.name in tables and remembers(connection))
+
+
+@contextmanager
+def _reading(url: URL) -> Iterator[Connection]:
+    engine = _reader(url)
     try:
         with engine.connect() as connection:
-            tables = inspect(connection).get_table_names()
-            entered = CONSUMER_GROUPS.name in tables and group_mark(connection, group) is not None
-            return entered or (MEMORY.name in tables and remembers(connection))
+            yield connection
     except DBAPIError as error:
-        raise explained(parsed, error, "read") from None
+        raise explained(url, error, "read") from None
     finally:
         engine.dispose()
 
 
-def _reader(parsed: URL, url: str) -> Engine:
-    if parsed.drivername != "sqlite":
-        return open_engine(url, busy_timeout_s=PATIENCE_S, migrate=False)
-    file = Path(parsed.database or "").absolute()
+def _reader(url: URL) -> Engine:
+    if url.drivername != "sqlite":
+        address = url.render_as_string(hide_password=False)
+        return open_engine(address, busy_timeout_s=PATIENCE_S, migrate=False)
+    file = Path(url.database or "").absolute()
     # With its two companions, others may be using it; without, a reader would make them.
     shared = all(file.with_name(file.name + end).exists() for end in ("-wal", "-shm"))
     address = f"file:{quote(str(file))}?mode=ro" + ("" if shared else "&immutable=1")

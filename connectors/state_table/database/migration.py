@@ -8,18 +8,8 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Engine,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    insert,
-    inspect,
-    select,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
 
 from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.schemas.errors import ConfigurationError
@@ -31,11 +21,11 @@ if TYPE_CHECKING:
 REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 HEAD: Final = REVISIONS[-1]
 
-_VERSION = Table(  # as alembic makes it
+_VERSION = sa.Table(  # as alembic makes it
     "alembic_version",
-    MetaData(),
-    Column("version_num", String(32), nullable=False),
-    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 _CREATION_LOCK = 0x7261646172  # advisory lock number on PostgreSQL; any constant does
 _SCRIPTS = Path(__file__).with_name("migrations")
@@ -71,7 +61,7 @@ def stored_version(connection: Connection) -> str | None:
     """
     if not connection.dialect.has_table(connection, _VERSION.name):
         return None
-    version = connection.execute(select(_VERSION.c.version_num)).scalar_one_or_none()
+    version = connection.execute(sa.select(_VERSION.c.version_num)).scalar_one_or_none()
     if version is not None and version not in REVISIONS:
         raise ConfigurationError(
             f"the state database has schema {version!r}, which this release ({HEAD}) does not "
@@ -104,8 +94,10 @@ def pending_sql(engine: Engine) -> str:
 
 def _migrate(connection: Connection, version: str | None) -> None:
     adopted = _version_by_tables(connection) if version is None else None
-    if version is None and adopted is None:
-        _create(connection)
+    if version is None and adopted is None:  # new: all tables at once, without their history
+        METADATA.create_all(connection, checkfirst=False)
+        _VERSION.create(connection, checkfirst=True)
+        connection.execute(sa.insert(_VERSION).values(version_num=HEAD))
         return
     from alembic import command  # a third of a second, which other starts do not pay
 
@@ -115,16 +107,9 @@ def _migrate(connection: Connection, version: str | None) -> None:
     command.upgrade(config, "head")
 
 
-def _create(connection: Connection) -> None:
-    """Create all tables of a new database at once, without its history."""
-    METADATA.create_all(connection, checkfirst=False)
-    _VERSION.create(connection, checkfirst=True)
-    connection.execute(insert(_VERSION).values(version_num=HEAD))
-
-
 def _version_by_tables(connection: Connection) -> str | None:
     """Return the version of a database that was created before versions were stored."""
-    inspector = inspect(connection)
+    inspector = sa.inspect(connection)
     if not inspector.has_table("memory"):
         return None
     columns = {column["name"] for column in inspector.get_columns("outbox")}

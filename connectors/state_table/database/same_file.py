@@ -4,8 +4,8 @@ SQLite goes on writing to a file that has no name any more, and reads what it ho
 file that was emptied: the job would answer happily and remember nothing after its next start.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
-from os import stat_result
 from pathlib import Path
 from time import sleep
 from typing import Any, Final
@@ -30,11 +30,12 @@ class Seen:
     size: int = 0
     harm: str = ""
 
-    def compare(self) -> None:
+    def compare(self, *_: Any) -> None:
         """Look at the file. Raises ConfigurationError; once it did, for good."""
-        status = status_of(self.path)
-        identity = (status.st_dev, status.st_ino) if status else None
-        size = status.st_size if status else 0
+        identity, size = None, 0
+        with suppress(FileNotFoundError):
+            status = self.path.stat()
+            identity, size = (status.st_dev, status.st_ino), status.st_size
         self.identity = self.identity or identity
         if identity != self.identity:
             self.harm = "deleted or replaced"
@@ -54,39 +55,18 @@ def insist_on_file(engine: Engine, path: Path) -> None:
     Call it before other listeners are added: a connection that is set up writes to the file.
     """
     seen = Seen(path)
-
-    def compare(*_: Any) -> None:
-        seen.compare()
-
-    event.listen(engine, "connect", compare)
-    event.listen(engine, "checkout", compare)
-
-
-def status_of(path: Path) -> stat_result | None:
-    """What the file system says of a file; None when there is no such file."""
-    try:
-        return path.stat()
-    except FileNotFoundError:
-        return None
+    for use in ("connect", "checkout"):
+        event.listen(engine, use, seen.compare)
 
 
 def cut_off(path: Path) -> bool:
     """Whether the file holds less than its header says, as after no compaction."""
     for _ in range(LOOKS):
-        header = head_of(path)
-        page = int.from_bytes(header[16:18], "big")
-        whole = (LARGEST_PAGE if page == 1 else page) * int.from_bytes(header[28:32], "big")
-        status = status_of(path)
-        if header.startswith(MAGIC) and status is not None and status.st_size >= whole:
-            return False
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            header = file.read(HEADER_BYTES)
+            page = int.from_bytes(header[16:18], "big")
+            whole = (LARGEST_PAGE if page == 1 else page) * int.from_bytes(header[28:32], "big")
+            if header.startswith(MAGIC) and path.stat().st_size >= whole:
+                return False
         sleep(BETWEEN_S)
     return True
-
-
-def head_of(path: Path) -> bytes:
-    """The first bytes of a file; none when there is no such file."""
-    try:
-        with path.open("rb") as file:
-            return file.read(HEADER_BYTES)
-    except FileNotFoundError:
-        return b""

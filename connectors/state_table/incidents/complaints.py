@@ -3,25 +3,26 @@
 Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, or_, select, update
 
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import (
     COMPLAINTS,
     INCIDENTS,
+    KEPT_ANSWERS,
     QUARANTINE,
-    dialect_insert,
-    keyed,
 )
 from radarstream.connectors.state_table.incidents.quarantine import holding
 from radarstream.connectors.state_table.incidents.store import DECISION, STATUS
 from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision
 
 _C, _I = COMPLAINTS.c, INCIDENTS.c
+_ROWS = select(*db.keyed(COMPLAINTS))
+_OPEN = _C.state == ComplaintState.OPEN
 OWN_AT_ONCE = 100_000  # complaints of the pipeline that are pruned at once
 
 
@@ -47,18 +48,14 @@ def repeated(connection: Connection, complaint: StoredComplaint) -> StoredCompla
     """The complaint that this one repeats, if any: its own, or its sender's on the same answer."""
     itself = _C.complaint_id == complaint.complaint_id
     alike = (_C.incident == complaint.incident) & (_C.sender == complaint.sender)
-    statement = (
-        select(*keyed(COMPLAINTS)).where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
-    )
-    row = connection.execute(statement.limit(1)).mappings().first()
+    own_first = _ROWS.where(or_(itself, alike)).order_by(case((itself, 0), else_=1))
+    row = connection.execute(own_first.limit(1)).mappings().first()
     return complaint_of(row) if row else None
 
 
 def insert(connection: Connection, complaint: StoredComplaint) -> bool:
     """Store a complaint in the caller's transaction; False when it was there already."""
-    statement = dialect_insert(connection, COMPLAINTS).on_conflict_do_nothing()
-    counted = statement.execution_options(preserve_rowcount=True)
-    return connection.execute(counted, asdict(complaint)).rowcount == 1
+    return db.insert_new(connection, COMPLAINTS, asdict(complaint)) == 1
 
 
 def received_since(connection: Connection, sender: str, since_ms: int) -> int:
@@ -68,8 +65,9 @@ def received_since(connection: Connection, sender: str, since_ms: int) -> int:
 
 def count_open(connection: Connection, sender: str | None = None) -> int:
     """How many complaints of people wait, or of this sender."""
-    whose = _C.sender != PIPELINE if sender is None else _C.sender == sender
-    return _count(connection, _C.state == ComplaintState.OPEN, whose)
+    return _count(
+        connection, _OPEN, _C.sender != PIPELINE if sender is None else _C.sender == sender
+    )
 
 
 def find_complaints(
@@ -84,7 +82,7 @@ def find_complaints(
     With `state` or `query_id`, only those of it.
     """
     statement = (
-        select(*keyed(COMPLAINTS), STATUS, _I.finding, DECISION)
+        _ROWS.add_columns(STATUS, _I.finding, DECISION)
         .outerjoin(INCIDENTS, _I.incident == _C.incident)
         .where(_C.complaint_id.startswith(prefix, autoescape=True))
         .order_by(_C.received_ms.desc(), _C.complaint_id)
@@ -94,14 +92,12 @@ def find_complaints(
         statement = statement.where(_C.state == state)
     if query_id is not None:
         statement = statement.where(_C.query_id == query_id)
-    with engine.connect() as connection:
-        return [dict(row) for row in connection.execute(statement).mappings()]
+    return [row._asdict() for row in db.fetch(engine, statement)]
 
 
 def waiting(connection: Connection, incident: str) -> list[StoredComplaint]:
     """Return the open complaints of one wrong answer, oldest first."""
-    mine = (_C.incident == incident, _C.state == ComplaintState.OPEN)
-    statement = select(*keyed(COMPLAINTS)).where(*mine).order_by(_C.received_ms)
+    statement = _ROWS.where(_C.incident == incident, _OPEN).order_by(_C.received_ms)
     return [complaint_of(row) for row in connection.execute(statement).mappings()]
 
 
@@ -113,21 +109,16 @@ def close(
     seen: Sequence[StoredComplaint] | None = None,
 ) -> None:
     """End the wait of the open complaints of one wrong answer; with `seen`, of these alone."""
-    statement = update(COMPLAINTS).where(_C.incident == incident, _C.state == ComplaintState.OPEN)
+    statement = update(COMPLAINTS).where(_C.incident == incident, _OPEN)
     if seen is not None:
-        statement = statement.where(
-            _C.complaint_id.in_([complaint.complaint_id for complaint in seen])
-        )
+        statement = statement.where(_C.complaint_id.in_([one.complaint_id for one in seen]))
     connection.execute(statement.values(state=state, detail=detail))
 
 
 def reopen(connection: Connection, incident: str) -> None:
     """Let the complaints of one wrong answer wait again."""
-    connection.execute(
-        update(COMPLAINTS)
-        .where(_C.incident == incident)
-        .values(state=ComplaintState.OPEN, detail="", attempts=0)
-    )
+    again = {"state": ComplaintState.OPEN, "detail": "", "attempts": 0}
+    connection.execute(update(COMPLAINTS).where(_C.incident == incident).values(again))
 
 
 def note_failure(engine: Engine, complaint: StoredComplaint, detail: str, *, attempts: int) -> None:
@@ -135,15 +126,8 @@ def note_failure(engine: Engine, complaint: StoredComplaint, detail: str, *, att
     failed = complaint.attempts + 1
     state = ComplaintState.UNUSABLE if failed >= attempts else ComplaintState.OPEN
 
-    def work() -> None:
-        with engine.begin() as connection:
-            connection.execute(
-                update(COMPLAINTS)
-                .where(_C.incident == complaint.incident, _C.state == ComplaintState.OPEN)
-                .values(attempts=failed, state=state, detail=detail)
-            )
-
-    retry_contended(work)
+    counted = update(COMPLAINTS).where(_C.incident == complaint.incident, _OPEN)
+    db.write(engine, counted.values(attempts=failed, state=state, detail=detail))
 
 
 def expire(engine: Engine, before_ms: int, detail: str) -> int:
@@ -152,15 +136,9 @@ def expire(engine: Engine, before_ms: int, detail: str) -> int:
     What a person has approved goes on waiting.
     """
     approved = select(_I.incident).where(_I.decision == Decision.APPROVED)
-    old = (_C.state == ComplaintState.OPEN, _C.received_ms < before_ms)
-
-    def work() -> int:
-        with engine.begin() as connection:
-            statement = update(COMPLAINTS).where(*old, _C.incident.not_in(approved))
-            given_up = statement.values(state=ComplaintState.UNUSABLE, detail=detail)
-            return connection.execute(given_up).rowcount
-
-    return retry_contended(work)
+    old = (_OPEN, _C.received_ms < before_ms, _C.incident.not_in(approved))
+    given_up = {"state": ComplaintState.UNUSABLE, "detail": detail}
+    return db.write(engine, update(COMPLAINTS).where(*old).values(given_up))
 
 
 def prune_complaints(engine: Engine, before_ms: int, *, own_open: int) -> int:
@@ -172,7 +150,7 @@ def prune_complaints(engine: Engine, before_ms: int, *, own_open: int) -> int:
     attributed = select(_I.attributed_ms).where(_I.incident == _C.incident)
     since = func.coalesce(attributed.scalar_subquery(), _C.received_ms)
     old = (since < before_ms, _C.state != ComplaintState.OPEN, ~holding(_C.incident))
-    own = (_C.sender == PIPELINE, _C.state == ComplaintState.OPEN)
+    own = (_C.sender == PIPELINE, _OPEN)
     newest = select(_C.complaint_id).where(*own).order_by(_C.received_ms.desc(), _C.complaint_id)
     too_many = newest.offset(own_open).limit(OWN_AT_ONCE).subquery()
     orphans = _I.incident.not_in(select(_C.incident))
@@ -188,22 +166,78 @@ def prune_complaints(engine: Engine, before_ms: int, *, own_open: int) -> int:
 
 def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many complaints there are by state, and incidents by status."""
-    with engine.connect() as connection:
-        states = connection.execute(select(_C.state, func.count()).group_by(_C.state))
-        by_state = {row[0]: row[1] for row in states}
-        decided = select(STATUS, func.count()).where(_I.status.is_not(None))
-        statuses = connection.execute(decided.group_by(STATUS))
-        return by_state, {row[0]: row[1] for row in statuses}
+    states = db.fetch(engine, select(_C.state, func.count()).group_by(_C.state))
+    decided = select(STATUS, func.count()).where(_I.status.is_not(None)).group_by(STATUS)
+    statuses = db.fetch(engine, decided)
+    return {row[0]: row[1] for row in states}, {row[0]: row[1] for row in statuses}
+
+
+def complaint_of(row: Any) -> StoredComplaint:
+    """Read a complaint from a row that may have more than it."""
+    values = {column.key: row[column.key] for column in COMPLAINTS.columns}
+    known = values["state"] in tuple(ComplaintState)  # a damaged one waits for nothing
+    state = ComplaintState(values["state"]) if known else ComplaintState.UNUSABLE
+    return StoredComplaint(**(values | {"state": state}))
+
+
+def next_open(
+    engine: Engine,
+    *,
+    day_ago_ms: int,
+    trusted: Collection[str] = (),
+    only_urgent: bool = False,
+    only_known: bool = False,
+) -> StoredComplaint | None:
+    """Return the complaint to look at next; None when none waits.
+
+    What a person approved comes first, then people come before the pipeline. Senders take turns: a
+    sender's first complaint comes before everybody's second one. Those attributed since
+    `day_ago_ms` count, so that nobody has many firsts. Within a turn, `trusted` senders come first,
+    then the answer that is still the latest of its query (it is the one consumers have), then the
+    order of arrival. `only_urgent`: what a person approved or a trusted sender sent. `only_known`:
+    what was attributed before, which costs no model call.
+    """
+    latest = (
+        select(func.max(KEPT_ANSWERS.c.step))
+        .where(KEPT_ANSWERS.c.query_id == _C.query_id)
+        .scalar_subquery()
+    )
+    approved = case((_I.decision == Decision.APPROVED, 0), else_=1)
+    urgency = (case((_C.step == latest, 0), else_=1), _C.attempts, _C.received_ms, _C.complaint_id)
+    place = func.row_number().over(partition_by=_C.sender, order_by=(approved, *urgency))
+    statement = (
+        _ROWS.outerjoin(INCIDENTS, _I.incident == _C.incident)
+        .where(_OPEN)
+        .order_by(
+            approved,
+            case((_C.sender == PIPELINE, 1), else_=0),
+            place + case((_C.sender == PIPELINE, 0), else_=_served(day_ago_ms)),
+            case((_C.sender.in_(trusted), 0), else_=1),
+            *urgency,
+        )
+        .limit(1)
+    )
+    if only_known:
+        statement = statement.where(_I.finding.is_not(None))
+    elif only_urgent:
+        urgent = or_(_I.decision == Decision.APPROVED, _C.sender.in_(trusted))
+        statement = statement.where(urgent)
+    rows = db.fetch(engine, statement)
+    return complaint_of(rows[0]._mapping) if rows else None
+
+
+def _served(since_ms: int) -> ColumnElement[int]:
+    """How many complaints of this sender are about incidents attributed since then."""
+    other, incident = COMPLAINTS.alias(), INCIDENTS.alias()
+    return (
+        select(func.count())
+        .select_from(other.join(incident, incident.c.incident == other.c.incident))
+        .where(other.c.sender == _C.sender, incident.c.attributed_ms >= since_ms)
+        .correlate(COMPLAINTS)
+        .scalar_subquery()
+    )
 
 
 def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     statement = select(func.count()).select_from(COMPLAINTS).where(*conditions)
     return connection.execute(statement).scalar_one()
-
-
-def complaint_of(row: Any) -> StoredComplaint:
-    """Read a complaint from a row that may have more than it."""
-    values = {name: row[name] for name in StoredComplaint.__dataclass_fields__}
-    known = values["state"] in tuple(ComplaintState)  # a damaged one waits for nothing
-    state = ComplaintState(values["state"]) if known else ComplaintState.UNUSABLE
-    return StoredComplaint(**(values | {"state": state}))

@@ -3,25 +3,11 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Engine,
-    LargeBinary,
-    and_,
-    cast,
-    delete,
-    exists,
-    func,
-    not_,
-    select,
-)
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Connection, Engine
 
-from radarstream.connectors.state_table.database.tables import (
-    COMPLAINTS,
-    KEPT_ANSWERS,
-    dialect_insert,
-)
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, KEPT_ANSWERS
 from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.schemas.codec import clean, decode_snapshot, encode
 from radarstream.schemas.errors import InputError
@@ -68,12 +54,9 @@ def keep_answer(connection: Connection, kept: KeptAnswer, *, steps: int) -> None
         "undefended": None if kept.undefended is None else clean(kept.undefended),
         "snapshot": encode(kept.snapshot),
     }
-    upsert = dialect_insert(connection, KEPT_ANSWERS).on_conflict_do_update(
-        index_elements=list(KEPT_ANSWERS.primary_key), set_=row
-    )
-    connection.execute(upsert, row)
-    spent = and_(_K.query_id == kept.query_id, _K.step <= kept.step - steps)
-    connection.execute(delete(KEPT_ANSWERS).where(spent, not_(_complained_about())))
+    db.upsert(connection, KEPT_ANSWERS, row)
+    spent = (_K.query_id == kept.query_id, _K.step <= kept.step - steps)
+    connection.execute(sa.delete(KEPT_ANSWERS).where(*spent, ~_complained_about()))
 
 
 def kept_answers(engine: Engine, query_id: str) -> list[KeptAnswer]:
@@ -83,27 +66,26 @@ def kept_answers(engine: Engine, query_id: str) -> list[KeptAnswer]:
 
 def find_answer(engine: Engine, query_id: str, step: int | None = None) -> KeptAnswer | None:
     """Return a query's kept answer at a step, or its latest; None if there is none (any more)."""
-    where = [_K.query_id == query_id]
+    where = _K.query_id == query_id
     if step is not None:
-        where.append(_K.step == step)
-    return next(iter(_read(engine, and_(*where), 1)), None)
+        where &= _K.step == step
+    return next(iter(_read(engine, where, 1)), None)
 
 
 def prune_answers(engine: Engine, *, days: float) -> int:
     """Drop answers observed so long before the newest, but none with a person's open complaint."""
-    newest = select(func.max(_K.observed_ms)).scalar_subquery()
+    newest = sa.select(sa.func.max(_K.observed_ms))
     with engine.begin() as connection:
-        limit = connection.execute(select(newest)).scalar_one()
-        if limit is None:
+        latest = connection.execute(newest).scalar_one()
+        if latest is None:
             return 0
-        old = _K.observed_ms < limit - int(days * 86_400_000)
-        return connection.execute(
-            delete(KEPT_ANSWERS).where(old, not_(_complained_about()))
-        ).rowcount
+        old = _K.observed_ms < latest - int(days * 86_400_000)
+        unneeded = sa.delete(KEPT_ANSWERS).where(old, ~_complained_about())
+        return connection.execute(unneeded).rowcount
 
 
 def _complained_about() -> ColumnElement[bool]:
-    return exists().where(
+    return sa.exists().where(
         COMPLAINTS.c.query_id == _K.query_id,
         COMPLAINTS.c.step == _K.step,
         COMPLAINTS.c.state == ComplaintState.OPEN,
@@ -112,14 +94,12 @@ def _complained_about() -> ColumnElement[bool]:
 
 
 def _read(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> list[KeptAnswer]:
-    snapshot = cast(_K.snapshot, LargeBinary)  # SQLite stores what it is given
-    columns = (_K.query_id, _K.step, _K.answer, _K.undefended, snapshot)
-    statement = select(*columns).where(where).order_by(_K.step.desc()).limit(limit)
-    with engine.connect() as connection:
-        rows = connection.execute(statement).all()
+    snapshot = sa.cast(_K.snapshot, sa.LargeBinary)  # SQLite stores what it is given
+    statement = sa.select(_K.query_id, _K.step, _K.answer, _K.undefended, snapshot).where(where)
+    latest_first = statement.order_by(_K.step.desc()).limit(limit)
     kept = []
-    for query, step, answer, bare, data in rows:
+    for query, at, answer, bare, data in db.fetch(engine, latest_first):
         with suppress(InputError):  # a damaged answer is as good as none
             found = decode_snapshot(data, limits=UNLIMITED, now=None)
-            kept.append(KeptAnswer(query, step, answer, bare, found))
+            kept.append(KeptAnswer(query, at, answer, bare, found))
     return kept

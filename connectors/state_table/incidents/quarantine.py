@@ -3,14 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select, update
 
-from radarstream.connectors.state_table.database.tables import (
-    INCIDENTS,
-    QUARANTINE,
-    dialect_insert,
-    keyed,
-)
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.tables import INCIDENTS, QUARANTINE
 from radarstream.connectors.state_table.incidents.store import STATUS
 
 _Q = QUARANTINE.c
@@ -22,10 +18,7 @@ def withheld_keys(engine: Engine, query_ids: Sequence[str]) -> dict[str, frozens
     statement = select(_Q.query_id, _Q.text_key, _Q.everywhere).where(
         _Q.active, or_(_Q.everywhere, _Q.query_id.in_(wanted))
     )
-    with engine.connect() as connection:
-        rows = connection.execute(statement).all()
-    if not rows:
-        return {}
+    rows = db.fetch(engine, statement)
     shared = frozenset(key for _, key, everywhere in rows if everywhere)
     own: dict[str, set[str]] = {query_id: set(shared) for query_id in wanted}
     for query_id, key, _ in rows:
@@ -41,8 +34,7 @@ def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """
     if rows:
         fresh = {"active": False, "everywhere": False, "released": False}
-        statement = dialect_insert(connection, QUARANTINE).on_conflict_do_nothing()
-        connection.execute(statement, [dict(row) | fresh for row in rows])
+        db.insert_new(connection, QUARANTINE, [{**row, **fresh} for row in rows])
 
 
 def switch(
@@ -64,12 +56,9 @@ def hold_all(connection: Connection, incident: str) -> None:
 
 def holders_of(engine: Engine, query_id: str, text_keys: Sequence[str] | None) -> list[str]:
     """Return the incidents of a query that hold any of these texts, or any text at all."""
-    where = [_Q.query_id == query_id, _Q.active]
-    if text_keys is not None:
-        where.append(_Q.text_key.in_(text_keys))
-    statement = select(_Q.incident).where(*where).distinct().order_by(_Q.incident)
-    with engine.connect() as connection:
-        return list(connection.execute(statement).scalars())
+    statement = select(_Q.incident).where(_Q.query_id == query_id, *_held(text_keys))
+    rows = db.fetch(engine, statement.distinct().order_by(_Q.incident))
+    return [incident for (incident,) in rows]
 
 
 def release(
@@ -79,18 +68,15 @@ def release(
 
     A later incident may hold the same text again, and so may a person's new approval.
     """
-    where = [_Q.incident == incident, _Q.active]
-    if text_keys is not None:
-        where.append(_Q.text_key.in_(text_keys))
-    statement = update(QUARANTINE).where(*where)
-    freed = statement.values(active=False, released=True, updated_ms=now_ms)
+    held = update(QUARANTINE).where(_Q.incident == incident, *_held(text_keys))
+    freed = held.values(active=False, released=True, updated_ms=now_ms)
     return connection.execute(freed).rowcount
 
 
 def texts_of(connection: Connection, incident: str) -> list[dict[str, Any]]:
     """Return the texts of an incident, whether held, proposed or released."""
-    statement = select(*keyed(QUARANTINE)).where(_Q.incident == incident).order_by(_Q.text_key)
-    return [dict(row) for row in connection.execute(statement).mappings()]
+    statement = select(*db.keyed(QUARANTINE)).where(_Q.incident == incident).order_by(_Q.text_key)
+    return [row._asdict() for row in connection.execute(statement)]
 
 
 def list_quarantine(
@@ -100,29 +86,29 @@ def list_quarantine(
 
     With `active_only` False, also those that are not held: proposed, released, dismissed.
     """
-    where: list[ColumnElement[bool]] = [] if query_id is None else [_Q.query_id == query_id]
-    if active_only:
-        where.append(_Q.active)
-    newest = (_Q.updated_ms.desc(), _Q.incident, _Q.text_key)
     statement = (
-        select(*keyed(QUARANTINE), STATUS)
+        select(*db.keyed(QUARANTINE), STATUS)
         .outerjoin(INCIDENTS, INCIDENTS.c.incident == _Q.incident)
-        .where(*where)
-        .order_by(*newest)
+        .order_by(_Q.updated_ms.desc(), _Q.incident, _Q.text_key)
         .limit(limit)
     )
-    with engine.connect() as connection:
-        return [dict(row) for row in connection.execute(statement).mappings()]
+    if query_id is not None:
+        statement = statement.where(_Q.query_id == query_id)
+    if active_only:
+        statement = statement.where(_Q.active)
+    return [row._asdict() for row in db.fetch(engine, statement)]
 
 
 def count_active(engine: Engine) -> int:
     """Return how many texts are left out at present."""
-    with engine.connect() as connection:
-        statement = select(func.count()).select_from(QUARANTINE).where(_Q.active)
-        return connection.execute(statement).scalar_one()
+    return int(db.fetch_value(engine, select(func.count()).where(_Q.active)))
 
 
 def holding(incident: ColumnElement[str]) -> ColumnElement[bool]:
     """Whether an incident holds a text."""
-    held = and_(_Q.incident == incident, _Q.active)
-    return select(_Q.text_key).where(held).exists()
+    return select(_Q.text_key).where(_Q.incident == incident, _Q.active).exists()
+
+
+def _held(text_keys: Sequence[str] | None) -> list[ColumnElement[bool]]:
+    """Return the conditions for texts that are held: these, or all."""
+    return [_Q.active] if text_keys is None else [_Q.active, _Q.text_key.in_(text_keys)]

@@ -1,7 +1,5 @@
 """Incidents: answers that somebody complained about, and what was found out and decided.
 
-A row has the last event of its incident.
-
 Times are milliseconds since 1970-01-01 UTC and come from the caller; nothing here looks at a clock.
 """
 
@@ -10,12 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, LargeBinary, case, cast, func, or_, select, update
 
-from radarstream.connectors.state_table.database.tables import (
-    COMPLAINTS,
-    INCIDENTS,
-    dialect_insert,
-    keyed,
-)
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.schemas.codec import decode_taught, encode
 from radarstream.schemas.codec.former import FORMER_STATUS
 from radarstream.schemas.errors import InputError
@@ -32,9 +26,9 @@ STATUS = case(
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A row. Times are milliseconds since 1970.
+    """A row; `event` is the last event of the incident.
 
-    `event` is None before the attribution, and where it is damaged: the answer is attributed anew.
+    It is None before the attribution, and where it is damaged: the answer is attributed anew.
     """
 
     id: str
@@ -47,7 +41,7 @@ class Incident:
     event: TaughtEvent | None = None
 
 
-_ROW = (
+_ROWS = select(
     _I.incident,
     _I.revision,
     DECISION,
@@ -70,36 +64,30 @@ def hold(connection: Connection, incident: str, query_id: str, step: int) -> Inc
         "model_calls": 0,
     }
     # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
-    connection.execute(dialect_insert(connection, INCIDENTS).on_conflict_do_nothing(), fresh)
-    statement = select(*_ROW).where(_I.incident == incident).with_for_update()
-    return _incident(connection.execute(statement).one())
+    db.insert_new(connection, INCIDENTS, fresh)
+    held = _ROWS.where(_I.incident == incident).with_for_update()
+    return _incident(connection.execute(held).one())
 
 
 def look(engine: Engine, incident: str) -> Incident | None:
     """Return an incident as it is now; None if it was neither attributed nor decided."""
-    with engine.connect() as connection:
-        row = connection.execute(select(*_ROW).where(_I.incident == incident)).one_or_none()
-    return _incident(row) if row else None
+    rows = db.fetch(engine, _ROWS.where(_I.incident == incident))
+    return _incident(rows[0]) if rows else None
 
 
 def list_attributed(
     engine: Engine, query_id: str | None = None, limit: int = 100
 ) -> list[Incident]:
     """Return the incidents with a readable event, attributed last first."""
-    newest = (_I.attributed_ms.desc(), _I.incident)
-    statement = select(*_ROW).where(_I.event.is_not(None)).order_by(*newest)
+    statement = _ROWS.where(_I.event.is_not(None)).order_by(_I.attributed_ms.desc(), _I.incident)
     if query_id is not None:
         statement = statement.where(_I.query_id == query_id)
-    with engine.connect() as connection:
-        found = map(_incident, connection.execute(statement.limit(limit)))
-        return [incident for incident in found if incident.event is not None]
+    found = map(_incident, db.fetch(engine, statement.limit(limit)))
+    return [incident for incident in found if incident.event is not None]
 
 
 def list_incidents(
-    engine: Engine,
-    limit: int = 100,
-    state: ComplaintState | None = None,
-    prefix: str = "",
+    engine: Engine, limit: int = 100, state: ComplaintState | None = None, prefix: str = ""
 ) -> list[dict[str, Any]]:
     """Return the incidents with the newest complaints: one complaint of each, status and decision.
 
@@ -112,7 +100,7 @@ def list_incidents(
     )
     order = (waiting_first, _C.received_ms, _C.complaint_id)
     ranked = select(
-        *keyed(COMPLAINTS),
+        *db.keyed(COMPLAINTS),
         func.row_number().over(partition_by=_C.incident, order_by=order).label("place"),
         func.count().over(partition_by=_C.incident).label("complaints"),
         func.max(_C.received_ms).over(partition_by=_C.incident).label("newest_ms"),
@@ -132,8 +120,7 @@ def list_incidents(
         complaint = _C.complaint_id.startswith(prefix, autoescape=True)
         named = or_(complaint, _C.incident.startswith(prefix, autoescape=True))
         statement = statement.where(ranked.c.incident.in_(select(_C.incident).where(named)))
-    with engine.connect() as connection:
-        return [dict(row) for row in connection.execute(statement).mappings()]
+    return [row._asdict() for row in db.fetch(engine, statement)]
 
 
 def readable(stored: bytes | None) -> TaughtEvent | None:
@@ -146,16 +133,8 @@ def readable(stored: bytes | None) -> TaughtEvent | None:
 
 def write_event(connection: Connection, event: TaughtEvent) -> None:
     """Store the event of a held row."""
-    connection.execute(
-        update(INCIDENTS)
-        .where(_I.incident == event.incident)
-        .values(
-            revision=event.revision,
-            status=event.status,
-            finding=event.finding,
-            event=encode(event),
-        )
-    )
+    values = {"revision": event.revision, "status": event.status, "finding": event.finding}
+    _write(connection, event.incident, event=encode(event), **values)
 
 
 def note_attribution(
@@ -170,11 +149,8 @@ def note_attribution(
 
     `reserved` tells which half of the budget paid.
     """
-    connection.execute(
-        update(INCIDENTS)
-        .where(_I.incident == incident)
-        .values(attributed_ms=at_ms, model_calls=_I.model_calls + model_calls, reserved=reserved)
-    )
+    spent_calls = _I.model_calls + model_calls
+    _write(connection, incident, attributed_ms=at_ms, model_calls=spent_calls, reserved=reserved)
 
 
 def decide(
@@ -184,12 +160,8 @@ def decide(
     # The same decision again keeps its time: who complained in between repeated what was known.
     since = case((DECISION.is_not_distinct_from(decision), _I.decided_ms), else_=at_ms)
     erred = decision is Decision.MODEL_ERRED
-    kept = Decision.DISMISSED if erred else decision
-    connection.execute(
-        update(INCIDENTS)
-        .where(_I.incident == incident)
-        .values(decision=kept, model_erred=erred, decided_ms=since, everywhere=everywhere)
-    )
+    values = {"decision": Decision.DISMISSED if erred else decision, "model_erred": erred}
+    _write(connection, incident, decided_ms=since, everywhere=everywhere, **values)
 
 
 def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int, *, reserved: bool) -> tuple[int, int]:
@@ -201,19 +173,15 @@ def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int, *, reserved: bool) 
     recent = select(func.count()).where(_I.attributed_ms >= hour_ago_ms, mine)
     called = func.coalesce(func.sum(_I.model_calls), 0)
     calls = select(called).where(_I.attributed_ms >= day_ago_ms, mine)
-    with engine.connect() as connection:
-        return connection.execute(recent).scalar_one(), int(connection.execute(calls).scalar_one())
+    return int(db.fetch_value(engine, recent)), int(db.fetch_value(engine, calls))
+
+
+def _write(connection: Connection, incident: str, **values: Any) -> None:
+    connection.execute(update(INCIDENTS).where(_I.incident == incident).values(values))
 
 
 def _incident(row: Any) -> Incident:
-    known = Decision(row.decision) if row.decision in tuple(Decision) else None
-    return Incident(
-        row.incident,
-        row.revision,
-        known,
-        row.decided_ms,
-        row.everywhere,
-        row.attributed_ms,
-        row.model_calls,
-        readable(row.event),
-    )
+    name, revision, decision, decided_ms, everywhere, attributed_ms, calls, event = row
+    known = Decision(decision) if decision in tuple(Decision) else None
+    taught = readable(event)
+    return Incident(name, revision, known, decided_ms, everywhere, attributed_ms, calls, taught)

@@ -5,18 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from sqlalchemy import Connection, Engine, Table, func, select
+from sqlalchemy import Engine, Table, func, select
 
-from radarstream.connectors.state_table.database.tables import (
-    COMPLAINTS,
-    CORPUS_QUERIES,
-    INCIDENTS,
-    KEPT_ANSWERS,
-    MEMORY,
-    QUARANTINE,
-    SOURCE_EVENTS,
-    WATCHLIST,
-)
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.incidents.store import STORED_EVENT, readable
 from radarstream.connectors.state_table.queries.subject import question_subject
@@ -24,18 +16,19 @@ from radarstream.schemas.snapshot import Query
 
 FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 other scripts' marks are meant
 ENDINGS: Final = ("", "?", ".", "!", "...", "??", "?!", " ?", " !", "؟", "。")
-ANSWERED: Final = (KEPT_ANSWERS,)
-HELD: Final = (QUARANTINE,)
+ANSWERED: Final = (t.KEPT_ANSWERS,)
+HELD: Final = (t.QUARANTINE,)
 ANYWHERE: Final = (
-    MEMORY,
-    WATCHLIST,
-    KEPT_ANSWERS,
-    COMPLAINTS,
-    INCIDENTS,
-    QUARANTINE,
-    CORPUS_QUERIES,
-    SOURCE_EVENTS,
+    t.MEMORY,
+    t.WATCHLIST,
+    t.KEPT_ANSWERS,
+    t.COMPLAINTS,
+    t.INCIDENTS,
+    t.QUARANTINE,
+    t.CORPUS_QUERIES,
+    t.SOURCE_EVENTS,
 )
+_K, _I, _W = t.KEPT_ANSWERS.c, t.INCIDENTS.c, t.WATCHLIST.c
 
 
 def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[str]:
@@ -46,20 +39,19 @@ def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[st
     kept answer counts; else also those of the watchlist and of attributed answers, all of which are
     read.
     """
-    if known_in(engine, tables, [text]):
+    if _known_in(engine, tables, [text]):
         return [text]
     spelt = spellings(text)
     subjects = {question_subject(spelling) for spelling in spelt}
-    asking = asked_in_answers(engine, subjects)
+    asking = select(_K.query_id).where(_K.subject.in_(subjects)).distinct().order_by(_K.query_id)
+    found = [query_id for (query_id,) in db.fetch(engine, asking)]
     if tuple(tables) != ANSWERED:
-        asking += asked_in_incidents(engine, subjects)
-        asking += [
-            query_id
-            for query_id, entry in entries(engine)
-            if question_subject(question_in(entry) or "") in subjects
-        ]
+        entries = select(_W.query_id, _W.entry).order_by(_W.query_id)
+        watched = [(name, question_in(entry) or "") for name, entry in db.fetch(engine, entries)]
+        asked = [*sorted(_attributed(engine)), *watched]
+        found += [name for name, question in asked if question_subject(question) in subjects]
     derived = [Query.from_text(spelling).id for spelling in spelt]
-    return known_in(engine, tables, [*asking, *derived])
+    return _known_in(engine, tables, [*found, *derived])
 
 
 def spellings(question: str) -> list[str]:
@@ -77,61 +69,33 @@ def question_in(entry: str) -> str | None:
     return None
 
 
-def known_in(engine: Engine, tables: Sequence[Table], query_ids: Iterable[str]) -> list[str]:
-    """Return those of the ids that have a row in one of the tables, in their order."""
-    wanted = list(dict.fromkeys(query_ids))
-    found: set[str] = set()
-    with engine.connect() as connection:
-        for table in tables:
-            statement = select(table.c.query_id).where(table.c.query_id.in_(wanted)).distinct()
-            found.update(connection.execute(statement).scalars())
-    return [query_id for query_id in wanted if query_id in found]
-
-
-def asked_in_answers(engine: Engine, subjects: Iterable[bytes]) -> list[str]:
-    """Return the ids of the queries with a kept answer whose question has one of the subjects."""
-    statement = (
-        select(KEPT_ANSWERS.c.query_id).where(KEPT_ANSWERS.c.subject.in_(list(subjects))).distinct()
-    )
-    with engine.connect() as connection:
-        return list(connection.execute(statement.order_by(KEPT_ANSWERS.c.query_id)).scalars())
-
-
-def asked_in_incidents(engine: Engine, subjects: Iterable[bytes]) -> list[str]:
-    """Return the ids of the queries with an attributed answer that ask one of the subjects."""
-    wanted = frozenset(subjects)
-    with engine.connect() as connection:
-        told = _questions(connection)
-        return sorted(query for query, text in told if question_subject(text) in wanted)
-
-
 def question_on_record(engine: Engine, query_id: str) -> str | None:
     """Return a query's question as its latest kept answer has it, or an attributed one."""
     kept = find_answer(engine, query_id)
     if kept is not None:
         return kept.snapshot.query.text
-    with engine.connect() as connection:
-        return next((text for _, text in _questions(connection, query_id)), None)
+    return next((text for _, text in _attributed(engine, query_id)), None)
 
 
-def entries(engine: Engine) -> list[tuple[str, str]]:
-    """Return id and entry of every query that is or was on the watchlist."""
-    statement = select(WATCHLIST.c.query_id, WATCHLIST.c.entry).order_by(WATCHLIST.c.query_id)
-    with engine.connect() as connection:
-        return [(row[0], row[1]) for row in connection.execute(statement)]
+def _known_in(engine: Engine, tables: Sequence[Table], query_ids: Iterable[str]) -> list[str]:
+    """Return those of the ids that have a row in one of the tables, in their order."""
+    wanted = list(dict.fromkeys(query_ids))
+    found = {
+        query_id
+        for table in tables
+        for (query_id,) in db.fetch(
+            engine, select(table.c.query_id).where(table.c.query_id.in_(wanted)).distinct()
+        )
+    }
+    return [query_id for query_id in wanted if query_id in found]
 
 
-def _questions(connection: Connection, query_id: str | None = None) -> Iterator[tuple[str, str]]:
+def _attributed(engine: Engine, query_id: str | None = None) -> Iterator[tuple[str, str]]:
     """Id and question of queries with an attributed answer, from one event of each."""
-    attributed = select(INCIDENTS.c.query_id, func.max(INCIDENTS.c.incident).label("one"))
-    attributed = attributed.where(INCIDENTS.c.event.is_not(None)).group_by(INCIDENTS.c.query_id)
+    latest = select(func.max(_I.incident)).where(_I.event.is_not(None)).group_by(_I.query_id)
     if query_id is not None:
-        attributed = attributed.where(INCIDENTS.c.query_id == query_id)
-    one = attributed.subquery()
-    statement = select(INCIDENTS.c.query_id, STORED_EVENT).join(
-        one, one.c.one == INCIDENTS.c.incident
-    )
-    for name, stored in connection.execute(statement):
-        event = readable(stored)
-        if event is not None:
+        latest = latest.where(_I.query_id == query_id)
+    rows = db.fetch(engine, select(_I.query_id, STORED_EVENT).where(_I.incident.in_(latest)))
+    for name, stored in rows:
+        if event := readable(stored):
             yield name, event.question

@@ -2,17 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 
 from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
 
-from radarstream.connectors.state_table.database.engine import retry_contended
-from radarstream.connectors.state_table.database.tables import (
-    KEPT_ANSWERS,
-    MEMORY,
-    OUTBOX,
-    dialect_insert,
-)
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.tables import KEPT_ANSWERS, MEMORY, OUTBOX
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.schemas.codec import decode_state, encode_state
 from radarstream.schemas.codec.state import State
@@ -20,11 +14,10 @@ from radarstream.schemas.errors import InputError, ReasonClass, StateConflictErr
 from radarstream.schemas.memory import Memory, without_answer
 from radarstream.schemas.records import OutboxRecord
 
-KEYS_PER_SELECT = 500
 MOST_STEPS = 2**53
 CALENDAR_MS = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
 # SQLite stores what it is given, whatever a column's type: a damaged number is another number.
-_COLUMNS = [cast(c, BigInteger) if isinstance(c.type, Integer) else c for c in MEMORY.columns]
+_ROWS = select(*(cast(c, BigInteger) if isinstance(c.type, Integer) else c for c in MEMORY.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +45,11 @@ class MemoryRow:
         if self.log_high_offset < self.log_offset:
             object.__setattr__(self, "log_high_offset", self.log_offset)
 
+    @property
+    def log(self) -> tuple[str, int]:
+        """Within this log alone offsets can be compared: one epoch, one partition."""
+        return self.log_epoch, self.log_partition
+
 
 def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
     """Return `new` with the highest offset folded from its log so far.
@@ -60,19 +58,17 @@ def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
     it would call that record late when it is read again. Whoever folds several records of a query
     before committing passes each intermediate row through here.
     """
-    if previous is None or _log(previous) != _log(new):
+    if previous is None or previous.log != new.log:
         return new
     return replace(new, log_high_offset=max(previous.log_high_offset, new.log_high_offset))
 
 
 def load(engine: Engine, query_ids: Sequence[str]) -> dict[str, MemoryRow]:
     """Return the rows of the queries that have one."""
-    ids = iter(dict.fromkeys(query_ids))
     rows: dict[str, MemoryRow] = {}
-    with engine.connect() as connection:
-        while chunk := list(islice(ids, KEYS_PER_SELECT)):
-            found = connection.execute(select(*_COLUMNS).where(MEMORY.c.query_id.in_(chunk)))
-            rows.update((row.query_id, MemoryRow(*row)) for row in found)
+    for ids in db.chunks(dict.fromkeys(query_ids)):
+        found = db.fetch(engine, _ROWS.where(MEMORY.c.query_id.in_(ids)))
+        rows.update((row.query_id, MemoryRow(*row)) for row in found)
     return rows
 
 
@@ -89,9 +85,8 @@ def remembered(row: MemoryRow) -> Memory[State]:
 
 def load_first(engine: Engine, limit: int) -> list[MemoryRow]:
     """Return the first rows by query id."""
-    statement = select(*_COLUMNS).order_by(MEMORY.c.query_id).limit(limit)
-    with engine.connect() as connection:
-        return [MemoryRow(*row) for row in connection.execute(statement)]
+    rows = db.fetch(engine, _ROWS.order_by(MEMORY.c.query_id).limit(limit))
+    return [MemoryRow(*row) for row in rows]
 
 
 def count(engine: Engine, defense: str | None = None) -> int:
@@ -99,14 +94,12 @@ def count(engine: Engine, defense: str | None = None) -> int:
     statement = select(func.count()).select_from(MEMORY)
     if defense is not None:
         statement = statement.where(MEMORY.c.defense == defense)
-    with engine.connect() as connection:
-        return connection.execute(statement).scalar_one()
+    return int(db.fetch_value(engine, statement))
 
 
 def log_epochs(engine: Engine) -> set[str]:
     """Return the logs that the rows were last folded from."""
-    with engine.connect() as connection:
-        return set(connection.execute(select(MEMORY.c.log_epoch).distinct()).scalars())
+    return {epoch for (epoch,) in db.fetch(engine, select(MEMORY.c.log_epoch).distinct())}
 
 
 def commit_fold(
@@ -132,21 +125,20 @@ def commit_fold(
         raise ValueError(f"row of {new.query_id!r} would move back from step {previous.step}")
     written_row = advance(previous, new)
 
-    def work() -> None:
-        with engine.begin() as connection:
-            # The row before the events: its lock gives one query's events ascending numbers.
-            if previous is None:
-                written = _insert(connection, written_row)
-            else:
-                written = _replace(connection, previous, written_row)
-            if written != 1:
-                raise StateConflictError(f"another writer moved query {new.query_id!r} first")
-            insert_records(connection, outbox)
-            for write in beside:
-                write(connection)
+    def fold(connection: Connection) -> None:
+        # The row before the events: its lock gives one query's events ascending numbers.
+        if previous is None:
+            written = db.insert_new(connection, MEMORY, asdict(written_row))
+        else:
+            written = _replace(connection, previous, written_row)
+        if written != 1:
+            raise StateConflictError(f"another writer moved query {new.query_id!r} first")
+        insert_records(connection, outbox)
+        for write in beside:
+            write(connection)
 
     # Folds of several steps take the rows of sources in turn, and may wait for each other.
-    retry_contended(work)
+    db.in_transaction(engine, fold)
     return written_row
 
 
@@ -167,13 +159,6 @@ def unlearn(connection: Connection, query_id: str, wrong: str) -> bool:
         return False
     connection.execute(update(MEMORY).where(MEMORY.c.query_id == query_id).values(state=kept))
     return True
-
-
-def _insert(connection: Connection, new: MemoryRow) -> int:
-    statement = dialect_insert(connection, MEMORY).on_conflict_do_nothing()
-    # Without the option SQLAlchemy reports -1 for an INSERT on PostgreSQL.
-    counted = statement.execution_options(preserve_rowcount=True)
-    return connection.execute(counted, asdict(new)).rowcount
 
 
 def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int:
@@ -199,14 +184,5 @@ def clear_run(engine: Engine) -> None:
 
 def row_bytes(row: MemoryRow) -> int:
     """Bytes of the row's values: text as UTF-8, integers as the 8 bytes a database gives them."""
-    return sum(_value_bytes(value) for value in asdict(row).values())
-
-
-def _value_bytes(value: str | bytes | int) -> int:
-    if isinstance(value, str):
-        return len(value.encode())
-    return len(value) if isinstance(value, bytes) else 8
-
-
-def _log(row: MemoryRow) -> tuple[str, int]:
-    return row.log_epoch, row.log_partition
+    texts = (value.encode() if isinstance(value, str) else value for value in asdict(row).values())
+    return sum(len(value) if isinstance(value, bytes) else 8 for value in texts)

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine, LargeBinary, Text, cast, delete, func, select
 
-from radarstream.connectors.state_table.database.tables import OUTBOX, dialect_insert
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.tables import OUTBOX
 from radarstream.schemas.codec.cloud_events import decode_envelope, encode_envelope, outbox_record
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.events import DeadLetter
@@ -18,12 +19,8 @@ RECORDS_PER_PUBLISH = 500
 TOPIC: Final = re.compile(r"[\w.-]{1,200}", re.ASCII)  # a later release may have others than this
 _C = OUTBOX.c
 # SQLite stores what it is given, whatever a column's type.
-_COLUMNS: Final = (
-    _C.seq,
-    cast(_C.topic, Text),
-    cast(_C.envelope, Text),
-    cast(_C.data, LargeBinary),
-    _C.lane,
+_ROWS: Final = select(
+    _C.seq, cast(_C.topic, Text), cast(_C.envelope, Text), cast(_C.data, LargeBinary), _C.lane
 )
 
 log = logging.getLogger(__name__)
@@ -57,9 +54,19 @@ def insert_records(connection: Connection, records: Sequence[OutboxRecord]) -> N
     The stored payload wins over a second one of the same topic and id: a model asked again after
     a crash may answer differently, the event that is published must not change.
     """
-    if records:
-        statement = dialect_insert(connection, OUTBOX).on_conflict_do_nothing()
-        connection.execute(statement, [_columns(record) for record in records])
+    rows = [
+        {
+            "topic": record.topic,
+            "event_id": record.event_id,
+            "key": record.key,
+            "envelope": encode_envelope(record.envelope),
+            "data": record.data,
+            "lane": record.lane,
+        }
+        for record in records
+    ]
+    if rows:
+        db.insert_new(connection, OUTBOX, rows)
 
 
 def pending(
@@ -69,18 +76,15 @@ def pending(
 
     In the place of a damaged one stands a dead letter, so that those behind it are not held up.
     """
-    statement = select(*_COLUMNS).order_by(OUTBOX.c.seq).limit(limit)
+    statement = _ROWS.order_by(_C.seq).limit(limit)
     if lanes is not None:
-        statement = statement.where(OUTBOX.c.lane.in_(lanes))
-    with engine.connect() as connection:
-        rows = connection.execute(statement).all()
-    return [PendingRecord(row[0], _record(*row)) for row in rows]
+        statement = statement.where(_C.lane.in_(lanes))
+    return [PendingRecord(row[0], _record(*row)) for row in db.fetch(engine, statement)]
 
 
 def depth(engine: Engine) -> int:
     """Return how many events are unsent, in all lanes."""
-    with engine.connect() as connection:
-        return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
+    return int(db.fetch_value(engine, select(func.count()).select_from(OUTBOX)))
 
 
 def mark_sent(engine: Engine, seqs: Sequence[int]) -> None:
@@ -91,7 +95,7 @@ def mark_sent(engine: Engine, seqs: Sequence[int]) -> None:
     """
     if seqs:
         with engine.begin() as connection:
-            connection.execute(delete(OUTBOX).where(OUTBOX.c.seq.in_(seqs)))
+            connection.execute(delete(OUTBOX).where(_C.seq.in_(seqs)))
 
 
 def publish_outbox(
@@ -100,12 +104,10 @@ def publish_outbox(
     limit: int = RECORDS_PER_PUBLISH,
     lanes: Collection[int] | None = None,
 ) -> int:
-    """Publish every unsent event of these lanes in order and return how many were sent.
+    """Publish every unsent event of these lanes, or of all, in order; return how many were sent.
 
-    `limit` at a time; without `lanes`, of every lane.
-
-    At least once: killed at any point, the next call publishes what was not yet marked, with the
-    same ids and payloads.
+    `limit` at a time. At least once: killed at any point, the next call publishes what was not yet
+    marked, with the same ids and payloads.
     """
     sent = 0
     while batch := pending(engine, limit, lanes):
@@ -119,13 +121,11 @@ def _record(seq: int, topic: str, envelope: str, data: bytes, lane: int) -> Outb
     try:
         event = decode_envelope(envelope)
     except InputError as error:
-        return _dead_letter(seq, data, lane, error.detail)
-    if not TOPIC.fullmatch(topic):
-        return _dead_letter(seq, data, lane, "its topic is none")
-    return OutboxRecord(topic, event, data, lane)
-
-
-def _dead_letter(seq: int, data: bytes, lane: int, damage: str) -> OutboxRecord:
+        damage = error.detail
+    else:
+        if TOPIC.fullmatch(topic):
+            return OutboxRecord(topic, event, data, lane)
+        damage = "its topic is none"
     log.error("an unsent event is damaged: a dead letter is published in its place")
     letter = DeadLetter(
         reason=ReasonClass.DAMAGED_STATE,
@@ -137,14 +137,3 @@ def _dead_letter(seq: int, data: bytes, lane: int, damage: str) -> OutboxRecord:
         payload_base64=b64encode(data).decode("ascii"),
     )
     return outbox_record(letter, lane=lane)
-
-
-def _columns(record: OutboxRecord) -> dict[str, object]:
-    return {
-        "topic": record.topic,
-        "event_id": record.event_id,
-        "key": record.key,
-        "envelope": encode_envelope(record.envelope),
-        "data": record.data,
-        "lane": record.lane,
-    }

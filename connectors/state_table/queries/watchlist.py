@@ -7,16 +7,13 @@ are milliseconds since 1970-01-01 UTC and come from the caller; nothing here loo
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Engine, Update, case, null, select, update
+from sqlalchemy import Connection, Engine, case, null, select, update
 
-from radarstream.connectors.state_table.database.engine import retry_contended
-from radarstream.connectors.state_table.database.tables import (
-    SEARCH_CREDITS,
-    WATCHLIST,
-    dialect_insert,
-)
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.tables import SEARCH_CREDITS, WATCHLIST
 
 DUE_AT_ONCE = 0
+_W = WATCHLIST.c
 
 
 class WatchedQuery(NamedTuple):
@@ -33,22 +30,19 @@ class WatchedQuery(NamedTuple):
     next_due_ms: int
 
 
-_COLUMNS = tuple(WATCHLIST.c[name] for name in WatchedQuery._fields)
+_ROWS = select(*(_W[name] for name in WatchedQuery._fields))
 
 
 def load_active(engine: Engine) -> list[WatchedQuery]:
     """Return the queries that are fetched, in the order of the list."""
-    statement = select(*_COLUMNS).where(WATCHLIST.c.active).order_by(WATCHLIST.c.position)
-    with engine.connect() as connection:
-        return [WatchedQuery(*row) for row in connection.execute(statement)]
+    rows = db.fetch(engine, _ROWS.where(_W.active).order_by(_W.position))
+    return [WatchedQuery(*row) for row in rows]
 
 
 def find(engine: Engine, query_id: str) -> WatchedQuery | None:
     """Return one query, also if it has left the list; None if it never was on it."""
-    statement = select(*_COLUMNS).where(WATCHLIST.c.query_id == query_id)
-    with engine.connect() as connection:
-        row = connection.execute(statement).one_or_none()
-    return WatchedQuery(*row) if row else None
+    rows = db.fetch(engine, _ROWS.where(_W.query_id == query_id))
+    return WatchedQuery(*rows[0]) if rows else None
 
 
 def replace_all(engine: Engine, entries: Sequence[tuple[str, str]], now_ms: int) -> None:
@@ -61,40 +55,28 @@ def replace_all(engine: Engine, entries: Sequence[tuple[str, str]], now_ms: int)
     """
     if len({query_id for query_id, _ in entries}) < len(entries):
         raise ValueError("a query id comes twice in the watchlist")
+    given = {"active": True, "updated_ms": now_ms, "next_due_ms": DUE_AT_ONCE}
     rows = [
-        {
-            "query_id": query_id,
-            "entry": entry,
-            "position": position,
-            "active": True,
-            "updated_ms": now_ms,
-            "next_due_ms": DUE_AT_ONCE,
-        }
+        {"query_id": query_id, "entry": entry, "position": position, **given}
         for position, (query_id, entry) in enumerate(entries)
     ]
+    new = db.excluded(WATCHLIST)
+    same = _W.entry == new.entry
+    changed = {
+        "entry": new.entry,
+        "position": new.position,
+        "active": new.active,
+        "updated_ms": case((same, _W.updated_ms), else_=new.updated_ms),
+        "last_fetched_ms": case((same, _W.last_fetched_ms), else_=null()),
+        "next_due_ms": case((same, _W.next_due_ms), else_=DUE_AT_ONCE),
+    }
 
-    def write() -> None:
-        with engine.begin() as connection:
-            connection.execute(update(WATCHLIST).values(active=False))
-            insert = dialect_insert(connection, WATCHLIST)
-            same = WATCHLIST.c.entry == insert.excluded.entry
-            upsert = insert.on_conflict_do_update(
-                index_elements=[WATCHLIST.c.query_id],
-                set_={
-                    "entry": insert.excluded.entry,
-                    "position": insert.excluded.position,
-                    "active": insert.excluded.active,
-                    "updated_ms": case(
-                        (same, WATCHLIST.c.updated_ms), else_=insert.excluded.updated_ms
-                    ),
-                    "last_fetched_ms": case((same, WATCHLIST.c.last_fetched_ms), else_=null()),
-                    "next_due_ms": case((same, WATCHLIST.c.next_due_ms), else_=DUE_AT_ONCE),
-                },
-            )
-            if rows:
-                connection.execute(upsert, rows)
+    def replace(connection: Connection) -> None:
+        connection.execute(update(WATCHLIST).values(active=False))
+        if rows:
+            db.upsert(connection, WATCHLIST, rows, changed=changed)
 
-    retry_contended(write)
+    db.in_transaction(engine, replace)
 
 
 def claim(engine: Engine, query_id: str, due_ms: int, now_ms: int, lease_ms: int) -> bool:
@@ -106,16 +88,9 @@ def claim(engine: Engine, query_id: str, due_ms: int, now_ms: int, lease_ms: int
     """
     if due_ms > now_ms or lease_ms < 1:
         raise ValueError(f"query {query_id!r} is not due, or the lease is not positive")
-    statement = (
-        update(WATCHLIST)
-        .where(
-            WATCHLIST.c.query_id == query_id,
-            WATCHLIST.c.next_due_ms == due_ms,
-            WATCHLIST.c.active,
-        )
-        .values(next_due_ms=now_ms + lease_ms)
-    )
-    return _changed_one(engine, statement)
+    mine = (_W.query_id == query_id, _W.next_due_ms == due_ms, _W.active)
+    taken = update(WATCHLIST).where(*mine).values(next_due_ms=now_ms + lease_ms)
+    return db.write(engine, taken) == 1
 
 
 def record_fetch(
@@ -132,15 +107,11 @@ def record_fetch(
     the claim no longer holds: it ran out and another collector took the query, or the entry was
     changed meanwhile, so that the query is due under its new wording.
     """
-    times: dict[str, int] = {"next_due_ms": next_due_ms}
+    times = {"next_due_ms": next_due_ms}
     if fetched_ms is not None:
         times["last_fetched_ms"] = fetched_ms
-    statement = (
-        update(WATCHLIST)
-        .where(WATCHLIST.c.query_id == query_id, WATCHLIST.c.next_due_ms == claimed_until_ms)
-        .values(times)
-    )
-    return _changed_one(engine, statement)
+    mine = (_W.query_id == query_id, _W.next_due_ms == claimed_until_ms)
+    return db.write(engine, update(WATCHLIST).where(*mine).values(times)) == 1
 
 
 def spend_credit(engine: Engine, period: str, amount: int, budget: int) -> bool:
@@ -153,31 +124,16 @@ def spend_credit(engine: Engine, period: str, amount: int, budget: int) -> bool:
         raise ValueError(f"amount must be positive, got {amount}")
     if amount > budget:
         return False
-    used = SEARCH_CREDITS.c.used
+    row, used = {"period": period, "used": amount}, SEARCH_CREDITS.c.used + amount
 
-    def write() -> bool:
-        with engine.begin() as connection:
-            statement = dialect_insert(connection, SEARCH_CREDITS).on_conflict_do_update(
-                index_elements=[SEARCH_CREDITS.c.period],
-                set_={"used": used + amount},
-                where=used + amount <= budget,
-            )
-            counted = statement.execution_options(preserve_rowcount=True)
-            return connection.execute(counted, {"period": period, "used": amount}).rowcount == 1
+    def spend(connection: Connection) -> int:
+        changed = {"used": used}
+        return db.upsert(connection, SEARCH_CREDITS, row, changed=changed, only_if=used <= budget)
 
-    return retry_contended(write)
+    return db.in_transaction(engine, spend) == 1
 
 
 def credits_used(engine: Engine, period: str) -> int:
     """Return the credits counted in a period so far."""
-    statement = select(SEARCH_CREDITS.c.used).where(SEARCH_CREDITS.c.period == period)
-    with engine.connect() as connection:
-        return connection.execute(statement).scalar_one_or_none() or 0
-
-
-def _changed_one(engine: Engine, statement: Update) -> bool:
-    def write() -> bool:
-        with engine.begin() as connection:
-            return connection.execute(statement).rowcount == 1
-
-    return retry_contended(write)
+    counted = select(SEARCH_CREDITS.c.used).where(SEARCH_CREDITS.c.period == period)
+    return db.fetch_value(engine, counted) or 0

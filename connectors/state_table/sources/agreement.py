@@ -3,15 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, delete, select
 
-from radarstream.connectors.state_table.database.tables import (
-    SOURCE_EVENTS,
-    SOURCE_LEDGER,
-    dialect_insert,
-)
-from radarstream.connectors.state_table.sources.ledger import DEFAULT, EVENTS, LEDGER, standing_of
-from radarstream.schemas.sources import DAY_MS, EventKind, LedgerRules, Standing
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.tables import SOURCE_EVENTS
+from radarstream.connectors.state_table.sources.ledger import DEFAULT, EVENTS, hold, write_counts
+from radarstream.schemas.sources import DAY_MS, EventKind, LedgerRules
 
 KEPT_DAYS: Final = 32  # of agreement: as long as the cap of a day needs to know what it let pass
 
@@ -24,95 +21,33 @@ def agree(
     Nothing tells a repetition: call it in a transaction that happens once, such as a fold's. Six
     statements, however many domains; a fold waits for them.
     """
-    names = sorted({*domains} - {""})
-    if not names:
+    held = hold(connection, domains)
+    if not held:
         return
-    held = _held(connection, names)
     day = at_ms // DAY_MS
-    spent = _spent(connection, names, day)
+    known = select(EVENTS.domain, EVENTS.weight).where(
+        EVENTS.event == _name(day), EVENTS.domain.in_(list(held))
+    )
+    spent = dict.fromkeys(held, 0.0) | dict(connection.execute(known).all())
     allowed = {
-        name: min(rules.agreement, rules.honest_per_day - spent.get(name, 0.0)) for name in names
+        name: min(rules.agreement, rules.honest_per_day - weight) for name, weight in spent.items()
     }
-    allowed = {name: weight for name, weight in allowed.items() if weight > 0.0}
-    if not allowed:
-        return
-    _add(connection, held, allowed, at_ms, rules)
-    totals = {name: spent.get(name, 0.0) + weight for name, weight in allowed.items()}
-    _write_day(connection, totals, day)
-
-
-def _held(connection: Connection, names: Sequence[str]) -> dict[str, Standing]:
-    """Take the domains' rows, in alphabetical order, made where there are none."""
-    fresh = [{"domain": n, "honest": 0.0, "dishonest": 0.0, "updated_ms": 0} for n in names]
-    # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
-    connection.execute(dialect_insert(connection, SOURCE_LEDGER).on_conflict_do_nothing(), fresh)
-    rows = connection.execute(
-        select(SOURCE_LEDGER)
-        .where(LEDGER.domain.in_(names))
-        .order_by(LEDGER.domain)
-        .with_for_update()
-    )
-    return {row.domain: standing_of(row) for row in rows}
-
-
-def _spent(connection: Connection, names: Sequence[str], day: int) -> dict[str, float]:
-    """What the day has already added to each domain."""
-    statement = select(EVENTS.domain, EVENTS.weight).where(
-        EVENTS.event == _name(day), EVENTS.domain.in_(names)
-    )
-    return {row.domain: row.weight for row in connection.execute(statement)}
-
-
-def _add(
-    connection: Connection,
-    held: Mapping[str, Standing],
-    allowed: Mapping[str, float],
-    at_ms: int,
-    rules: LedgerRules,
-) -> None:
     grown = {
-        name: held[name].counts.plus(at_ms, rules.half_life_days, honest=weight)
+        name: held[name].plus(at_ms, rules.half_life_days, honest=weight)
         for name, weight in allowed.items()
+        if weight > 0.0
     }
-    connection.execute(
-        update(SOURCE_LEDGER)
-        .where(LEDGER.domain == bindparam("name"))
-        .values(
-            honest=bindparam("for_it"),
-            dishonest=bindparam("against_it"),
-            updated_ms=bindparam("as_of_ms"),
-            revision=LEDGER.revision + 1,
-        ),
-        [
-            {
-                "name": name,
-                "for_it": counts.honest,
-                "against_it": counts.dishonest,
-                "as_of_ms": counts.as_of_ms,
-            }
-            for name, counts in grown.items()
-        ],
-    )
+    if grown:
+        write_counts(connection, grown)
+        _write_day(connection, {name: spent[name] + allowed[name] for name in grown}, day)
 
 
 def _write_day(connection: Connection, totals: Mapping[str, float], day: int) -> None:
     """Write the day's row of each domain, and drop those that no cap needs any more."""
-    insert = dialect_insert(connection, SOURCE_EVENTS)
-    connection.execute(
-        insert.on_conflict_do_update(
-            index_elements=["domain", "event"], set_={"weight": insert.excluded.weight}
-        ),
-        [
-            {
-                "domain": name,
-                "event": _name(day),
-                "kind": EventKind.AGREEMENT,
-                "weight": weight,
-                "at_ms": day * DAY_MS,
-            }
-            for name, weight in totals.items()
-        ],
-    )
+    same = {"event": _name(day), "kind": EventKind.AGREEMENT, "at_ms": day * DAY_MS}
+    rows = [{"domain": name, "weight": weight, **same} for name, weight in totals.items()]
+    changed = {"weight": db.excluded(SOURCE_EVENTS).weight}
+    db.upsert(connection, SOURCE_EVENTS, rows, changed=changed)
     connection.execute(
         delete(SOURCE_EVENTS).where(
             EVENTS.domain.in_(list(totals)),

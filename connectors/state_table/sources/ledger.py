@@ -5,21 +5,18 @@ domain's row first, domains in alphabetical order, so that writers wait for each
 in a circle.
 """
 
-from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import asdict
 from hashlib import sha256
-from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, delete, func, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, select, update
 
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import (
     INCIDENTS,
     SOURCE_EVENTS,
     SOURCE_LEDGER,
-    dialect_insert,
 )
 from radarstream.schemas.sources import (
     CLAIM_CHARACTERS,
@@ -33,19 +30,10 @@ from radarstream.schemas.sources import (
     Standing,
 )
 
-KEYS_PER_SELECT: Final = 500
 LEDGER, EVENTS = SOURCE_LEDGER.c, SOURCE_EVENTS.c
 DISHONEST: Final = (EventKind.CONFIRMED, EventKind.DETECTED)
 DEFAULT: Final = LedgerRules()
-
-
-@dataclass
-class Entry:
-    """A domain's row of the ledger while its writer holds it."""
-
-    connection: Connection
-    domain: str
-    counts: Counts
+LATEST_MS: Final = select(func.coalesce(func.max(LEDGER.updated_ms), 0))
 
 
 def record(
@@ -61,11 +49,10 @@ def record(
     """
     if wrong := {e.kind for e in events} - {*DISHONEST}:
         raise ValueError(f"not evidence against a source: {', '.join(sorted(wrong))}")
-    counted = 0
     known = sorted((e for e in events if e.domain), key=lambda e: (e.domain, e.at_ms, e.event))
-    for domain, of_domain in groupby(known, key=lambda e: e.domain):
-        with _holding(connection, domain) as entry:
-            counted += sum(_count(entry, event, rules) for event in of_domain)
+    held = hold(connection, [event.domain for event in known])
+    counted = sum(_count(connection, held, event, rules) for event in known)
+    write_counts(connection, held)
     return counted
 
 
@@ -81,44 +68,24 @@ def retract(
     What a day's cap had kept others from counting is not counted after all.
     """
     digests = [_digest(event) for event in events]
-    statement = (
-        select(EVENTS.domain)
-        .where(EVENTS.event.in_(digests), EVENTS.kind != EventKind.RETRACTED)
-        .distinct()
-        .order_by(EVENTS.domain)
+    statement = select(EVENTS.domain).where(
+        EVENTS.event.in_(digests), EVENTS.kind != EventKind.RETRACTED
     )
-    retracted = 0
-    for domain in connection.execute(statement).scalars().all():
-        if domains is not None and domain not in domains:
-            continue
-        with _holding(connection, domain) as entry:
-            for digest in digests:
-                retracted += _take_back(entry, digest, rules)
+    found = set(connection.execute(statement.distinct()).scalars())
+    held = hold(connection, found if domains is None else found & domains)
+    retracted = sum(
+        _take_back(connection, held, domain, digest, rules) for domain in held for digest in digests
+    )
+    write_counts(connection, held)
     return retracted
 
 
-def standings(connection: Connection, domains: Sequence[str]) -> dict[str, Standing]:
+def standings(connection: Connection, domains: Iterable[str]) -> dict[str, Standing]:
     """What the ledger has of these domains; those it has nothing of are left out."""
-    wanted = sorted({*domains} - {""})
     found = {}
-    for start in range(0, len(wanted), KEYS_PER_SELECT):
-        chunk = wanted[start : start + KEYS_PER_SELECT]
-        for row in connection.execute(select(SOURCE_LEDGER).where(LEDGER.domain.in_(chunk))):
+    for names in db.chunks(sorted({*domains} - {""})):
+        for row in connection.execute(select(SOURCE_LEDGER).where(LEDGER.domain.in_(names))):
             found[row.domain] = standing_of(row)
-    return found
-
-
-def words_on(connection: Connection, domains: Sequence[str]) -> dict[str, SourceVerdict]:
-    """What a person said about these domains; those without a decision are left out."""
-    wanted = sorted({*domains} - {""})
-    found = {}
-    for start in range(0, len(wanted), KEYS_PER_SELECT):
-        chunk = wanted[start : start + KEYS_PER_SELECT]
-        statement = select(LEDGER.domain, LEDGER.verdict).where(
-            LEDGER.domain.in_(chunk), LEDGER.verdict.is_not(None)
-        )
-        rows = connection.execute(statement)
-        found.update({domain: SourceVerdict(verdict) for domain, verdict in rows})
     return found
 
 
@@ -126,10 +93,9 @@ def judge(
     connection: Connection, domain: str, verdict: SourceVerdict | None, note: str | None
 ) -> None:
     """Set a person's decision about a domain; None leaves it to the evidence again."""
-    with _holding(connection, domain):
-        connection.execute(
-            update(SOURCE_LEDGER).where(LEDGER.domain == domain).values(verdict=verdict, note=note)
-        )
+    hold(connection, [domain])
+    decided = {"verdict": verdict, "note": note, "revision": LEDGER.revision + 1}
+    connection.execute(update(SOURCE_LEDGER).where(LEDGER.domain == domain).values(decided))
 
 
 def prune_events(engine: Engine, *, days: float, now_ms: int) -> int:
@@ -138,18 +104,16 @@ def prune_events(engine: Engine, *, days: float, now_ms: int) -> int:
     Counts and a person's words stay. So do the events of a wrong answer that is on record: settled
     again, it would count again. A newest time in the future of `now_ms` counts as `now_ms`.
     """
-    newest = select(func.coalesce(func.max(LEDGER.updated_ms), 0))
     settled = select(INCIDENTS.c.incident).where(
         INCIDENTS.c.query_id == EVENTS.query_id, INCIDENTS.c.step == EVENTS.step
     )
 
-    def work() -> int:
-        with engine.begin() as connection:
-            as_of = min(int(connection.execute(newest).scalar_one()), now_ms)
-            old = EVENTS.at_ms < as_of - int(days * DAY_MS)
-            return connection.execute(delete(SOURCE_EVENTS).where(old, ~settled.exists())).rowcount
+    def prune(connection: Connection) -> int:
+        as_of = min(int(connection.execute(LATEST_MS).scalar_one()), now_ms)
+        old = EVENTS.at_ms < as_of - int(days * DAY_MS)
+        return connection.execute(delete(SOURCE_EVENTS).where(old, ~settled.exists())).rowcount
 
-    return retry_contended(work)
+    return db.in_transaction(engine, prune)
 
 
 def standing_of(row: Row[Any]) -> Standing:
@@ -162,92 +126,94 @@ def standing_of(row: Row[Any]) -> Standing:
     )
 
 
-@contextmanager
-def _holding(connection: Connection, domain: str) -> Iterator[Entry]:
-    """Take the domain's row, made if there is none, and write its counts back at the end."""
-    fresh = {"domain": domain, "honest": 0.0, "dishonest": 0.0, "updated_ms": 0}
+def hold(connection: Connection, domains: Iterable[str]) -> dict[str, Counts]:
+    """Take the domains' rows, made where there are none; return their counts in order of names."""
+    names = sorted({*domains} - {""})
+    if not names:
+        return {}
+    fresh = [{"domain": n, "honest": 0.0, "dishonest": 0.0, "updated_ms": 0} for n in names]
     # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
-    connection.execute(dialect_insert(connection, SOURCE_LEDGER).on_conflict_do_nothing(), fresh)
-    statement = select(SOURCE_LEDGER).where(LEDGER.domain == domain).with_for_update()
-    entry = Entry(connection, domain, standing_of(connection.execute(statement).one()).counts)
-    yield entry
-    counts = entry.counts
-    connection.execute(
-        update(SOURCE_LEDGER)
-        .where(LEDGER.domain == domain)
-        .values(
-            honest=counts.honest,
-            dishonest=counts.dishonest,
-            updated_ms=counts.as_of_ms,
-            revision=LEDGER.revision + 1,
-        )
-    )
+    db.insert_new(connection, SOURCE_LEDGER, fresh)
+    rows = select(SOURCE_LEDGER).where(LEDGER.domain.in_(names)).order_by(LEDGER.domain)
+    found = connection.execute(rows.with_for_update())
+    return {row.domain: standing_of(row).counts for row in found}
 
 
-def _count(entry: Entry, event: SourceEvent, rules: LedgerRules) -> int:
-    digest, weight = _digest(event.event), rules.weight(event.kind)
-    before = _event(entry, digest)
+def write_counts(connection: Connection, held: dict[str, Counts]) -> None:
+    """Write the counts of rows that `hold` took."""
+    if held:
+        named = update(SOURCE_LEDGER).where(LEDGER.domain == bindparam("name"))
+        rows = [
+            {
+                "name": name,
+                "honest": counts.honest,
+                "dishonest": counts.dishonest,
+                "updated_ms": counts.as_of_ms,
+            }
+            for name, counts in held.items()
+        ]
+        connection.execute(named.values(revision=LEDGER.revision + 1), rows)
+
+
+def _count(
+    connection: Connection, held: dict[str, Counts], event: SourceEvent, rules: LedgerRules
+) -> int:
+    domain, digest, weight = event.domain, _digest(event.event), rules.weight(event.kind)
+    before = _event(connection, domain, digest)
+    at_ms = event.at_ms if before is None else before.at_ms
+    left = max(0.0, rules.dishonest_per_day - _blame_of_day(connection, domain, at_ms))
     if before is None:
-        allowed = min(weight, _left(entry, event.at_ms, rules.dishonest_per_day, DISHONEST))
-        entry.counts = entry.counts.plus(event.at_ms, rules.half_life_days, dishonest=allowed)
-        entry.connection.execute(SOURCE_EVENTS.insert().values(**_columns(event, digest, allowed)))
-        return 1
-    if before.kind == EventKind.CONFIRMED or event.kind is not EventKind.CONFIRMED:
+        added = min(weight, left)
+        row = _row(event, digest, added)
+        connection.execute(SOURCE_EVENTS.insert().values(**row))
+    elif before.kind != EventKind.CONFIRMED and event.kind is EventKind.CONFIRMED:
+        added = min(max(0.0, weight - before.weight), left)
+        _rewrite(connection, domain, digest, kind=event.kind, weight=before.weight + added)
+    else:
         return 0
-    left = _left(entry, before.at_ms, rules.dishonest_per_day, DISHONEST)
-    more = min(max(0.0, weight - before.weight), left)
-    entry.counts = entry.counts.plus(before.at_ms, rules.half_life_days, dishonest=more)
-    _rewrite(entry, digest, kind=event.kind, weight=before.weight + more)
+    held[domain] = held[domain].plus(at_ms, rules.half_life_days, dishonest=added)
     return 1
 
 
-def _take_back(entry: Entry, digest: str, rules: LedgerRules) -> int:
-    before = _event(entry, digest)
+def _take_back(
+    connection: Connection, held: dict[str, Counts], domain: str, digest: str, rules: LedgerRules
+) -> int:
+    before = _event(connection, domain, digest)
     if before is None or before.kind == EventKind.RETRACTED:
         return 0
-    entry.counts = entry.counts.plus(before.at_ms, rules.half_life_days, dishonest=-before.weight)
-    _rewrite(entry, digest, kind=EventKind.RETRACTED, weight=0.0)
+    half_life, taken = rules.half_life_days, -before.weight
+    held[domain] = held[domain].plus(before.at_ms, half_life, dishonest=taken)
+    _rewrite(connection, domain, digest, kind=EventKind.RETRACTED, weight=0.0)
     return 1
 
 
-def _left(entry: Entry, at_ms: int, cap: float, kinds: Sequence[EventKind]) -> float:
-    """What the event's day may still add to the domain."""
+def _blame_of_day(connection: Connection, domain: str, at_ms: int) -> float:
     start = at_ms // DAY_MS * DAY_MS
-    spent = entry.connection.execute(
-        select(func.coalesce(func.sum(EVENTS.weight), 0.0)).where(
-            EVENTS.domain == entry.domain,
-            EVENTS.kind.in_(kinds),
-            EVENTS.at_ms >= start,
-            EVENTS.at_ms < start + DAY_MS,
-        )
-    ).scalar_one()
-    return max(0.0, cap - float(spent))
-
-
-def _event(entry: Entry, digest: str) -> Row[str, float, int] | None:
-    statement = select(EVENTS.kind, EVENTS.weight, EVENTS.at_ms).where(
-        EVENTS.domain == entry.domain, EVENTS.event == digest
+    statement = select(func.coalesce(func.sum(EVENTS.weight), 0.0)).where(
+        EVENTS.domain == domain,
+        EVENTS.kind.in_(DISHONEST),
+        EVENTS.at_ms >= start,
+        EVENTS.at_ms < start + DAY_MS,
     )
-    return entry.connection.execute(statement).one_or_none()
+    return float(connection.execute(statement).scalar_one())
 
 
-def _rewrite(entry: Entry, digest: str, **values: object) -> None:
-    entry.connection.execute(
-        update(SOURCE_EVENTS)
-        .where(EVENTS.domain == entry.domain, EVENTS.event == digest)
-        .values(**values)
+def _event(connection: Connection, domain: str, digest: str) -> Row[str, float, int] | None:
+    known = select(EVENTS.kind, EVENTS.weight, EVENTS.at_ms).where(
+        EVENTS.domain == domain, EVENTS.event == digest
     )
+    return connection.execute(known).one_or_none()
 
 
-def _columns(event: SourceEvent, digest: str, weight: float) -> dict[str, object]:
-    return {
-        "domain": event.domain,
+def _rewrite(connection: Connection, domain: str, digest: str, **values: object) -> None:
+    known = update(SOURCE_EVENTS).where(EVENTS.domain == domain, EVENTS.event == digest)
+    connection.execute(known.values(**values))
+
+
+def _row(event: SourceEvent, digest: str, weight: float) -> dict[str, object]:
+    return asdict(event) | {
         "event": digest,
-        "kind": event.kind,
         "weight": weight,
-        "at_ms": event.at_ms,
-        "query_id": event.query_id,
-        "step": event.step,
         "text_id": _short(event.text_id, NAME_CHARACTERS),
         "claim": _short(event.claim, CLAIM_CHARACTERS),
     }

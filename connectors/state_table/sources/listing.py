@@ -1,13 +1,18 @@
 """The ledger of sources for whoever looks into it: who is blamed, since when, for what."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection, case, func, select
 
 from radarstream.connectors.state_table.database.tables import SOURCE_LEDGER
-from radarstream.connectors.state_table.sources.ledger import DISHONEST, EVENTS, LEDGER, standing_of
+from radarstream.connectors.state_table.sources.ledger import (
+    DISHONEST,
+    EVENTS,
+    LATEST_MS,
+    LEDGER,
+    standing_of,
+)
 from radarstream.schemas.sources import EventKind, Standing
 
 CLAIMS: Final = 5  # that are shown of a domain, newest first
@@ -46,8 +51,7 @@ def count_sources(connection: Connection) -> int:
 
 def latest_ms(connection: Connection) -> int:
     """Return the event time that the ledger has got to; 0 if it is empty."""
-    newest = select(func.coalesce(func.max(LEDGER.updated_ms), 0))
-    return int(connection.execute(newest).scalar_one())
+    return int(connection.execute(LATEST_MS).scalar_one())
 
 
 def summaries(connection: Connection, limit: int) -> list[SourceSummary]:
@@ -82,18 +86,13 @@ def history(connection: Connection, domain: str, limit: int) -> list[SourceRecor
 def _summary(connection: Connection, standing: Standing) -> SourceSummary:
     against = (EVENTS.domain == standing.domain, EVENTS.kind.in_(DISHONEST))
     counted = select(func.count(), func.min(EVENTS.at_ms), func.max(EVENTS.at_ms)).where(*against)
-    events, first_ms, last_ms = connection.execute(counted).one()
-    claims = _claims(connection, standing.domain) if events else ()
-    return SourceSummary(standing, events, first_ms, last_ms, tuple(claims))
-
-
-def _claims(connection: Connection, domain: str) -> Sequence[str]:
-    newest = func.max(EVENTS.at_ms)
-    statement = (
+    claimed = (
         select(EVENTS.claim)
-        .where(EVENTS.domain == domain, EVENTS.kind.in_(DISHONEST), EVENTS.claim.is_not(None))
+        .where(*against, EVENTS.claim.is_not(None))
         .group_by(EVENTS.claim)
-        .order_by(newest.desc(), EVENTS.claim)
+        .order_by(func.max(EVENTS.at_ms).desc(), EVENTS.claim)
         .limit(CLAIMS)
     )
-    return [claim for claim in connection.execute(statement).scalars() if claim is not None]
+    claims = tuple(claim for (claim,) in connection.execute(claimed) if claim is not None)
+    events, first_ms, last_ms = connection.execute(counted).one()
+    return SourceSummary(standing, events, first_ms, last_ms, claims)

@@ -7,13 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.sources.ledger import standings, words_on
+from radarstream.connectors.state_table.sources.ledger import standings
 from radarstream.schemas.sites import Granularity, key_of, names_of
 from radarstream.schemas.snapshot import Document, SearchSnapshot
-from radarstream.schemas.sources import NEUTRAL, SourceVerdict
-
-FloatArray = NDArray[np.float64]
-Names = tuple[str, ...]  # of one document's source, see `names_of`
+from radarstream.schemas.sources import NEUTRAL, SourceVerdict, Standing
 
 
 @dataclass(frozen=True)
@@ -28,49 +25,34 @@ class SourceReader:
     granularity: Granularity = "site"
     half_life_days: float = 90.0
 
-    def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[FloatArray]:
+    def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[NDArray[np.float64]]:
         """Per snapshot (documents,), in (0, 1), as of its time; NEUTRAL for unknown sources."""
-        names = self._names(snapshots)
-        with self.engine.connect() as connection:
-            known = standings(connection, flat(names))
-        words = {name: s.verdict for name, s in known.items() if s.verdict is not None}
+        known = self._known(snapshots)
 
-        def of(document: Document, own: Names, as_of_ms: int) -> float:
+        def of(document: Document, as_of_ms: int) -> float:
             source = known.get(key_of(document, self.granularity))
-            if source is None or nearest(words, own) is SourceVerdict.PARDONED:
+            if source is None or self._verdict(known, document) is SourceVerdict.PARDONED:
                 return NEUTRAL
             return source.honesty(as_of_ms, self.half_life_days)
 
-        return [
-            np.array(
-                [of(d, own, s.observed_at_ms) for d, own in zip(s.documents, of_one, strict=True)]
-            )
-            for s, of_one in zip(snapshots, names, strict=True)
-        ]
+        return [np.array([of(d, s.observed_at_ms) for d in s.documents]) for s in snapshots]
 
     def blocked(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[Document, ...]]:
         """Per snapshot the documents whose source a person has blocked."""
-        names = self._names(snapshots)
-        with self.engine.connect() as connection:
-            words = words_on(connection, flat(names))
+        known = self._known(snapshots)
+        blocked = SourceVerdict.BLOCKED
         return [
-            tuple(
-                document
-                for document, own in zip(s.documents, of_one, strict=True)
-                if nearest(words, own) is SourceVerdict.BLOCKED
-            )
-            for s, of_one in zip(snapshots, names, strict=True)
+            tuple(d for d in s.documents if self._verdict(known, d) is blocked) for s in snapshots
         ]
 
-    def _names(self, snapshots: Sequence[SearchSnapshot]) -> list[list[Names]]:
-        return [[names_of(d, self.granularity) for d in s.documents] for s in snapshots]
+    def _known(self, snapshots: Sequence[SearchSnapshot]) -> dict[str, Standing]:
+        documents = [document for snapshot in snapshots for document in snapshot.documents]
+        names = {name for d in documents for name in names_of(d, self.granularity)}
+        with self.engine.connect() as connection:
+            return standings(connection, names)
 
-
-def flat(names: Sequence[Sequence[Names]]) -> list[str]:
-    """All names of all documents of all snapshots."""
-    return [name for of_one in names for own in of_one for name in own]
-
-
-def nearest(words: Mapping[str, SourceVerdict], names: Names) -> SourceVerdict | None:
-    """A person's decision about the nearest of a document's names."""
-    return next((words[name] for name in names if name in words), None)
+    def _verdict(self, known: Mapping[str, Standing], document: Document) -> SourceVerdict | None:
+        """A person's decision about the nearest of the names of a document's source."""
+        names = names_of(document, self.granularity)
+        verdicts = (known[name].verdict for name in names if name in known)
+        return next(filter(None, verdicts), None)

@@ -67,7 +67,7 @@ class AttributionObserver(Protocol):
 
 @dataclass
 class Attributing:
-    """Works on open complaints of the database, the most urgent first (see `queue`)."""
+    """Works on open complaints of the database, the most urgent first (see `next_open`)."""
 
     engine: Engine
     models: Models

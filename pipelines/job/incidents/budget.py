@@ -13,8 +13,7 @@ import structlog
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import complaints, senders, store
-from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
-from radarstream.connectors.state_table.incidents.queue import next_open
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, next_open
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.incidents.intake import trust_of

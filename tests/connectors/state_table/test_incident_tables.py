@@ -14,6 +14,7 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS, OUTBOX
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.incidents import complaints, senders, store
+from radarstream.connectors.state_table.incidents.complaints import next_open
 from radarstream.connectors.state_table.incidents.kept_answers import (
     KeptAnswer,
     keep_answer,
@@ -21,7 +22,6 @@ from radarstream.connectors.state_table.incidents.kept_answers import (
     prune_answers,
 )
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
-from radarstream.connectors.state_table.incidents.queue import next_open
 from radarstream.connectors.state_table.incidents.store import list_incidents
 from radarstream.connectors.state_table.queries.forgetting import ABOUT_INCIDENTS, forget
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, queries_named

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents import complaints
-from radarstream.connectors.state_table.incidents.queue import next_open
+from radarstream.connectors.state_table.incidents.complaints import next_open
 from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_named
 from radarstream.connectors.state_table.sources.ledger import judge, standings
 from radarstream.schemas.incidents import Status

@@ -1,0 +1,110 @@
+"""Read and write rows, the same on SQLite and PostgreSQL."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Final, TypeVar, TypeVarTuple
+
+import sqlalchemy as sa
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.tables import dialect_insert
+
+Rows = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+ResultT = TypeVar("ResultT")
+Columns = TypeVarTuple("Columns")
+KEYS_PER_STATEMENT: Final = 500
+
+
+def in_transaction(engine: sa.Engine, work: Callable[[sa.Connection], ResultT]) -> ResultT:
+    """Run `work` in a transaction of its own, again when it lost against other writers."""
+
+    def attempt() -> ResultT:
+        with engine.begin() as connection:
+            return work(connection)
+
+    return retry_contended(attempt)
+
+
+def write(engine: sa.Engine, statement: sa.Update | sa.Delete) -> int:
+    """Run one statement as `in_transaction` does; return how many rows it changed."""
+    return in_transaction(engine, lambda connection: connection.execute(statement).rowcount)
+
+
+def fetch(engine: sa.Engine, statement: sa.Select[*Columns]) -> Sequence[sa.Row[*Columns]]:
+    """Return all rows of one statement."""
+    with engine.connect() as connection:
+        return connection.execute(statement).all()
+
+
+def fetch_value(engine: sa.Engine, statement: sa.Select[Any]) -> Any:
+    """Return the first value of the first row of one statement, None without a row."""
+    with engine.connect() as connection:
+        return connection.execute(statement).scalar()
+
+
+@contextmanager
+def one_moment(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Connect so that all statements see the database as it was at one moment."""
+    with engine.connect() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
+
+
+def keyed(table: sa.Table) -> list[sa.Label[Any]]:
+    """Return the columns of a table, named in results by their keys."""
+    return [column.label(column.key) for column in table.columns]
+
+
+def insert_new(connection: sa.Connection, table: sa.Table, rows: Rows) -> int:
+    """Insert the rows that the table does not have; return how many of them it did not have."""
+    statement = dialect_insert(connection, table).on_conflict_do_nothing()
+    # Without the option SQLAlchemy reports -1 for an INSERT on PostgreSQL.
+    return connection.execute(statement.execution_options(preserve_rowcount=True), rows).rowcount
+
+
+def upsert(
+    connection: sa.Connection,
+    table: sa.Table,
+    rows: Rows,
+    *,
+    changed: Mapping[str, Any] | None = None,
+    only_if: sa.ColumnElement[bool] | None = None,
+) -> int:
+    """Insert rows, see `upserting`; return how many were written."""
+    return connection.execute(upserting(connection, table, changed, only_if), rows).rowcount
+
+
+def upserting(
+    connection: sa.Connection,
+    table: sa.Table,
+    changed: Mapping[str, Any] | None = None,
+    only_if: sa.ColumnElement[bool] | None = None,
+) -> sa.Insert:
+    """Return an INSERT that, where the key is there, writes `changed`, but `only_if` that holds.
+
+    Without `changed` it writes all columns. Both may speak of the `excluded` row, the new one.
+    """
+    new = excluded(table)
+    statement = dialect_insert(connection, table).on_conflict_do_update(
+        index_elements=list(table.primary_key),
+        set_=changed or {c.key: new[c.key] for c in table.columns if not c.primary_key},
+        where=only_if,
+    )
+    return statement.execution_options(preserve_rowcount=True)
+
+
+def excluded(table: sa.Table) -> ReadOnlyColumnCollection[str, Any]:
+    """Return the columns of the new row in the conditions and values of an `upsert`."""
+    return table.alias("excluded").c
+
+
+def chunks(keys: Iterable[str]) -> Iterator[list[str]]:
+    """Split keys into lists that one statement takes."""
+    rest = iter(keys)
+    while chunk := list(islice(rest, KEYS_PER_STATEMENT)):
+        yield chunk
