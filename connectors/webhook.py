@@ -20,6 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_expo
 from tenacity.nap import sleep_using_event
 from tenacity.stop import stop_when_event_set
 
+from radarstream.connectors.closing import Closing
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section, read_secret
 
@@ -32,24 +33,23 @@ SECRET_BYTES = 16  # fewer can be found by trying
 log = structlog.get_logger(__name__)
 
 
-class WebhookOptions(Section):
+class WebhookOptions(Section, use_attribute_docstrings=True):
     """Where alerts are sent. The signing secret comes from the environment."""
 
-    url: Annotated[str, Field(description="where alerts are posted")]
-    secret_variable: Annotated[
-        str, Field(description="environment variable with the signing secret")
-    ] = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
-    allow_http: Annotated[
-        bool, Field(description="permit http:// to other hosts than this one")
-    ] = False
-    ca_file: Annotated[Path | None, Field(description="trust these certificates instead")] = None
-    timeout_s: Annotated[float, Field(gt=0.0, description="to connect, send, and be answered")] = 10
-    first_pause_s: Annotated[float, Field(gt=0.0, description="before the second try; doubles")] = (
-        1.0
-    )
-    longest_pause_s: Annotated[float, Field(gt=0.0, description="longest pause between tries")] = (
-        60.0
-    )
+    url: str
+    """where alerts are posted"""
+    secret_variable: str = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+    """environment variable with the signing secret"""
+    allow_http: bool = False
+    """permit http:// to other hosts than this one"""
+    ca_file: Path | None = None
+    """trust these certificates instead"""
+    timeout_s: Annotated[float, Field(gt=0.0)] = 10
+    """to connect, send, and be answered"""
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
+    """before the second try; doubles"""
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
+    """longest pause between tries"""
 
     @model_validator(mode="after")
     def check_url(self) -> Self:
@@ -86,7 +86,7 @@ class Attempt:
         return self.status is None or self.status in TRY_AGAIN or self.status >= 500
 
 
-class Webhook:
+class Webhook(Closing):
     """One endpoint. Close it after use."""
 
     def __init__(self, options: WebhookOptions, stop: Event | None = None) -> None:
@@ -135,12 +135,6 @@ class Webhook:
         """Close the connections."""
         self._runner.run(self._client.aclose())
         self._runner.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _post(self, event_id: str, body: bytes) -> Attempt:
         return self._runner.run(self._posted(event_id, body))

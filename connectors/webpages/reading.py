@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Self
 
 import httpx
 
+from radarstream.connectors.closing import Closing
 from radarstream.connectors.webpages.errors import PageError
 from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
 from radarstream.connectors.webpages.options import PageOptions
@@ -21,7 +21,7 @@ Fetched = tuple[bytes, str]
 logger = logging.getLogger(__name__)
 
 
-class PageReader:
+class PageReader(Closing):
     """Reads the pages of a snapshot; a page that cannot be read keeps its snippet.
 
     `counts` tells what became of pages, by outcome: "read", "no_text" or the word of a PageError.
@@ -54,12 +54,6 @@ class PageReader:
     def close(self) -> None:
         """End the process that finds texts."""
         self._sandbox.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     async def _fetch_all(self, urls: Sequence[str]) -> list[Fetched | BaseException]:
         turn = asyncio.Semaphore(self._options.parallel)

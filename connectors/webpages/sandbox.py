@@ -14,8 +14,9 @@ from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Event, Timer
-from typing import Final, Self
+from typing import Final
 
+from radarstream.connectors.closing import Closing
 from radarstream.connectors.webpages.errors import PageError
 from radarstream.connectors.webpages.options import PageOptions
 
@@ -29,7 +30,7 @@ OVERLOADED: Final = REFUSED + b"parse_memory"  # its last word
 TIME, CRASH = "parse_time", "parse_crash"
 
 
-class Sandbox:
+class Sandbox(Closing):
     """One process at a time, started when the first page comes. Not thread-safe."""
 
     def __init__(self, options: PageOptions) -> None:
@@ -62,12 +63,6 @@ class Sandbox:
         if process is not None:
             process.kill()
             process.wait()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _exchange(self, page: bytes, charset: str) -> bytes:
         late = Event()
