@@ -9,7 +9,7 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from radarstream.connectors.files.page_text import capped
+from radarstream.connectors.files.web_json import capped
 from radarstream.connectors.webpages.errors import PageError
 from radarstream.connectors.webpages.extraction import page_text
 from radarstream.connectors.webpages.options import PageOptions
