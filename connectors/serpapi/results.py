@@ -26,7 +26,7 @@ Answer = Mapping[str, Any]  # a JSON object of the service
 
 
 def page_results(answer: Answer, seen_at: datetime) -> list[Document]:
-    """Return a page's organic results, ranked by their place there; what is no result is left out."""
+    """Return a page's organic results by rank; what is no result is left out."""
     entries = answer.get("organic_results")
     if not isinstance(entries, list):
         return []

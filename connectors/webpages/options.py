@@ -1,10 +1,14 @@
-"""What fetching a page may cost."""
+"""What reading a page may cost, and the error of one that was not read."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from radarstream.schemas.section import Section
+
+
+class PageError(Exception):
+    """A page was not read; the text is a fixed word that labels metrics."""
 
 
 class PageOptions(Section, use_attribute_docstrings=True):

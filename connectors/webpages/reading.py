@@ -10,9 +10,8 @@ from importlib.util import find_spec
 import httpx
 
 from radarstream.connectors.closing import Closing
-from radarstream.connectors.webpages.errors import PageError
 from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
-from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.options import PageError, PageOptions
 from radarstream.connectors.webpages.sandbox import Sandbox
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, SearchSnapshot

@@ -17,10 +17,9 @@ from threading import Event, Timer
 from typing import Final
 
 from radarstream.connectors.closing import Closing
-from radarstream.connectors.webpages.errors import PageError
-from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.options import PageError, PageOptions
 
-MODULE: Final = "radarstream.connectors.webpages.extraction_process"
+MODULE: Final = "radarstream.connectors.webpages.extraction"
 START_S: Final = 60.0  # half a second, more on a busy machine
 CLOCK_FACTOR: Final = 4  # by the clock, of the processor time: others want the processors too
 DYING_S: Final = 1.0  # between the end of a connection and that of its process
