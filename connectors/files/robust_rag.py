@@ -31,13 +31,7 @@ from radarstream.connectors.files.web_json import (
 from radarstream.schemas.answer_text import expanded_answers
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
-from radarstream.schemas.snapshot import (
-    LONG_FORM,
-    Labels,
-    Provenance,
-    Query,
-    SearchSnapshot,
-)
+from radarstream.schemas.snapshot import LONG_FORM, Labels, Provenance, Query, SearchSnapshot
 
 CONTEXT = "context"
 FALSE_PASSAGES = "adv_texts"

@@ -46,11 +46,7 @@ _TIME_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 
 
 def decode_record(
-    record: RawRecord,
-    *,
-    limits: Limits,
-    now: datetime | None,
-    tolerance: timedelta = CLOCK_SKEW,
+    record: RawRecord, *, limits: Limits, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
 ) -> SearchSnapshot:
     """The snapshot of a record, which is decoded only if nobody did so before.
 
@@ -75,11 +71,7 @@ def decoded(record: RawRecord, *, limits: Limits) -> RawRecord:
 
 
 def decode_snapshot(
-    data: bytes,
-    *,
-    limits: Limits,
-    now: datetime | None,
-    tolerance: timedelta = CLOCK_SKEW,
+    data: bytes, *, limits: Limits, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
 ) -> SearchSnapshot:
     """Decode and check one snapshot, bare or inside a structured CloudEvent.
 

@@ -138,10 +138,7 @@ KEYWORDS: Final = TaskSpec(
 UNAIDED: Final = TaskSpec(
     task=Task.DESCRIBE_UNAIDED,
     instruction="Write one short biography for each question.",
-    shots=(
-        example(_ABOUT_ADA, answer=_ADA),
-        example(_ABOUT_CURIE, answer=_CURIE),
-    ),
+    shots=(example(_ABOUT_ADA, answer=_ADA), example(_ABOUT_CURIE, answer=_CURIE)),
     max_tokens=200,
     labels=("Passage", "Biography"),
     chat_request=CHAT_REQUEST,
