@@ -96,9 +96,6 @@ class Webhook(Closing):
         if len(self._secret) < SECRET_BYTES:
             log.warning("the webhook's secret is too short to be safe", limit=SECRET_BYTES)
         self._stop = stop or Event()
-        self._pause = wait_random_exponential(
-            multiplier=options.first_pause_s, max=options.longest_pause_s
-        )
         self._client = httpx.AsyncClient(
             timeout=options.timeout_s,
             verify=trust(options.ca_file),
@@ -116,30 +113,30 @@ class Webhook(Closing):
         up, nothing is dropped. Any other status but 2xx is final. Only when `stop` is set may the
         returned attempt be `temporary`: the alert is then not delivered.
         """
+        pause = wait_random_exponential(
+            multiplier=self._options.first_pause_s, max=self._options.longest_pause_s
+        )
         retrying = Retrying(
             retry=retry_if_result(lambda attempt: attempt.temporary),
-            wait=self._wait,
+            wait=lambda state: max(pause(state), last_attempt(state).retry_after_s),
             stop=stop_when_event_set(self._stop),
             sleep=sleep_using_event(self._stop),
             before_sleep=self._report,
             retry_error_callback=last_attempt,
         )
-        attempt: Attempt = retrying(self._post, event_id, body)
+        attempt: Attempt = retrying(self.try_once, event_id, body)
         return attempt
 
     def try_once(self, event_id: str, body: bytes) -> Attempt:
         """Send once, whatever the receiver answers."""
-        return self._post(event_id, body)
+        return self._runner.run(self._post(event_id, body))
 
     def close(self) -> None:
         """Close the connections."""
         self._runner.run(self._client.aclose())
         self._runner.close()
 
-    def _post(self, event_id: str, body: bytes) -> Attempt:
-        return self._runner.run(self._posted(event_id, body))
-
-    async def _posted(self, event_id: str, body: bytes) -> Attempt:
+    async def _post(self, event_id: str, body: bytes) -> Attempt:
         now = datetime.now(UTC)
         headers = {  # signed anew at every attempt: receivers refuse old times
             SIGNATURE_HEADER: signature(self._secret, int(now.timestamp()), body),
@@ -158,9 +155,6 @@ class Webhook(Closing):
                 return Attempt(response.status_code, retry_after_s=wait_s)
         except (httpx.TransportError, TimeoutError) as error:
             return Attempt(None, failure_of(error))
-
-    def _wait(self, state: RetryCallState) -> float:
-        return max(self._pause(state), last_attempt(state).retry_after_s)
 
     def _report(self, state: RetryCallState) -> None:
         attempt = last_attempt(state)
@@ -188,17 +182,15 @@ def signature(secret: bytes, timestamp: int, body: bytes) -> str:
 def retry_after(value: str, now: datetime) -> float:
     """Seconds that a Retry-After header asks for, at most an hour; 0 when it says nothing."""
     try:
-        seconds = float(value) if value.isdecimal() else _seconds_until(value, now)
+        if value.isdecimal():
+            seconds = float(value)
+        else:
+            moment = parsedate_to_datetime(value)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            seconds = (moment - now).total_seconds()
     except (ValueError, OverflowError):
         return 0.0
     return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
-
-
-def _seconds_until(value: str, now: datetime) -> float:
-    moment = parsedate_to_datetime(value)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - now).total_seconds()
 
 
 def failure_of(error: BaseException) -> str:
@@ -213,9 +205,7 @@ def failure_of(error: BaseException) -> str:
 
 def last_attempt(state: RetryCallState) -> Attempt:
     """Return what the latest call returned; it never raises."""
-    if state.outcome is None:
-        raise RuntimeError("asked before the first attempt")
-    attempt: Attempt = state.outcome.result()
+    attempt: Attempt = state.outcome.result()  # type: ignore[union-attr]  # after an attempt
     return attempt
 
 

@@ -225,11 +225,9 @@ def input_error(error: ValidationError) -> InputError:
     place = ".".join(str(part) for part in named) or "the object"
     if place in ("observed_at", "sent_at") and reason is ReasonClass.MISSING_FIELD:
         reason = ReasonClass.MISSING_TIME
-    return InputError(reason, _brief(f"{place}: {first['msg']}"))
-
-
-def _brief(detail: str) -> str:
-    return detail if len(detail) <= DETAIL_CHARACTERS else detail[: DETAIL_CHARACTERS - 1] + "…"
+    detail = f"{place}: {first['msg']}"
+    brief = detail if len(detail) <= DETAIL_CHARACTERS else f"{detail[: DETAIL_CHARACTERS - 1]}…"
+    return InputError(reason, brief)
 
 
 def _event_time(
