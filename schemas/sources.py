@@ -62,15 +62,12 @@ class LedgerRules(Section, use_attribute_docstrings=True):
 
     def weight(self, kind: EventKind) -> float:
         """What one event of this kind adds at most; at most 1."""
-        match kind:
-            case EventKind.CONFIRMED:
-                return self.confirmed
-            case EventKind.DETECTED:
-                return self.detected
-            case EventKind.AGREEMENT:
-                return self.agreement
-            case EventKind.RETRACTED:
-                return 0.0
+        weights = {
+            EventKind.CONFIRMED: self.confirmed,
+            EventKind.DETECTED: self.detected,
+            EventKind.AGREEMENT: self.agreement,
+        }
+        return weights.get(kind, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,13 +133,11 @@ class TopicReader(Reader):
         return [TopicPartition(name, number) for number in existing_partitions(self._reading, name)]
 
     def _seek(self, start: Start, *, committing: bool) -> None:
-        places = self._places(start)
-        for partition in self._partitions:
-            place = places[partition]
+        for partition, place in self._places(start).items():
+            committed = None
             if committing:
                 committed = self._reading.committed(partition, timeout_ms=self._timeout_ms)
-                place = place if committed is None else committed
-            self._reading.seek(partition, place)
+            self._reading.seek(partition, place if committed is None else committed)
 
     def _places(self, start: Start) -> dict[TopicPartition, int]:
         first: dict[TopicPartition, int] = dict(self._reading.beginning_offsets(self._partitions))

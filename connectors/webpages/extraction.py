@@ -44,8 +44,6 @@ READ_AS: Final = {
     "gbk": "gb18030",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
-}
-LABELS: Final = {
     "windows-874": "cp874",
     "windows-31j": "cp932",
     "x-sjis": "cp932",
@@ -91,7 +89,7 @@ def web_encoding(charset: str) -> str | None:
     """
     label = charset.strip().lower()
     try:
-        name = codecs.lookup(LABELS.get(label, label)).name
+        name = codecs.lookup(READ_AS.get(label, label)).name
     except (LookupError, ValueError):  # a name with a null byte is a ValueError
         return None
     name = READ_AS.get(name, name)
