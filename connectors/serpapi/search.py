@@ -162,9 +162,7 @@ class SerpApiSearch:
         found = page_results(answer, self._clock.now())
         progress.pages += 1
         progress.results += found
-        archive_id = _metadata(answer).get("id")
-        if isinstance(archive_id, str) and ARCHIVE_ID.fullmatch(archive_id):
-            progress.archive_ids.append(archive_id)
+        progress.archive_ids += filter(None, [_archive_id(answer)])
         pagination = answer.get("serpapi_pagination")
         if not found or not (isinstance(pagination, dict) and pagination.get("next")):
             progress.detail = f"the results ended on page {progress.pages}"
@@ -174,6 +172,10 @@ class SerpApiSearch:
     def _page(self, progress: _Progress, page: int) -> Answer:
         """Ask for a page until it is there, the tries are used up or the deadline has passed."""
         paid = False
+        enough = stop_after_attempt(self._options.attempts)
+        parameters = progress.request.parameters(page)
+        if self._options.no_cache:
+            parameters["no_cache"] = "true"
 
         def attempt() -> Answer:
             nonlocal paid
@@ -181,36 +183,34 @@ class SerpApiSearch:
                 self._pay()
                 paid = True
             self._wait_turn(progress)
+            self.counts.requests += 1
             try:
-                return self._finished(progress, self._request(progress, page))
+                answer = self._pages.search(parameters, seconds=self._seconds_left(progress))
+                return self._finished(progress, answer)
             except SearchFailedError as failure:
                 paid = failure.kind not in MAY_HAVE_COST
                 raise
+
+        def stop(state: RetryCallState) -> bool:
+            late = self._clock.monotonic() + state.upcoming_sleep >= progress.deadline
+            return late or enough(state)
 
         retrying = Retrying(
             retry=retry_if_exception(lambda e: isinstance(e, SearchError) and e.retryable),
             wait=wait_random_exponential(
                 self._options.first_pause_s, self._options.longest_pause_s
             ),
-            stop=self._stop(progress),
+            stop=stop,
             before_sleep=self._count_retry,
             sleep=self._pause,
             reraise=True,
         )
         return retrying(attempt)
 
-    def _request(self, progress: _Progress, page: int) -> Answer:
-        parameters = progress.request.parameters(page)
-        if self._options.no_cache:
-            parameters["no_cache"] = "true"
-        self.counts.requests += 1
-        return self._pages.search(parameters, seconds=self._seconds_left(progress))
-
     def _finished(self, progress: _Progress, answer: Answer) -> Answer:
         """Wait for an answer that is still being prepared, and tell results from failures."""
         while _metadata(answer).get("status") in UNFINISHED:
-            archive_id = _metadata(answer).get("id")
-            if not isinstance(archive_id, str) or not ARCHIVE_ID.fullmatch(archive_id):
+            if not (archive_id := _archive_id(answer)):
                 raise SearchFailedError(FailureClass.MALFORMED, "an unfinished search has no id")
             self._pause(min(POLL_S, self._seconds_left(progress)))
             answer = self._pages.archived(archive_id, seconds=self._seconds_left(progress))
@@ -241,15 +241,6 @@ class SerpApiSearch:
         if not paused(self._clock, seconds):
             raise SearchFailedError(FailureClass.STOPPED, "stopped during a pause")
 
-    def _stop(self, progress: _Progress) -> Callable[[RetryCallState], bool]:
-        enough = stop_after_attempt(self._options.attempts)
-
-        def stop(state: RetryCallState) -> bool:
-            late = self._clock.monotonic() + state.upcoming_sleep >= progress.deadline
-            return enough(state) or late
-
-        return stop
-
     def _count_retry(self, _: RetryCallState) -> None:
         self.counts.retries += 1
 
@@ -267,6 +258,11 @@ def period_of(moment: datetime) -> str:
     '2025-03'
     """
     return moment.astimezone(UTC).strftime("%Y-%m")
+
+
+def _archive_id(answer: Answer) -> str:
+    found = _metadata(answer).get("id")
+    return found if isinstance(found, str) and ARCHIVE_ID.fullmatch(found) else ""
 
 
 def _metadata(answer: Answer) -> Mapping[str, Any]:
