@@ -20,6 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_expo
 from tenacity.nap import sleep_using_event
 from tenacity.stop import stop_when_event_set
 
+from radarstream.connectors.closing import Closing
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section, read_secret
 
@@ -32,24 +33,23 @@ SECRET_BYTES = 16  # fewer can be found by trying
 log = structlog.get_logger(__name__)
 
 
-class WebhookOptions(Section):
+class WebhookOptions(Section, use_attribute_docstrings=True):
     """Where alerts are sent. The signing secret comes from the environment."""
 
-    url: Annotated[str, Field(description="where alerts are posted")]
-    secret_variable: Annotated[
-        str, Field(description="environment variable with the signing secret")
-    ] = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
-    allow_http: Annotated[
-        bool, Field(description="permit http:// to other hosts than this one")
-    ] = False
-    ca_file: Annotated[Path | None, Field(description="trust these certificates instead")] = None
-    timeout_s: Annotated[float, Field(gt=0.0, description="to connect, send, and be answered")] = 10
-    first_pause_s: Annotated[float, Field(gt=0.0, description="before the second try; doubles")] = (
-        1.0
-    )
-    longest_pause_s: Annotated[float, Field(gt=0.0, description="longest pause between tries")] = (
-        60.0
-    )
+    url: str
+    """where alerts are posted"""
+    secret_variable: str = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+    """environment variable with the signing secret"""
+    allow_http: bool = False
+    """permit http:// to other hosts than this one"""
+    ca_file: Path | None = None
+    """trust these certificates instead"""
+    timeout_s: Annotated[float, Field(gt=0.0)] = 10
+    """to connect, send, and be answered"""
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
+    """before the second try; doubles"""
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
+    """longest pause between tries"""
 
     @model_validator(mode="after")
     def check_url(self) -> Self:
@@ -86,7 +86,7 @@ class Attempt:
         return self.status is None or self.status in TRY_AGAIN or self.status >= 500
 
 
-class Webhook:
+class Webhook(Closing):
     """One endpoint. Close it after use."""
 
     def __init__(self, options: WebhookOptions, stop: Event | None = None) -> None:
@@ -96,9 +96,6 @@ class Webhook:
         if len(self._secret) < SECRET_BYTES:
             log.warning("the webhook's secret is too short to be safe", limit=SECRET_BYTES)
         self._stop = stop or Event()
-        self._pause = wait_random_exponential(
-            multiplier=options.first_pause_s, max=options.longest_pause_s
-        )
         self._client = httpx.AsyncClient(
             timeout=options.timeout_s,
             verify=trust(options.ca_file),
@@ -116,36 +113,30 @@ class Webhook:
         up, nothing is dropped. Any other status but 2xx is final. Only when `stop` is set may the
         returned attempt be `temporary`: the alert is then not delivered.
         """
+        pause = wait_random_exponential(
+            multiplier=self._options.first_pause_s, max=self._options.longest_pause_s
+        )
         retrying = Retrying(
             retry=retry_if_result(lambda attempt: attempt.temporary),
-            wait=self._wait,
+            wait=lambda state: max(pause(state), last_attempt(state).retry_after_s),
             stop=stop_when_event_set(self._stop),
             sleep=sleep_using_event(self._stop),
             before_sleep=self._report,
             retry_error_callback=last_attempt,
         )
-        attempt: Attempt = retrying(self._post, event_id, body)
+        attempt: Attempt = retrying(self.try_once, event_id, body)
         return attempt
 
     def try_once(self, event_id: str, body: bytes) -> Attempt:
         """Send once, whatever the receiver answers."""
-        return self._post(event_id, body)
+        return self._runner.run(self._post(event_id, body))
 
     def close(self) -> None:
         """Close the connections."""
         self._runner.run(self._client.aclose())
         self._runner.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _post(self, event_id: str, body: bytes) -> Attempt:
-        return self._runner.run(self._posted(event_id, body))
-
-    async def _posted(self, event_id: str, body: bytes) -> Attempt:
+    async def _post(self, event_id: str, body: bytes) -> Attempt:
         now = datetime.now(UTC)
         headers = {  # signed anew at every attempt: receivers refuse old times
             SIGNATURE_HEADER: signature(self._secret, int(now.timestamp()), body),
@@ -164,9 +155,6 @@ class Webhook:
                 return Attempt(response.status_code, retry_after_s=wait_s)
         except (httpx.TransportError, TimeoutError) as error:
             return Attempt(None, failure_of(error))
-
-    def _wait(self, state: RetryCallState) -> float:
-        return max(self._pause(state), last_attempt(state).retry_after_s)
 
     def _report(self, state: RetryCallState) -> None:
         attempt = last_attempt(state)
@@ -194,17 +182,15 @@ def signature(secret: bytes, timestamp: int, body: bytes) -> str:
 def retry_after(value: str, now: datetime) -> float:
     """Seconds that a Retry-After header asks for, at most an hour; 0 when it says nothing."""
     try:
-        seconds = float(value) if value.isdecimal() else _seconds_until(value, now)
+        if value.isdecimal():
+            seconds = float(value)
+        else:
+            moment = parsedate_to_datetime(value)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            seconds = (moment - now).total_seconds()
     except (ValueError, OverflowError):
         return 0.0
     return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
-
-
-def _seconds_until(value: str, now: datetime) -> float:
-    moment = parsedate_to_datetime(value)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - now).total_seconds()
 
 
 def failure_of(error: BaseException) -> str:
@@ -219,9 +205,7 @@ def failure_of(error: BaseException) -> str:
 
 def last_attempt(state: RetryCallState) -> Attempt:
     """Return what the latest call returned; it never raises."""
-    if state.outcome is None:
-        raise RuntimeError("asked before the first attempt")
-    attempt: Attempt = state.outcome.result()
+    attempt: Attempt = state.outcome.result()  # type: ignore[union-attr]  # after an attempt
     return attempt
 
 

@@ -20,15 +20,8 @@ def main() -> None:
         wheels, installed = Path(directory) / "wheels", Path(directory) / "installed"
         pip("download", "--dest", str(wheels), *locked(name))
         print(f"{name}: {megabytes(wheels):.0f} MB to download")  # noqa: T201 a program's output
-        pip(
-            "install",
-            "--no-compile",
-            "--target",
-            str(installed),
-            "--find-links",
-            str(wheels),
-            *locked(name),
-        )
+        options = ["--no-compile", "--target", str(installed), "--find-links", str(wheels)]
+        pip("install", *options, *locked(name))
         print(f"{name}: {megabytes(installed):.0f} MB on disk, of which")  # noqa: T201
         found = sorted(((megabytes(path), path.name) for path in installed.iterdir()), reverse=True)
         for size, package in found[:BIGGEST]:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from radarstream.schemas.snapshot import STRICT, Document, Query
+from radarstream.schemas.snapshot import Document, Query, Strict
 
 
 class Finding(StrEnum):
@@ -45,7 +45,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class TextScore:
+class TextScore(Strict):
     """One text in the scope of an attribution, with its evidence.
 
     `score` decides (higher = more suspect); the parts are None where the method has no such
@@ -53,7 +53,6 @@ class TextScore:
     as measured, natural logarithms per token.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     id: str
     rank: Annotated[int, Field(ge=1)]
     flagged: bool
@@ -64,14 +63,13 @@ class TextScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Strict):
     """What an attributor found in one case; `texts` is its scope, in rank order.
 
     `gap` is the distance between the mean scores of flagged and other texts, `generation_gap` the
     same for the generation influence; None where there are not two groups.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     method: str
     finding: Finding
     texts: tuple[TextScore, ...] = ()

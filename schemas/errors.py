@@ -1,18 +1,4 @@
-"""Every error this project raises on purpose, one tree:
-
-RadarstreamError
-├── InputError            a record cannot be used; carries a ReasonClass; becomes a dead letter
-├── ModelError            a model call failed; never an empty answer, never "I don't know"
-│   ├── ModelOutageError  the model's service is at fault, not the request: later it may answer
-│   └── PartialModelError some requests of a batch failed; carries every outcome
-├── EvidenceError         a caller handed a defence arrays of the wrong shape, range or with NaN
-├── StateConflictError    another writer moved the state row first: re-read, then retry or stop
-├── DatabaseUnavailableError  the server of the state database does not answer: try again later
-├── BrokerError           the message broker did not do what it was asked: try again later
-├── JobFailedError        a job ended, or was not taken, by an error of another library
-├── SearchError           the search service did not give results; `retryable` tells whether it may
-└── ConfigurationError    settings or installation are wrong; the message says how to mend them
-"""
+"""Every error this project raises on purpose: one tree below RadarstreamError."""
 
 from collections.abc import Sequence
 from enum import StrEnum

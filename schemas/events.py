@@ -1,27 +1,26 @@
 """What the pipeline emits: defended answers, rejected documents and dead letters."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
 from radarstream.schemas.errors import ReasonClass
-from radarstream.schemas.snapshot import STRICT, Provenance
+from radarstream.schemas.snapshot import Provenance, Strict
 from radarstream.schemas.verdict import Abstention, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Source(Strict):
     """A document as a reader cites it; `rank` joins it to its DocumentVerdict."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     rank: Annotated[int, Field(ge=1)]
     title: str
     url: str
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerEvent:
+class AnswerEvent(Strict):
     """The defended answer of one query at one step. Key: `query_id`, identity: `query_id/step`.
 
     `undefended_answer` is what the same generator said from all documents at once, present when
@@ -29,7 +28,6 @@ class AnswerEvent:
     step's, None when there is none to compare with.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     query_id: str
     question: str
     step: Annotated[int, Field(ge=0)]
@@ -49,10 +47,9 @@ class AnswerEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedEvent:
+class RejectedEvent(Strict):
     """One document that an answer did not trust, and why. Identity: `query_id/step/rank`."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     query_id: str
     step: Annotated[int, Field(ge=0)]
     snapshot_id: str
@@ -70,14 +67,13 @@ class RejectedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Strict):
     """A record that produced no answer, with its bytes (base64) so that it can be replayed.
 
     `disposition` is "poison" when the record itself is at fault, "outage" when a model or a clock
     was, or what the database remembered of the query.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     reason: ReasonClass
     detail: str
     disposition: str

@@ -34,7 +34,7 @@ class Relations:
 
     def __post_init__(self) -> None:
         for name in ("entailment", "contradiction"):
-            check_probabilities(name, getattr(self, name))
+            _check_probabilities(name, getattr(self, name))
         if self.entailment.shape != self.contradiction.shape:
             raise EvidenceError("entailment and contradiction differ in shape")
 
@@ -71,8 +71,14 @@ class Evidence:
                 f"relations cover {len(self.relations)} answers, "
                 f"{len(self.informative)} are informative"
             )
-        if self.source_honesty is not None:
-            check_honesty(self.source_honesty, len(self.documents))
+        if (honesty := self.source_honesty) is None:
+            return
+        if honesty.shape != (len(self.documents),):
+            raise EvidenceError(
+                f"honesty of shape {honesty.shape} for {len(self.documents)} documents"
+            )
+        if not ((honesty > 0.0) & (honesty < 1.0)).all():  # NaN is neither
+            raise EvidenceError(f"source_honesty {honesty.tolist()} is not inside (0, 1)")
 
     @cached_property
     def informative(self) -> tuple[int, ...]:
@@ -80,16 +86,7 @@ class Evidence:
         return tuple(i for i, answer in enumerate(self.answers or ()) if not answer.abstained)
 
 
-def check_honesty(honesty: FloatArray, documents: int) -> None:
-    """Raise EvidenceError unless there is a finite value in (0, 1) for each document."""
-    if honesty.shape != (documents,):
-        raise EvidenceError(f"honesty of shape {honesty.shape} for {documents} documents")
-    if not ((honesty > 0.0) & (honesty < 1.0)).all():  # NaN is neither
-        raise EvidenceError(f"source_honesty {honesty.tolist()} is not inside (0, 1)")
-
-
-def check_probabilities(name: str, matrix: FloatArray) -> None:
-    """Raise EvidenceError unless `matrix` is square with finite values in [0, 1]."""
+def _check_probabilities(name: str, matrix: FloatArray) -> None:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise EvidenceError(f"{name} must be square, got shape {matrix.shape}")
     valid = np.isfinite(matrix) & (matrix >= 0.0) & (matrix <= 1.0)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 from unicodedata import normalize
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.snapshot import STRICT, Document, Query
+from radarstream.schemas.snapshot import Document, Query, Strict
 from radarstream.schemas.times import milliseconds
 
 PIPELINE: Final = "pipeline"  # sender of what the job found itself; nobody else may use the name
@@ -53,7 +53,7 @@ class ComplaintState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(Strict):
     """Somebody says that an answer is wrong.
 
     It names its query by `query_id` or, where that is not known, by `question`. `answer` is the
@@ -61,7 +61,6 @@ class Complaint:
     it was given on, None for the latest.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     sender: Annotated[
         str,
         Field(
@@ -96,14 +95,13 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True)
-class AttributedText:
+class AttributedText(Strict):
     """One text that may have taught a wrong answer, as the attributor saw it.
 
     `rank` is its place by similarity, `search_rank` its place in the search results; None for a
     text of the corpus that the search did not return. Scores as in `TextScore`.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     id: str
     rank: Annotated[int, Field(ge=1)]
     flagged: bool
@@ -118,7 +116,7 @@ class AttributedText:
 
 
 @dataclass(frozen=True, slots=True)
-class TaughtEvent:
+class TaughtEvent(Strict):
     """Which texts taught a wrong answer, and what was done about them.
 
     Identity: `query_id/step/taught/incident/revision`. Each change of the incident (a second
@@ -129,7 +127,6 @@ class TaughtEvent:
     given again; None where that was not asked.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     query_id: str
     question: str
     step: Annotated[int, Field(ge=0)]

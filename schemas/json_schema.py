@@ -8,22 +8,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from radarstream.schemas.codec.decoding import ADAPTERS
-from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, WireSchema
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS, WireSchema
 
 DIRECTORY = Path(__file__).parent / "json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
-def json_schema(kind: type[Payload]) -> dict[str, Any]:
-    """JSON Schema (2020-12) of one payload type, its `schema` tag included."""
-    wire = WIRE_SCHEMAS[kind]
-    generated = ADAPTERS[kind].json_schema()
-    generated["properties"] = {"schema": {"const": wire.tag}, **generated["properties"]}
-    generated["required"] = ["schema", *generated["required"]]
-    return {"$schema": DIALECT, "$id": wire.uri, **generated}
 
 
 def file_name(wire: WireSchema) -> str:
@@ -32,11 +22,14 @@ def file_name(wire: WireSchema) -> str:
 
 
 def rendered() -> dict[str, str]:
-    """Text of every schema file, by file name."""
-    return {
-        file_name(wire): json.dumps(json_schema(kind), indent=2, ensure_ascii=False) + "\n"
-        for kind, wire in WIRE_SCHEMAS.items()
-    }
+    """Text of every schema file (2020-12), by file name; the `schema` tag is a property."""
+    files = {}
+    for kind, wire in WIRE_SCHEMAS.items():
+        schema = {"$schema": DIALECT, "$id": wire.uri, **ADAPTERS[kind].json_schema()}
+        schema["properties"] = {"schema": {"const": wire.tag}, **schema["properties"]}
+        schema["required"] = ["schema", *schema["required"]]
+        files[file_name(wire)] = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    return files
 
 
 def outdated(directory: Path) -> list[str]:

@@ -1,19 +1,19 @@
 """What is kept per query between two snapshots: about a hundred bytes."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from radarstream.schemas.answer_text import contains
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.snapshot import Strict
 
 StateT = TypeVar("StateT")
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class Belief(Strict):
     """RADAR's memory node between two steps.
 
     `answer` is the last defended answer; `support` (pi_S) and `conflict` (pi_F) are the mean
@@ -22,7 +22,6 @@ class Belief:
     the answer, older ones discounted; only RADAR+ keeps any.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     answer: str
     support: Probability
     conflict: Probability

@@ -46,18 +46,17 @@ class RawRecord:
     snapshot: SearchSnapshot | None = field(default=None, compare=False, repr=False)
 
 
-class Limits(Section):
+class Limits(Section, use_attribute_docstrings=True):
     """What a record may weigh; more is a dead letter."""
 
-    record_bytes: Annotated[int, Field(ge=1_024, description="largest record")] = 16 * 2**20
-    document_bytes: Annotated[int, Field(ge=256, description="largest document of a snapshot")] = (
-        2**20
-    )
-    documents: Annotated[int, Field(ge=1, description="most documents of a snapshot")] = 200
-    item_characters: Annotated[
-        int,
-        Field(ge=2**10, description="largest item of a JSON file: a question with all its years"),
-    ] = 32 * 2**20
+    record_bytes: Annotated[int, Field(ge=1_024)] = 16 * 2**20
+    """largest record"""
+    document_bytes: Annotated[int, Field(ge=256)] = 2**20
+    """largest document of a snapshot"""
+    documents: Annotated[int, Field(ge=1)] = 200
+    """most documents of a snapshot"""
+    item_characters: Annotated[int, Field(ge=2**10)] = 32 * 2**20
+    """largest item of a JSON file: a question with all its years"""
 
 
 UNLIMITED: Final = Limits(  # for what the project wrote itself

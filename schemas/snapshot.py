@@ -14,6 +14,13 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
 
 
+class Strict:
+    """The base of values from outside: pydantic refuses unknown fields, infinity and NaN."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+
 class Provenance(StrEnum):
     """How a snapshot was obtained; date filters leak later pages, so scores must say which."""
 
@@ -24,13 +31,12 @@ class Provenance(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(Strict):
     """A watched question. `id` keys every topic and table.
 
     `tags` are for whoever consumes; the tag `long_form` also asks for an answer at length.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
@@ -52,10 +58,9 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Strict):
     """One search result. Its text is untrusted everywhere."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     rank: Annotated[int, Field(ge=1, description="retrieval rank, 1 = best")]
     text: str
     title: str = ""
@@ -85,14 +90,13 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(Strict):
     """What an evaluator knows about a snapshot. No defence ever sees it.
 
     `target` is the answer an attacker wants; `false_passages` are texts that claim it, which an
     attack may plant.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     answers: tuple[str, ...] = ()
     all_answers_required: bool = False
     target: str | None = None
@@ -102,7 +106,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieval:
+class Retrieval(Strict):
     """How a search service gave the results of a snapshot; nothing in it names a credential.
 
     `archive_ids` name the service's own stored answers, one a page, in page order. `partial`
@@ -110,7 +114,6 @@ class Retrieval:
     `detail` says which, in a few words of ours, never the service's.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     engine: Annotated[str, Field(min_length=1, max_length=64)]
     pages: Annotated[int, Field(ge=0, description="result pages that were read")]
     archive_ids: tuple[Annotated[str, Field(max_length=128)], ...] = ()
@@ -119,10 +122,9 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchSnapshot:
+class SearchSnapshot(Strict):
     """The ranked results of one query as observed at one event time; documents sort by rank."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     query: Query
     observed_at: AwareDatetime
     documents: tuple[Document, ...]

@@ -40,51 +40,34 @@ class SourceVerdict(StrEnum):
     BLOCKED = "blocked"  # its documents are left out
 
 
-class LedgerRules(Section):
+class LedgerRules(Section, use_attribute_docstrings=True):
     """How much an event counts.
 
     A day is a UTC day of event time. No day adds more than `dishonest_per_day` or `honest_per_day`
     to a source's counts, so neither a flood of complaints nor a popular query decides about it.
     """
 
-    half_life_days: Annotated[
-        float, Field(gt=0.0, description="evidence counts half after so many days of event time")
-    ] = 90.0
-    confirmed: Annotated[
-        float,
-        Field(
-            ge=0.0,
-            le=1.0,
-            description="what a wrong answer counts that a person or trusted senders confirmed",
-        ),
-    ] = 1.0
-    detected: Annotated[
-        float,
-        Field(
-            ge=0.0, le=1.0, description="what a wrong answer counts that the pipeline alone found"
-        ),
-    ] = 0.25
-    agreement: Annotated[
-        float, Field(ge=0.0, le=1.0, description="what supporting a borne-out answer counts")
-    ] = 0.05
-    dishonest_per_day: Annotated[
-        float, Field(ge=0.0, description="most that a day of event time adds against a source")
-    ] = 2.0
-    honest_per_day: Annotated[
-        float, Field(ge=0.0, description="most that a day of event time adds in its favour")
-    ] = 0.2
+    half_life_days: Annotated[float, Field(gt=0.0)] = 90.0
+    """evidence counts half after so many days of event time"""
+    confirmed: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """what a wrong answer counts that a person or trusted senders confirmed"""
+    detected: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
+    """what a wrong answer counts that the pipeline alone found"""
+    agreement: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
+    """what supporting a borne-out answer counts"""
+    dishonest_per_day: Annotated[float, Field(ge=0.0)] = 2.0
+    """most that a day of event time adds against a source"""
+    honest_per_day: Annotated[float, Field(ge=0.0)] = 0.2
+    """most that a day of event time adds in its favour"""
 
     def weight(self, kind: EventKind) -> float:
         """What one event of this kind adds at most; at most 1."""
-        match kind:
-            case EventKind.CONFIRMED:
-                return self.confirmed
-            case EventKind.DETECTED:
-                return self.detected
-            case EventKind.AGREEMENT:
-                return self.agreement
-            case EventKind.RETRACTED:
-                return 0.0
+        weights = {
+            EventKind.CONFIRMED: self.confirmed,
+            EventKind.DETECTED: self.detected,
+            EventKind.AGREEMENT: self.agreement,
+        }
+        return weights.get(kind, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from radarstream.schemas.memory import Probability
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.snapshot import Strict
 
 MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
 
@@ -53,7 +53,7 @@ class MemoryDecision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentVerdict:
+class DocumentVerdict(Strict):
     """What became of one document.
 
     `keep_evidence` is S_i and `reject_evidence` F_i (RADAR, Eq. 6 and 7); `margin` is by how much
@@ -61,7 +61,6 @@ class DocumentVerdict:
     has no such quantity.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     rank: Annotated[int, Field(ge=1)]
     kept: bool
     reason: Reason
@@ -72,7 +71,7 @@ class DocumentVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryVerdict:
+class MemoryVerdict(Strict):
     """What became of the memory node at one step.
 
     Priors are what the state carried (pi_S, pi_F); posteriors are the node's terminal capacities:
@@ -80,7 +79,6 @@ class MemoryVerdict:
     None where the memory is no node of the graph.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     decision: MemoryDecision = MemoryDecision.NONE
     previous_answer: str | None = None
     support_prior: Probability | None = None
@@ -102,14 +100,13 @@ class Edge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Strict):
     """The defended answer and why.
 
     `energy` is E(y) of Eq. 3-5, 18 recomputed in float64 from the labels, and `edges` with the
     documents' and memory's terminals are all that is needed to recompute it.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     answer: str
     documents: tuple[DocumentVerdict, ...]
     abstention: Abstention | None = None

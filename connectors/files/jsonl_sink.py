@@ -5,8 +5,9 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
+from radarstream.connectors.closing import Closing
 from radarstream.schemas.codec import structured
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import OutboxRecord
@@ -18,7 +19,7 @@ FILES = {
 }
 
 
-class JsonlSink:
+class JsonlSink(Closing):
     """Appends events to `answers.jsonl`, `attribution.jsonl` and `deadletter.jsonl`.
 
     Opening removes a last line that a crash left unfinished and remembers the ids of the others,
@@ -51,12 +52,6 @@ class JsonlSink:
         """Release the files; everything published is already on disk."""
         for file in self._files.values():
             file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _EventFile:

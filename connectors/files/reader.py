@@ -4,19 +4,37 @@
 |---|---|
 | `*.jsonl` | search snapshots in the wire format, one a line |
 | `*_gcs.jsonl` with `*_qa.jsonl` beside it | a RealTimeQA week |
-| `*.json` | yearly histories, questions with results, or attack targets: see `json_files` |
+| `*.json` | one item or a list of them, of a format that its members tell: |
+| an item with `yearly_contexts` | a yearly history |
+| an item with `context` | a question with its search results (the RobustRAG family) |
+| an item with `adv_texts`, or members with it | attack targets without documents (PoisonedRAG) |
 
 Each may end in `.gz`. A directory stands for its files, in the order of their names.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from radarstream.connectors.files.json_files import read_json
-from radarstream.connectors.files.lines import read_lines
+from radarstream.connectors.files.json_items import JsonItems, bytes_of, text_of
+from radarstream.connectors.files.lines import (
+    BROKEN_GZIP,
+    EXCERPT_BYTES,
+    broken_gzip,
+    open_bytes,
+    read_lines,
+)
+from radarstream.connectors.files.robust_rag import (
+    CONTEXT,
+    is_targets,
+    question_records,
+    target_records,
+)
 from radarstream.connectors.files.weekly_realtimeqa import QUESTIONS_MARK, RESULTS_MARK, read_weekly
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.connectors.files.yearly_history import CONTEXTS, yearly_records
+from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.records import Limits, RawRecord
 
 DEFAULT_LIMITS = Limits()
@@ -40,6 +58,37 @@ def read_records(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[RawRec
     if not path.is_file():
         raise ConfigurationError(f"{path} does not exist")
     return _read_file(path, limits)
+
+
+def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
+    """Yield the snapshots of every item, in file order; a file holds one item or a list of them.
+
+    Positions count records from 1. What cannot be used comes with its bytes, decompressed, and the
+    reason. Broken syntax ends the file with one record that keeps 64 KiB from there.
+    """
+    source = path.as_posix()
+    position = 0
+    with text_of(open_bytes(path)) as stream:
+        items = JsonItems(stream, limits.item_characters)
+        try:
+            for item in items:
+                for record in _records(item, items.item, limits):
+                    position += 1
+                    yield replace(record, source=source, position=position)
+        except InputError as error:
+            rest = bytes_of(items.rest[:EXCERPT_BYTES])[:EXCERPT_BYTES]
+            yield RawRecord(source, position + 1, rest, error.reason, error.detail)
+        except BROKEN_GZIP as error:
+            yield broken_gzip(source, position + 1, error)
+
+
+def _records(item: Any, original: str, limits: Limits) -> Iterator[RawRecord]:
+    if isinstance(item, dict) and CONTEXTS not in item:
+        if CONTEXT in item:
+            return question_records(item, original, limits)
+        if is_targets(item):
+            return target_records(item, original, limits)
+    return yearly_records(item, original, limits)
 
 
 def _read_file(path: Path, limits: Limits) -> Iterator[RawRecord]:

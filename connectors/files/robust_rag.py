@@ -1,8 +1,12 @@
-"""Questions with their search results, as the RobustRAG family of evaluations ships them.
+"""Questions with right and wrong answers, as the RobustRAG family and PoisonedRAG ship them.
 
-RealTimeQA, Natural Questions and biographies come as lists of such items: the question, right
-answers with equivalent wordings, a wrong answer with passages that claim it, and up to fifty
+RobustRAG's RealTimeQA, Natural Questions and biographies come as lists of items: the question,
+right answers with equivalent wordings, a wrong answer with passages that claim it, and up to fifty
 ranked results. Several members may be lists written as text, in Python's notation.
+
+PoisonedRAG's attack targets come without documents: the snapshots have none, and their labels are
+for whoever has a corpus. A file is one object with an entry per name; an entry by itself is read
+too.
 """
 
 import ast
@@ -15,44 +19,53 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from radarstream.connectors.files.page_text import PageText, PageTexts, capped
-from radarstream.connectors.files.web_json import checked, record_of, refused
+from radarstream.connectors.files.json_items import members_of
+from radarstream.connectors.files.web_json import (
+    PageText,
+    PageTexts,
+    checked,
+    ranked,
+    record_of,
+    refused,
+)
 from radarstream.schemas.answer_text import expanded_answers
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
-from radarstream.schemas.snapshot import (
-    LONG_FORM,
-    Document,
-    Labels,
-    Provenance,
-    Query,
-    SearchSnapshot,
-)
+from radarstream.schemas.snapshot import LONG_FORM, Labels, Provenance, Query, SearchSnapshot
 
 CONTEXT = "context"
+FALSE_PASSAGES = "adv_texts"
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # of results whose file does not say when
 LITERAL_CHARACTERS = 2**20  # parsing Python's notation takes a hundred times its size
-_LITERALS = (CONTEXT, "incorrect_context", "correct answer", "expanded answer")
+_LITERALS = (CONTEXT, FALSE_PASSAGES, "incorrect_context", "correct answer", "expanded answer")
+_OF_TARGETS = ("question", "correct answer", "incorrect answer", FALSE_PASSAGES)
 _DATED_ID = re.compile(r"(\d{8})_")
 
 
 class _Result(BaseModel):
     title: PageText = ""
     text: PageText = ""
-    link: PageText = ""
+    url: PageText = Field(default="", alias="link")
 
 
 class _Question(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     question: PageText
-    context: tuple[_Result, ...]
+    context: tuple[_Result, ...] = ()
     correct: PageTexts = Field(default=(), alias="correct answer")
     expanded: PageTexts = Field(default=(), alias="expanded answer")
     incorrect: PageText = Field(default="", alias="incorrect answer")
     incorrect_context: PageTexts = ()
+    adv_texts: PageTexts = ()
     question_id: PageText = Field(default="", alias="question id")
     long_gen: PageText = ""
+
+
+def is_targets(item: dict[str, Any]) -> bool:
+    """Whether an item is an entry of PoisonedRAG's file, or all of one."""
+    entries = (value for value in item.values() if isinstance(value, dict))
+    return FALSE_PASSAGES in item or any(FALSE_PASSAGES in entry for entry in entries)
 
 
 def question_records(item: dict[str, Any], original: str, limits: Limits) -> Iterator[RawRecord]:
@@ -61,11 +74,22 @@ def question_records(item: dict[str, Any], original: str, limits: Limits) -> Ite
     Documents are ranked as listed. The day is that of the question id, where it has one
     (`20231013_1`). Questions for a long answer carry the tag `long_form`.
     """
-    try:
-        snapshot = _snapshot(checked(_Question, _parsed(item)), limits)
-        yield record_of(snapshot, limits)
-    except InputError as error:
-        yield refused(original, error)
+    members = {name: value for name, value in item.items() if name != FALSE_PASSAGES}
+    yield _record(members, original, limits)
+
+
+def target_records(item: dict[str, Any], original: str, limits: Limits) -> Iterator[RawRecord]:
+    """Yield a snapshot without documents per entry, in file order; of an entry that cannot be used
+    its part of the `original` text, with the reason.
+    """
+    entries = [(item, original)]
+    if FALSE_PASSAGES not in item:
+        parts = {name: original[whole] for name, whole, _ in members_of(original)}
+        entries = [(entry, parts[name]) for name, entry in item.items()]
+    for entry, part in entries:
+        if isinstance(entry, dict):
+            entry = {name: entry[name] for name in _OF_TARGETS if name in entry}
+        yield _record(entry, part, limits)
 
 
 def literal(value: object) -> object:
@@ -87,40 +111,34 @@ def literal(value: object) -> object:
         return value
 
 
-def _parsed(item: dict[str, Any]) -> dict[str, Any]:
-    return item | {name: literal(item[name]) for name in _LITERALS if name in item}
+def _record(item: Any, original: str, limits: Limits) -> RawRecord:
+    try:
+        if isinstance(item, dict):
+            item = {n: literal(v) if n in _LITERALS else v for n, v in item.items()}
+        return record_of(_snapshot(checked(_Question, item), limits), limits)
+    except InputError as error:
+        return refused(original, error)
 
 
 def _snapshot(question: _Question, limits: Limits) -> SearchSnapshot:
-    documents = (
-        Document(
-            rank=rank,
-            text=capped(result.text, limits.document_bytes),
-            title=capped(result.title, limits.document_bytes),
-            url=capped(result.link, limits.document_bytes),
-        )
-        for rank, result in enumerate(question.context, start=1)
-    )
     query = Query.from_text(question.question)
     target = question.incorrect or None
     return SearchSnapshot(
         query=replace(query, tags=(LONG_FORM,)) if question.long_gen else query,
         observed_at=_day(question.question_id),
-        documents=tuple(documents),
+        documents=ranked(question.context, limits),
         provenance=Provenance.ARCHIVED,
         labels=Labels(
             answers=expanded_answers(question.correct, question.expanded, target),
             target=target,
-            false_passages=question.incorrect_context,
+            false_passages=question.incorrect_context or question.adv_texts,
         ),
     )
 
 
 def _day(question_id: str) -> datetime:
-    match = _DATED_ID.match(question_id)
-    if match is None:
-        return UNDATED
+    found = _DATED_ID.match(question_id)
     try:
-        return datetime.strptime(match[1], "%Y%m%d").replace(tzinfo=UTC)
+        return datetime.strptime(found[1], "%Y%m%d").replace(tzinfo=UTC) if found else UNDATED
     except ValueError:
         return UNDATED

@@ -1,17 +1,21 @@
-"""JSON that others wrote about the web, parsed leniently into a model of the fields we read."""
+"""JSON that others wrote about the web, parsed leniently into a model of the fields we read.
+
+Pages are not ours to refuse, unlike records: what a page may not contain is cleaned away.
+"""
 
 import json
 import re
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from radarstream.connectors.files.json_items import bytes_of
-from radarstream.schemas.codec import decode_snapshot, encode
+from radarstream.schemas.codec import clean, decode_snapshot, encode
 from radarstream.schemas.codec.decoding import input_error
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 # What validation says of Python values, and how an author of JSON calls it.
 WORDS_OF_JSON = {
@@ -21,6 +25,34 @@ WORDS_OF_JSON = {
 }
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def _cleaned(value: object) -> object:
+    return "" if value is None else clean(value) if isinstance(value, str) else value
+
+
+def _listed(value: object) -> object:
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+PageText = Annotated[str, BeforeValidator(_cleaned)]
+PageTexts = Annotated[tuple[PageText, ...], BeforeValidator(_listed)]
+
+
+def capped(text: str, max_bytes: int) -> str:
+    """The longest head of the text that takes at most `max_bytes` in UTF-8."""
+    if len(text) * 4 <= max_bytes:
+        return text
+    return text.encode()[:max_bytes].decode(errors="ignore")
+
+
+def ranked(pages: Iterable[Any], limits: Limits) -> tuple[Document, ...]:
+    """Pages with `title`, `url` and `text` as documents, in the order given."""
+    most = limits.document_bytes
+    return tuple(
+        Document(rank, capped(page.text, most), capped(page.title, most), capped(page.url, most))
+        for rank, page in enumerate(pages, start=1)
+    )
 
 
 def parsed_line(model: type[ModelT], line: RawRecord) -> ModelT:

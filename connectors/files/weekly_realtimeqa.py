@@ -13,11 +13,16 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator
 
 from radarstream.connectors.files.lines import read_lines
-from radarstream.connectors.files.page_text import PageText, PageTexts, capped
-from radarstream.connectors.files.web_json import parsed_line, record_of
+from radarstream.connectors.files.web_json import (
+    PageText,
+    PageTexts,
+    parsed_line,
+    ranked,
+    record_of,
+)
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
-from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Labels, Provenance, Query, SearchSnapshot
 
 RESULTS_MARK = "_gcs.jsonl"
 QUESTIONS_MARK = "_qa.jsonl"
@@ -89,15 +94,10 @@ def _snapshot(results: _Results, questions: dict[str, _Question], limits: Limits
     observed_at = _time(results.search_time, SEARCH_TIME_FORMAT)
     if observed_at is None:
         raise InputError(ReasonClass.WRONG_TYPE, "search_time is not YYYY/MM/DD/hh:mm")
+    articles = results.search_result
     documents = (
-        Document(
-            rank=rank,
-            text=capped(article.text, limits.document_bytes),
-            title=capped(article.title, limits.document_bytes),
-            url=capped(article.url, limits.document_bytes),
-            published_at=_time(article.publish_date, PUBLISH_DATE_FORMAT),
-        )
-        for rank, article in enumerate(results.search_result, start=1)
+        replace(document, published_at=_time(article.publish_date, PUBLISH_DATE_FORMAT))
+        for document, article in zip(ranked(articles, limits), articles, strict=True)
     )
     return SearchSnapshot(
         query=Query(id=question.question_id, text=question.question_sentence),

@@ -18,11 +18,17 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator
 
 from radarstream.connectors.files.json_items import JsonObject, members_of
-from radarstream.connectors.files.page_text import PageText, PageTexts, capped
-from radarstream.connectors.files.web_json import checked, record_of, refused
+from radarstream.connectors.files.web_json import (
+    PageText,
+    PageTexts,
+    checked,
+    ranked,
+    record_of,
+    refused,
+)
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
-from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Labels, Provenance, Query, SearchSnapshot
 
 CONTEXTS = "yearly_contexts"
 FALSEHOODS = ("incorrect_answer", "incorrect_context")
@@ -136,19 +142,10 @@ def _snapshot(question: _Question, block: _Block, limits: Limits) -> SearchSnaps
     if not _YEAR.fullmatch(block.key) or block.key == "0000":
         raise InputError(ReasonClass.WRONG_TYPE, "the name of a year is not four digits")
     year = checked(_Year, block.content)
-    documents = (
-        Document(
-            rank=rank,
-            text=capped(page.text, limits.document_bytes),
-            title=capped(page.title, limits.document_bytes),
-            url=capped(page.url, limits.document_bytes),
-        )
-        for rank, page in enumerate(year.docs, start=1)
-    )
     return SearchSnapshot(
         query=Query.from_text(question.question),
         observed_at=datetime(int(block.key), 12, 31, 23, 59, 59, tzinfo=UTC),
-        documents=tuple(documents),
+        documents=ranked(year.docs, limits),
         provenance=question.provenance,
         labels=Labels(
             answers=year.answer,

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeVar
@@ -20,26 +20,18 @@ from kafka.errors import (
 )
 from kafka.net.compat import KafkaNetClient
 
+from radarstream.connectors.closing import Closing
 from radarstream.connectors.kafka.batches import guard
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.section import read_secret
 
 ClientT = TypeVar("ClientT")
-CLIENT_ID = "radarstream"
-BOOTSTRAP_S = 10.0
 FETCH_BYTES = 16 * 2**20  # of one answer; kafka-python holds one and has one under way
-PARTITION_FETCH_BYTES = 2 * 2**20
-FETCH_WAIT_MS = 500
 POLL_RECORDS = 64  # records decoded at once
-HEARTBEAT_S = 3.0  # at most; they have a thread of their own, so a long batch does not stop them
-BATCH_BYTES = 2**18  # records of one partition that are compressed together
-LINGER_MS = 5
 JOIN_S = 1.0  # a poll's least time while a group is split
 NAP_S = 0.05  # between two questions to a broker that has nothing for us
-METADATA_MS = 60_000  # how soon new partitions, or a topic created anew, are noticed
 CLOSE_MS = 2_000
-LONGEST_BACKOFF_MS = 2_000  # reconnect soon after a broker came back
 WRONG_SETTINGS = (
     AuthorizationError,
     InvalidTopicError,
@@ -53,25 +45,52 @@ WRONG_SETTINGS = (
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-def open_consumer(
-    options: KafkaOptions, *, group: str | None, max_records: int, worker: str = ""
-) -> KafkaConsumer:
+def open_consumer(options: KafkaOptions, *, group: str | None, worker: str = "") -> KafkaConsumer:
     """Connect a consumer, as the static member `worker` of its group when that is given (KIP-345).
 
     A batch that cannot be read comes as one record with a `RefusedBatch` for its value.
 
     Raises BrokerError, ConfigurationError.
     """
-    arguments = consumer_arguments(options, group, max_records)
+    arguments = consumer_arguments(options, group)
     consumer = _opened(KafkaConsumer, arguments | {"group_instance_id": worker or None})
     guard(consumer, options.decompressed_bytes)
     return consumer
 
 
-def close_consumer(consumer: KafkaConsumer) -> None:
-    """Disconnect without a commit; that a broker is not there to hear it is no error."""
-    with suppress(KafkaError, OSError):
-        consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+class Reader(Closing):
+    """The base of what reads topics: a consumer that is opened on first use. Not thread-safe."""
+
+    silence_s = 15.0  # without a record for so long, ask whether the broker still answers
+    probe_ms = 5_000
+
+    def __init__(self, options: KafkaOptions) -> None:
+        self._options = options
+        self._timeout_ms = int(options.request_timeout_s * 1000)
+        self._consumer: KafkaConsumer | None = None
+        self._heard = monotonic()
+
+    def close(self) -> None:
+        """Disconnect without a commit; that a broker is not there to hear it is no error."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            with suppress(KafkaError, OSError):
+                consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+
+    def _open(self, group: str | None, worker: str = "") -> KafkaConsumer:
+        self._consumer = open_consumer(self._options, group=group, worker=worker)
+        self._heard = monotonic()
+        return self._consumer
+
+    def _check_answers(
+        self, consumer: KafkaConsumer, place: TopicPartition, *, heard: bool
+    ) -> None:
+        """Ask a broker without records for us whether it still answers: a poll does not tell."""
+        if not heard and monotonic() - self._heard > self.silence_s:
+            consumer.beginning_offsets([place], timeout_ms=self.probe_ms)
+            heard = True
+        if heard:
+            self._heard = monotonic()
 
 
 def leave_group(options: KafkaOptions) -> None:
@@ -80,13 +99,10 @@ def leave_group(options: KafkaOptions) -> None:
     Closing a consumer does this for workers without a name only. What fails is left to the session
     timeout.
     """
-    with suppress(BrokerError, ConfigurationError, KafkaError, OSError):
-        admin = open_admin(options)
-        try:
-            named = MemberToRemove(group_instance_id=options.worker)
-            admin.remove_group_members(options.group, [named])
-        finally:
-            admin.close()
+    named = MemberToRemove(group_instance_id=options.worker)
+    failures = (BrokerError, ConfigurationError, KafkaError, OSError)
+    with suppress(*failures), closing(open_admin(options)) as admin:
+        admin.remove_group_members(options.group, [named])
 
 
 def existing_partitions(consumer: KafkaConsumer, topic: str) -> list[int]:
@@ -155,23 +171,20 @@ def connection_arguments(options: KafkaOptions) -> dict[str, Any]:
     request_ms = int(options.request_timeout_s * 1000)
     return {
         "bootstrap_servers": [part.strip() for part in options.bootstrap.split(",")],
-        "client_id": CLIENT_ID,
+        "client_id": "radarstream",
         "request_timeout_ms": request_ms,
         "connections_max_idle_ms": request_ms + 9 * 60_000,
-        "metadata_max_age_ms": METADATA_MS,
-        "reconnect_backoff_max_ms": LONGEST_BACKOFF_MS,
-        "bootstrap_timeout_ms": int(min(options.request_timeout_s, BOOTSTRAP_S) * 1000),
+        "metadata_max_age_ms": 60_000,  # notice new partitions, or a topic created anew
+        "reconnect_backoff_max_ms": 2_000,  # soon after a broker came back
+        "bootstrap_timeout_ms": min(request_ms, 10_000),
         # Largest answer that is read at all; a topic's records must stay below.
         "receive_message_max_bytes": 4 * options.written_bytes + FETCH_BYTES,
         "security_protocol": options.security,
     } | _security(options)
 
 
-def consumer_arguments(
-    options: KafkaOptions, group: str | None, max_records: int
-) -> dict[str, Any]:
+def consumer_arguments(options: KafkaOptions, group: str | None) -> dict[str, Any]:
     """Return what a consumer takes: nothing is committed or created unless it is asked for."""
-    heartbeat_s = min(HEARTBEAT_S, options.session_timeout_s / 3)
     return connection_arguments(options) | {
         "group_id": group,
         "enable_auto_commit": False,
@@ -179,15 +192,16 @@ def consumer_arguments(
         "isolation_level": "read_committed",
         "allow_auto_create_topics": False,
         "check_crcs": True,
-        "max_poll_records": max_records,
+        "max_poll_records": POLL_RECORDS,
         "max_poll_interval_ms": int(options.poll_interval_s * 1000),
         "session_timeout_ms": int(options.session_timeout_s * 1000),
-        "heartbeat_interval_ms": int(heartbeat_s * 1000),
+        # They have a thread of their own, so a long batch does not stop them.
+        "heartbeat_interval_ms": int(min(3.0, options.session_timeout_s / 3) * 1000),
         "fetch_min_bytes": 1,
-        "fetch_max_wait_ms": FETCH_WAIT_MS,
+        "fetch_max_wait_ms": 500,
         # A first record larger than either is still returned (KIP-74).
         "fetch_max_bytes": FETCH_BYTES,
-        "max_partition_fetch_bytes": PARTITION_FETCH_BYTES,
+        "max_partition_fetch_bytes": 2 * 2**20,
     }
 
 
@@ -199,8 +213,8 @@ def producer_arguments(options: KafkaOptions) -> dict[str, Any]:
         "enable_idempotence": True,
         "max_in_flight_requests_per_connection": 5,
         "compression_type": compression,
-        "batch_size": BATCH_BYTES,
-        "linger_ms": LINGER_MS,
+        "batch_size": 2**18,  # records of one partition that are compressed together
+        "linger_ms": 5,
         "max_request_size": options.written_bytes,
         "delivery_timeout_ms": int(options.delivery_timeout_s * 1000),
         "max_block_ms": int(options.request_timeout_s * 1000),
@@ -216,17 +230,14 @@ def _opened(kind: Callable[..., ClientT], arguments: dict[str, Any]) -> ClientT:
         networks.append(KafkaNetClient(**given))
         return networks[-1]
 
-    connected = False
     try:
         with broker_errors(f"reach Kafka at {', '.join(arguments['bootstrap_servers'])}"):
-            client = kind(**arguments, kafka_client=network)
-        connected = True
-    finally:
-        if not connected:
-            for opened in networks:
-                with suppress(KafkaError, OSError):
-                    opened.close()
-    return client
+            return kind(**arguments, kafka_client=network)
+    except BaseException:
+        for opened in networks:
+            with suppress(KafkaError, OSError):
+                opened.close()
+        raise
 
 
 def check_security(options: KafkaOptions) -> None:

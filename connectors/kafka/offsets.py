@@ -1,16 +1,10 @@
 """Where a topic's partitions begin and end, and how far a group has come, as the broker says."""
 
 from dataclasses import dataclass
-from typing import Self
 
 from kafka import KafkaConsumer, TopicPartition
 
-from radarstream.connectors.kafka.clients import (
-    broker_errors,
-    close_consumer,
-    existing_partitions,
-    open_consumer,
-)
+from radarstream.connectors.kafka.clients import Reader, broker_errors, existing_partitions
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.source import SNAPSHOTS
 
@@ -33,52 +27,34 @@ class Offsets:
         return max(0, self.end - start)
 
 
-class OffsetReader:
+class OffsetReader(Reader):
     """Asks for the offsets of a topic (named without the prefix) over a connection of its own.
 
     Reads no record and joins no group. Connects when it is first asked, and again after an error.
-    Not thread-safe.
     """
 
     def __init__(
         self, options: KafkaOptions, *, topic: str = SNAPSHOTS, group: str | None = None
     ) -> None:
-        self._options = options
+        super().__init__(options)
         self._topic = options.topic(topic)
         self._group = group
-        self._consumer: KafkaConsumer | None = None
 
     def read(self) -> dict[int, Offsets]:
         """Return the offsets by partition at this moment.
 
         Raises BrokerError, also when there is no such topic, and ConfigurationError.
         """
-        if self._consumer is None:
-            self._consumer = open_consumer(self._options, group=self._group, max_records=1)
-        answered = False
+        consumer = self._consumer or self._open(self._group)
         try:
             with broker_errors(f"find the offsets of {self._topic}"):
-                offsets = self._asked(self._consumer)
-            answered = True
-        finally:
-            if not answered:
-                self.close()
-        return offsets
-
-    def close(self) -> None:
-        """Disconnect."""
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            close_consumer(consumer)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+                return self._asked(consumer)
+        except BaseException:
+            self.close()
+            raise
 
     def _asked(self, consumer: KafkaConsumer) -> dict[int, Offsets]:
-        timeout_ms = int(self._options.request_timeout_s * 1000)
+        timeout_ms = self._timeout_ms
         numbers = existing_partitions(consumer, self._topic)
         places = [TopicPartition(self._topic, number) for number in numbers]
         committed = {

@@ -27,53 +27,39 @@ def checked_servers(bootstrap: str) -> str:
     return bootstrap
 
 
-class KafkaOptions(Section):
+class KafkaOptions(Section, use_attribute_docstrings=True):
     """One cluster, and our topics on it.
 
     Secrets come from the environment: `password_variable` names the variable that holds the SASL
     password.
     """
 
-    bootstrap: Annotated[
-        str, AfterValidator(checked_servers), Field(description="host:port, separated by commas")
-    ] = "127.0.0.1:9092"
-    topic_prefix: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9._-]*$", description="put before every topic name")
-    ] = ""
-    complaints_topic: Annotated[
-        str,
-        Field(
-            pattern=r"^[A-Za-z0-9._-]+$",
-            description="topic of complaints, after the prefix; answers.reported is that of"
-            " earlier releases",
-        ),
-    ] = COMPLAINTS
-    security: Annotated[
-        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
-        Field(description="how connections are protected"),
-    ] = "PLAINTEXT"
-    ca_file: Annotated[
-        Path | None,
-        Field(description="authority that signs the brokers' certificates; none = the system's"),
-    ] = None
-    certificate_file: Annotated[
-        Path | None, Field(description="our certificate, for mutual TLS")
-    ] = None
-    key_file: Annotated[Path | None, Field(description="its key")] = None
-    check_hostname: Annotated[
-        bool, Field(description="compare the broker's name with its certificate")
-    ] = True
-    sasl_mechanism: Annotated[
-        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"],
-        Field(description="how the password is proved"),
-    ] = "SCRAM-SHA-512"
-    username: Annotated[str, Field(description="SASL user")] = ""
-    password_variable: Annotated[
-        str, Field(description="environment variable with the SASL password")
-    ] = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
-    group: Annotated[
-        str, Field(min_length=1, description="consumer group; default: topic_prefix + radarstream")
-    ] = Field(default_factory=lambda given: f"{given.get('topic_prefix', '')}radarstream")
+    bootstrap: Annotated[str, AfterValidator(checked_servers)] = "127.0.0.1:9092"
+    """host:port, separated by commas"""
+    topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]*$")] = ""
+    """put before every topic name"""
+    complaints_topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")] = COMPLAINTS
+    """topic of complaints, after the prefix; answers.reported is that of earlier releases"""
+    security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """how connections are protected"""
+    ca_file: Path | None = None
+    """authority that signs the brokers' certificates; none = the system's"""
+    certificate_file: Path | None = None
+    """our certificate, for mutual TLS"""
+    key_file: Path | None = None
+    """its key"""
+    check_hostname: bool = True
+    """compare the broker's name with its certificate"""
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    """how the password is proved"""
+    username: str = ""
+    """SASL user"""
+    password_variable: str = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
+    """environment variable with the SASL password"""
+    group: Annotated[str, Field(min_length=1)] = Field(
+        default_factory=lambda given: f"{given.get('topic_prefix', '')}radarstream"
+    )
+    """consumer group; default: topic_prefix + radarstream"""
     worker: Annotated[
         str,
         Field(
@@ -82,22 +68,20 @@ class KafkaOptions(Section):
             " it is restarted; it then gets its partitions back at once",
         ),
     ] = ""
-    session_timeout_s: Annotated[
-        float, Field(ge=1.0, description="a worker of a group is dead when silent for so long")
-    ] = 45.0
-    poll_interval_s: Annotated[
-        float,
-        Field(ge=1.0, description="one of a group whose batch lasts longer loses its partitions"),
-    ] = 1_200.0
-    partitions: Annotated[int, Field(ge=1, description="of a topic that we create")] = 8
-    replication: Annotated[int, Field(ge=1, description="of a topic that we create")] = 1
-    retention_hours: Annotated[int, Field(ge=1, description="of a topic that we create")] = 24 * 7
-    compression: Annotated[
-        Literal["none", "gzip", "zstd", "lz4"], Field(description="of what is written")
-    ] = "gzip"
-    message_bytes: Annotated[int, Field(ge=2**20, description="largest snapshot record")] = (
-        24 * 2**20
-    )
+    session_timeout_s: Annotated[float, Field(ge=1.0)] = 45.0
+    """a worker of a group is dead when silent for so long"""
+    poll_interval_s: Annotated[float, Field(ge=1.0)] = 1_200.0
+    """one of a group whose batch lasts longer loses its partitions"""
+    partitions: Annotated[int, Field(ge=1)] = 8
+    """of a topic that we create"""
+    replication: Annotated[int, Field(ge=1)] = 1
+    """of a topic that we create"""
+    retention_hours: Annotated[int, Field(ge=1)] = 24 * 7
+    """of a topic that we create"""
+    compression: Literal["none", "gzip", "zstd", "lz4"] = "gzip"
+    """of what is written"""
+    message_bytes: Annotated[int, Field(ge=2**20)] = 24 * 2**20
+    """largest snapshot record"""
     decompressed_bytes: Annotated[
         int,
         Field(
@@ -106,26 +90,18 @@ class KafkaOptions(Section):
             " one dead letter; default: twice message_bytes",
         ),
     ] = Field(default_factory=lambda given: 2 * given.get("message_bytes", 2**20))
-    request_timeout_s: Annotated[float, Field(ge=1.0, description="of one request")] = 30.0
-    delivery_timeout_s: Annotated[
-        float, Field(ge=1.0, description="of a publication, its tries included")
-    ] = 60.0
+    request_timeout_s: Annotated[float, Field(ge=1.0)] = 30.0
+    """of one request"""
+    delivery_timeout_s: Annotated[float, Field(ge=1.0)] = 60.0
+    """of a publication, its tries included"""
 
     @model_validator(mode="after")
-    def _delivery_outlasts_a_request(self) -> Self:
+    def _settings_agree(self) -> Self:
         if self.delivery_timeout_s < self.request_timeout_s + 1.0:
             raise ValueError("delivery_timeout_s must be at least request_timeout_s + 1")
-        return self
-
-    @model_validator(mode="after")
-    def _polls_may_be_rarer_than_heartbeats(self) -> Self:
-        if self.poll_interval_s < self.session_timeout_s:
+        if self.poll_interval_s < self.session_timeout_s:  # polls may be rarer than heartbeats
             raise ValueError("poll_interval_s must be at least session_timeout_s")
-        return self
-
-    @model_validator(mode="after")
-    def _what_we_write_can_be_read(self) -> Self:
-        if self.decompressed_bytes < self.written_bytes:
+        if self.decompressed_bytes < self.written_bytes:  # what we write ourselves
             raise ValueError(f"decompressed_bytes must be at least {self.written_bytes}")
         return self
 

@@ -1,7 +1,6 @@
 """One partition of the snapshot topic, read from any offset by whoever keeps the offsets itself."""
 
 from contextlib import suppress
-from time import monotonic
 from typing import Any
 
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
@@ -9,37 +8,33 @@ from kafka.errors import KafkaError
 
 from radarstream.connectors.kafka.clients import (
     POLL_RECORDS,
+    Reader,
     broker_errors,
-    close_consumer,
     existing_partitions,
-    open_consumer,
     patient_poll,
 )
-from radarstream.connectors.kafka.identity import log_epoch
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.connectors.kafka.records import raw_record
-from radarstream.connectors.kafka.source import PROBE_MS, SILENCE_S, SNAPSHOTS
+from radarstream.connectors.kafka.records import log_epoch, raw_record
+from radarstream.connectors.kafka.source import SNAPSHOTS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import RawRecord
 
 
-class KafkaPartition:
+class KafkaPartition(Reader):
     """Reads on where it is told to; what it tells the consumer group decides nothing.
 
     `group` only shows others how far reading has come: give it a name of its own, for the offsets
-    may lie beyond what has been folded. Connects on the first poll. Not thread-safe.
+    may lie beyond what has been folded. Connects on the first poll.
     """
 
     def __init__(self, options: KafkaOptions, partition: int, *, group: str) -> None:
-        self._options = options
+        super().__init__(options)
         self._place = TopicPartition(options.topic(SNAPSHOTS), partition)
         self._group = group
-        self._consumer: KafkaConsumer | None = None
         self._epoch = ""
         self._next = 0
         self._drained = False
         self._remembered = -1
-        self._heard = monotonic()
 
     def seek(self, offset: int) -> None:
         """Go on at `offset`."""
@@ -79,17 +74,9 @@ class KafkaPartition:
         with suppress(KafkaError, OSError):
             self._consumer.commit_async({self._place: OffsetAndMetadata(next_offset, "", -1)})
 
-    def close(self) -> None:
-        """Disconnect."""
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            close_consumer(consumer)
-
     def _connected(self) -> KafkaConsumer:
         if self._consumer is None:
-            consumer = open_consumer(self._options, group=self._group, max_records=POLL_RECORDS)
-            self._consumer = consumer
-            self._heard = monotonic()
+            consumer = self._open(self._group)
             with broker_errors(f"read {self._place.topic}"):
                 existing_partitions(consumer, self._place.topic)
                 self._epoch = log_epoch(consumer, self._place.topic)
@@ -104,11 +91,7 @@ class KafkaPartition:
                 f"partition {self._place.partition} of {self._place.topic} was created anew or cut "
                 f"back below offset {self._next}: submit the job afresh, without a savepoint"
             )
-        if records:
-            self._heard = monotonic()
-        elif monotonic() - self._heard > SILENCE_S:  # ask whether the broker still answers
-            consumer.beginning_offsets([self._place], timeout_ms=PROBE_MS)
-            self._heard = monotonic()
+        self._check_answers(consumer, self._place, heard=bool(records))
 
     def _advance(self, consumer: KafkaConsumer) -> None:
         position = consumer.position(self._place, timeout_ms=0)

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
+from radarstream.connectors.closing import Closing
 from radarstream.connectors.kafka.clients import broker_errors, open_producer
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.schemas.codec import binary_headers, clean
@@ -25,7 +26,7 @@ class Message(NamedTuple):
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
-class KafkaSink:
+class KafkaSink(Closing):
     """Publishes events on our topics, in order per key.
 
     Connects on first use. After a failure everything of that call must be published again, which
@@ -58,14 +59,12 @@ class KafkaSink:
             return
         if self._producer is None:
             self._producer = open_producer(self._options)
-        durable = False
         try:
             with broker_errors("publish events"):
                 self._send_all(self._producer, messages)
-            durable = True
-        finally:
-            if not durable:
-                self.close()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Disconnect. What `publish` has returned from is durable already."""
@@ -74,12 +73,6 @@ class KafkaSink:
             with suppress(KafkaError, OSError):
                 # Never leave it trying: records of a failed call would come after later ones.
                 producer.close(timeout=self._longest_wait_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _send_all(self, producer: KafkaProducer, messages: Sequence[Message]) -> None:
         sent: list[tuple[str, int, Any]] = []

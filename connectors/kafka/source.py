@@ -3,38 +3,69 @@
 import logging
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
+from queue import Empty, SimpleQueue
+from threading import Event
 from time import monotonic
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka import ConsumerRebalanceListener, KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import CommitFailedError, RebalanceInProgressError
 
 from radarstream.connectors.kafka.batches import first_offset
 from radarstream.connectors.kafka.clients import (
     POLL_RECORDS,
+    Reader,
     broker_errors,
-    close_consumer,
     existing_partitions,
     leave_group,
-    open_consumer,
     patient_poll,
 )
-from radarstream.connectors.kafka.identity import log_epoch
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.connectors.kafka.rebalancing import Membership
-from radarstream.connectors.kafka.records import raw_record
+from radarstream.connectors.kafka.records import log_epoch, raw_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.records import RawRecord
 
 SNAPSHOTS = "search.snapshots"
-SILENCE_S = 15.0  # without a record for so long, ask whether the broker still answers
-PROBE_MS = 5_000
 logger = logging.getLogger(__name__)
 
 
-class KafkaLog:
+class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Notes on the client's thread, for the thread that polls, how the group is being split.
+
+    Nothing is committed on revocation: what was not committed is read again by the next owner,
+    which folds nothing twice.
+    """
+
+    def __init__(self) -> None:
+        self._revoked: SimpleQueue[int] = SimpleQueue()
+        self._joined = Event()
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """Note them; called before each join, also when the group forgot us."""
+        self._joined.clear()
+        for place in revoked:
+            self._revoked.put(place.partition)
+
+    def on_partitions_assigned(self, _assigned: Collection[TopicPartition]) -> None:
+        """Note that the split is done; the client starts at the committed offsets."""
+        self._joined.set()
+
+    def joining(self) -> bool:
+        """Return whether the group is still being split."""
+        return not self._joined.is_set()
+
+    def taken(self) -> set[int]:
+        """Return the partitions revoked since the last call."""
+        partitions = set()
+        with suppress(Empty):
+            while True:
+                partitions.add(self._revoked.get_nowait())
+        return partitions
+
+
+class KafkaLog(Reader):
     """The snapshot topic, read by partition.
 
     With `membership` "assign", this worker reads all partitions or the given ones, as nobody
@@ -44,7 +75,7 @@ class KafkaLog:
 
     Connects when it is first polled, and again after an error. With "assign" it then goes on at
     the next record that was not yet returned, so a caller that keeps what it polled neither
-    loses nor doubles anything; with "group" it goes on at the last commit. Not thread-safe.
+    loses nor doubles anything; with "group" it goes on at the last commit.
     """
 
     def __init__(
@@ -56,18 +87,16 @@ class KafkaLog:
     ) -> None:
         if partitions and membership == "group":
             raise ConfigurationError("in a group the broker gives the partitions: name none")
-        self._options = options
+        super().__init__(options)
         self._topic = options.topic(SNAPSHOTS)
         self._wanted = frozenset(partitions)
         self._in_group = membership == "group"
-        self._consumer: KafkaConsumer | None = None
         self._epoch = ""
         self._partitions: frozenset[int] = frozenset()
         self._next: dict[int, int] = {}  # by partition, the first offset not yet returned
         self._fetched: deque[Any] = deque()  # decoded, not yet returned
         self._membership = Membership()
         self._unread: dict[int, int] = {}
-        self._heard = monotonic()
 
     def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
         """Return new records, offsets ascending within a partition; none after the time-out.
@@ -110,8 +139,7 @@ class KafkaLog:
                 if partition in self._partitions and offset <= self._next.get(partition, 0)
             }
             if held:
-                timeout_ms = int(self._options.request_timeout_s * 1000)
-                consumer.commit(held, timeout_ms=timeout_ms)
+                consumer.commit(held, timeout_ms=self._timeout_ms)
 
     def unread(self) -> dict[int, int]:
         """Records per partition that were not yet returned, as far as the last poll could tell."""
@@ -124,17 +152,9 @@ class KafkaLog:
         if member and self._options.worker:
             leave_group(self._options)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _disconnect(self) -> None:
-        consumer, self._consumer = self._consumer, None
         self._fetched.clear()
-        if consumer is not None:
-            close_consumer(consumer)
+        super().close()
 
     @contextmanager
     def _connected(self, action: str) -> Iterator[KafkaConsumer]:
@@ -151,14 +171,8 @@ class KafkaLog:
             raise
 
     def _connect(self) -> None:
-        consumer = open_consumer(
-            self._options,
-            group=self._options.group,
-            max_records=POLL_RECORDS,
-            worker=self._options.worker if self._in_group else "",
-        )
-        self._consumer = consumer
-        self._heard = monotonic()
+        worker = self._options.worker if self._in_group else ""
+        consumer = self._open(self._options.group, worker)
         with broker_errors(f"find the partitions of {self._topic}"):
             existing = frozenset(existing_partitions(consumer, self._topic))
         self._note_epoch(log_epoch(consumer, self._topic))
@@ -192,12 +206,8 @@ class KafkaLog:
 
     def _check(self, consumer: KafkaConsumer, *, heard: bool) -> None:
         """Notice a log that was created anew, grew or fell silent; raises BrokerError."""
-        if heard:
-            self._heard = monotonic()
-        elif monotonic() - self._heard > SILENCE_S:
-            some = TopicPartition(self._topic, min(self._partitions, default=0))
-            consumer.beginning_offsets([some], timeout_ms=PROBE_MS)
-            self._heard = monotonic()
+        some = TopicPartition(self._topic, min(self._partitions, default=0))
+        self._check_answers(consumer, some, heard=heard)
         cut = [p for p in self._partitions if self._end(consumer, p) < self._next.get(p, 0)]
         for partition in cut:
             logger.warning("partition %d of %s was cut back", partition, self._topic)

@@ -7,17 +7,15 @@ Partitions that are added later are seen at the next start.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from time import monotonic
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from kafka import OffsetAndMetadata, TopicPartition
 
 from radarstream.connectors.kafka.batches import RefusedBatch
 from radarstream.connectors.kafka.clients import (
+    Reader,
     broker_errors,
-    close_consumer,
     existing_partitions,
-    open_consumer,
     patient_poll,
 )
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -25,9 +23,6 @@ from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.times import milliseconds, time_at
 
 Start = Literal["beginning", "latest"] | datetime
-MAX_RECORDS = 256  # of one poll
-SILENCE_S = 3.0  # without a record for so long, ask whether the broker still answers
-PROBE_MS = 2_000
 LATEST_MS = 253_402_300_799_000  # the end of the year 9999; writers choose their time stamps
 
 
@@ -56,13 +51,16 @@ class TopicRecord:
         return self.value or b""
 
 
-class TopicReader:
+class TopicReader(Reader):
     """All partitions of some topics (named without the prefix), in order within a partition.
 
     Without `group`, or where the group has committed nothing, reading begins at `start`: the
     oldest record, the next one to come, or the first one written at a time or later. Raises
     BrokerError, also for a topic that does not exist, and ConfigurationError.
     """
+
+    silence_s = 3.0
+    probe_ms = 2_000
 
     def __init__(
         self,
@@ -72,15 +70,14 @@ class TopicReader:
         start: Start = "beginning",
         group: str | None = None,
     ) -> None:
+        super().__init__(options)
         self._prefix = options.topic_prefix
-        self._timeout_ms = int(options.request_timeout_s * 1000)
-        self._heard = monotonic()
-        self._consumer = open_consumer(options, group=group, max_records=MAX_RECORDS)
+        self._reading = self._open(group)
         try:
             with broker_errors(f"read {', '.join(topics)}"):
                 self._partitions = [p for topic in topics for p in self._partitions_of(topic)]
-                self._consumer.assign(self._partitions)
-                ends = self._consumer.end_offsets(self._partitions)
+                self._reading.assign(self._partitions)
+                ends = self._reading.end_offsets(self._partitions)
                 self._ends: dict[TopicPartition, int] = dict(ends)
                 self._seen_end: set[TopicPartition] = set()
                 self._seek(start, committing=group is not None)
@@ -95,19 +92,15 @@ class TopicReader:
         good poll ended.
         """
         with broker_errors("read on"):
-            polled = patient_poll(self._consumer, timeout_s)
-            if polled:
-                self._heard = monotonic()
-            elif monotonic() - self._heard > SILENCE_S:  # a poll alone does not tell
-                self._consumer.end_offsets(self._partitions[:1], timeout_ms=PROBE_MS)
-                self._heard = monotonic()
+            polled = patient_poll(self._reading, timeout_s)
+            self._check_answers(self._reading, self._partitions[0], heard=bool(polled))
         return [self._record(record) for records in polled.values() for record in records]
 
     def at_end(self) -> bool:
         """Whether everything was polled that was there when the ends were first seen."""
         with broker_errors("find the end"):
             for partition in self._partitions:
-                highwater = self._consumer.highwater(partition)
+                highwater = self._reading.highwater(partition)
                 if highwater is not None and partition not in self._seen_end:
                     self._seen_end.add(partition)  # brokers may tell too little before a fetch
                     self._ends[partition] = max(self._ends[partition], highwater)
@@ -133,45 +126,31 @@ class TopicReader:
             for partition, offset in next_offsets.items()
         }
         with broker_errors("commit"):
-            self._consumer.commit(offsets, timeout_ms=self._timeout_ms)
-
-    def close(self) -> None:
-        """Disconnect; commits nothing."""
-        close_consumer(self._consumer)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            self._reading.commit(offsets, timeout_ms=self._timeout_ms)
 
     def _partitions_of(self, topic: str) -> list[TopicPartition]:
         name = self._prefix + topic
-        return [
-            TopicPartition(name, number) for number in existing_partitions(self._consumer, name)
-        ]
+        return [TopicPartition(name, number) for number in existing_partitions(self._reading, name)]
 
     def _seek(self, start: Start, *, committing: bool) -> None:
-        places = self._places(start)
-        for partition in self._partitions:
-            place = places[partition]
+        for partition, place in self._places(start).items():
+            committed = None
             if committing:
-                committed = self._consumer.committed(partition, timeout_ms=self._timeout_ms)
-                place = place if committed is None else committed
-            self._consumer.seek(partition, place)
+                committed = self._reading.committed(partition, timeout_ms=self._timeout_ms)
+            self._reading.seek(partition, place if committed is None else committed)
 
     def _places(self, start: Start) -> dict[TopicPartition, int]:
-        first: dict[TopicPartition, int] = dict(self._consumer.beginning_offsets(self._partitions))
+        first: dict[TopicPartition, int] = dict(self._reading.beginning_offsets(self._partitions))
         if start == "beginning":
             return first
         if start == "latest":
             return self._ends
         written_ms = max(0, milliseconds(start))
-        found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions, written_ms))
+        found = self._reading.offsets_for_times(dict.fromkeys(self._partitions, written_ms))
         return {p: found[p].offset if found.get(p) else self._ends[p] for p in self._partitions}
 
     def _position(self, partition: TopicPartition) -> int:
-        place: int | None = self._consumer.position(partition, timeout_ms=self._timeout_ms)
+        place: int | None = self._reading.position(partition, timeout_ms=self._timeout_ms)
         if place is None:
             raise BrokerError(f"cannot tell where {partition.topic} is read on")
         return place

@@ -1,7 +1,9 @@
 """Our topics on the cluster: created when missing, compared with the settings when not."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -51,26 +53,21 @@ def ensure_topics(options: KafkaOptions) -> list[Topic]:
     Existing ones are never changed, so that running it again, or twice at once, is harmless, and
     no right to create topics is needed when they exist. Raises BrokerError, ConfigurationError.
     """
-    admin = open_admin(options)
-    try:
-        missing = [topic.name for topic in _described(admin, options) if not topic.exists]
+    with closing(open_admin(options)) as admin:
+        missing = {topic.name for topic in _described(admin, options) if not topic.exists}
         if missing:
             _create(admin, options, missing)
-        return [
-            _as_created(topic) if topic.name in missing else topic
-            for topic in _described(admin, options)
-        ]
-    finally:
-        admin.close()
+        found = _described(admin, options)
+    for topic in found:
+        if topic.name in missing and not topic.exists:
+            raise BrokerError(f"topic {topic.name} was created but is not there")
+    return [replace(topic, created=topic.name in missing) for topic in found]
 
 
 def describe_topics(options: KafkaOptions) -> list[Topic]:
     """Describe our topics as they are, missing ones too. Raises BrokerError, ConfigurationError."""
-    admin = open_admin(options)
-    try:
+    with closing(open_admin(options)) as admin:
         return _described(admin, options)
-    finally:
-        admin.close()
 
 
 def wanted_configs(options: KafkaOptions, name: str) -> dict[str, str]:
@@ -88,7 +85,7 @@ def wanted_configs(options: KafkaOptions, name: str) -> dict[str, str]:
     return kept | {"max.message.bytes": str(options.written_bytes + BATCH_HEADER_BYTES)}
 
 
-def _create(admin: KafkaAdminClient, options: KafkaOptions, names: Sequence[str]) -> None:
+def _create(admin: KafkaAdminClient, options: KafkaOptions, names: Collection[str]) -> None:
     wanted = {
         options.topic(name): {
             "num_partitions": options.partitions,
@@ -111,49 +108,36 @@ def _described(admin: KafkaAdminClient, options: KafkaOptions) -> list[Topic]:
     names = [options.topic(name) for name in TOPICS]
     with broker_errors("describe topics"):
         found = {topic["name"]: topic for topic in admin.describe_topics(names)}
-        for name in names:
-            code = found[name]["error_code"] if name in found else 0
-            if code not in (0, UnknownTopicOrPartitionError.errno):
-                raise for_code(code)(name)
-    existing = {name: found[name]["partitions"] for name in names if name in found}
-    configs = _configs(admin, [name for name in names if existing.get(name)])
-    topics = []
-    for short, name in zip(TOPICS, names, strict=True):
-        partitions = existing.get(name) or []
-        replication = min((len(p["replica_nodes"]) for p in partitions), default=0)
-        topic = Topic(name, len(partitions), replication, configs.get(name, {}))
-        topics.append(_compared(topic, options, short) if topic.exists else topic)
-    return topics
+        for name, topic in found.items():
+            if topic["error_code"] not in (0, UnknownTopicOrPartitionError.errno):
+                raise for_code(topic["error_code"])(name)
+        partitions = {name: found[name]["partitions"] for name in names if name in found}
+        asked = [ConfigResource(ConfigResourceType.TOPIC, n) for n in names if partitions.get(n)]
+        answer = admin.describe_configs(asked, config_filter="all") if asked else {}
+    configs = answer.get("topic", {})
+    return [
+        _topic(options, short, partitions.get(name) or [], configs.get(name, {}))
+        for short, name in zip(TOPICS, names, strict=True)
+    ]
 
 
-def _configs(admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    if not names:
-        return {}
-    asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-    with broker_errors("describe topics"):
-        answer = admin.describe_configs(asked, config_filter="all")
-    found = answer.get("topic", {})
-    return {
-        name: {key: entry["value"] for key, entry in found.get(name, {}).items()} for name in names
-    }
-
-
-def _compared(topic: Topic, options: KafkaOptions, short: str) -> Topic:
+def _topic(
+    options: KafkaOptions, short: str, partitions: Sequence[Any], found: Mapping[str, Any]
+) -> Topic:
+    name = options.topic(short)
+    if not partitions:
+        return Topic(name, 0)
     wanted = wanted_configs(options, short)
-    differences = []
-    if topic.partitions != options.partitions:
-        differences.append(f"partitions {topic.partitions}, settings {options.partitions}")
-    if topic.replication != options.replication:
-        differences.append(f"replication {topic.replication}, settings {options.replication}")
-    for key, value in wanted.items():
-        found = topic.configs.get(key)
-        if found is not None and found != value:
-            differences.append(f"{key} {found}, settings {value}")
-    configs = {key: value for key, value in topic.configs.items() if key in wanted}
-    return replace(topic, configs=configs, differences=tuple(differences))
-
-
-def _as_created(topic: Topic) -> Topic:
-    if not topic.exists:
-        raise BrokerError(f"topic {topic.name} was created but is not there")
-    return replace(topic, created=True)
+    configs = {key: entry["value"] for key, entry in found.items() if key in wanted}
+    replication = min(len(partition["replica_nodes"]) for partition in partitions)
+    compared = [
+        ("partitions", len(partitions), options.partitions),
+        ("replication", replication, options.replication),
+        *((key, configs.get(key), value) for key, value in wanted.items()),
+    ]
+    differences = tuple(
+        f"{what} {present}, settings {expected}"
+        for what, present, expected in compared
+        if present not in (None, expected)
+    )
+    return Topic(name, len(partitions), replication, configs, differences)

@@ -104,8 +104,7 @@ class SerpApiClient:
             if len(body) > self._options.answer_bytes:
                 response.close()
                 raise SearchFailedError(
-                    FailureClass.MALFORMED,
-                    f"SerpApi sent over {self._options.answer_bytes} bytes",
+                    FailureClass.MALFORMED, f"SerpApi sent over {self._options.answer_bytes} bytes"
                 )
             if monotonic() > self._until:
                 response.close()

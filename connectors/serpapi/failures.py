@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from radarstream.schemas.errors import ConfigurationError, SearchError
-from radarstream.schemas.shown import only_shown
+from radarstream.schemas.shown import one_line, only_shown
 
 FRAGMENT: Final = 6  # so many characters of the key in a row are a leak
 WORDS: Final = 160
@@ -28,16 +28,9 @@ class FailureClass(StrEnum):
     STOPPED = "stopped"
 
 
-RETRYABLE: Final = frozenset(
-    {
-        FailureClass.THROTTLED,
-        FailureClass.UNAVAILABLE,
-        FailureClass.TIMEOUT,
-        FailureClass.MALFORMED,
-    }
-)
 # After these the service may have done the search, and counted it.
 MAY_HAVE_COST: Final = frozenset({FailureClass.TIMEOUT, FailureClass.MALFORMED})
+RETRYABLE: Final = MAY_HAVE_COST | {FailureClass.THROTTLED, FailureClass.UNAVAILABLE}
 
 
 class SearchFailedError(SearchError):
@@ -57,23 +50,16 @@ def from_status(
     """Turn an HTTP status and the service's `error` member into a failure."""
     if status in (401, 403):
         return ConfigurationError(f"SerpApi refused the API key in {variable} (HTTP {status})")
-    if status == 429:
-        if "run out of searches" in str(said).lower():
-            return SearchFailedError(
-                FailureClass.OUT_OF_SEARCHES, "the search account has run out of searches"
-            )
-        return SearchFailedError(
-            FailureClass.THROTTLED, "SerpApi throttles this account (HTTP 429)"
-        )
-    if status >= 500:
-        return SearchFailedError(
-            FailureClass.UNAVAILABLE, f"SerpApi is unavailable (HTTP {status})"
-        )
-    words = quotable(said, key)
-    return SearchFailedError(
-        FailureClass.REFUSED,
-        f"SerpApi refused the request (HTTP {status}){': ' + words if words else ''}",
-    )
+    kind, detail = FailureClass.REFUSED, f"SerpApi refused the request (HTTP {status})"
+    if status == 429 and "run out of searches" in str(said).lower():
+        kind, detail = FailureClass.OUT_OF_SEARCHES, "the search account has run out of searches"
+    elif status == 429:
+        kind, detail = FailureClass.THROTTLED, "SerpApi throttles this account (HTTP 429)"
+    elif status >= 500:
+        kind, detail = FailureClass.UNAVAILABLE, f"SerpApi is unavailable (HTTP {status})"
+    elif words := quotable(said, key):
+        detail += f": {words}"
+    return SearchFailedError(kind, detail)
 
 
 def quotable(said: object, key: str) -> str:
@@ -84,4 +70,4 @@ def quotable(said: object, key: str) -> str:
     pieces = (key[i : i + FRAGMENT] for i in range(max(1, len(key) - FRAGMENT + 1)))
     if any(piece.lower() in line.lower() for piece in pieces):
         return ""
-    return line if len(line) <= WORDS else line[: WORDS - 1] + "…"
+    return one_line(line, WORDS)

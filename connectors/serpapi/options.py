@@ -23,34 +23,30 @@ def _checked(url: str) -> str:
     return url.rstrip("/")
 
 
-class SerpApiOptions(Section):
+class SerpApiOptions(Section, use_attribute_docstrings=True):
     """One SerpApi account. `api_key_variable` names the environment variable with its key."""
 
-    api_key_variable: Annotated[str, Field(description="environment variable with the key")] = (
-        "SERPAPI_KEY"
-    )
-    base_url: Annotated[
-        str, AfterValidator(_checked), Field(description="another address: tests, a proxy")
-    ] = "https://serpapi.com"
-    timeout_s: Annotated[float, Field(gt=0.0, description="without a byte from the service")] = 20.0
-    deadline_s: Annotated[
-        float, Field(gt=0.0, description="of a whole search: its pages, tries and pauses")
-    ] = 120.0
-    answer_bytes: Annotated[int, Field(ge=2**10, description="largest page of results")] = 8 * 2**20
-    attempts: Annotated[int, Field(ge=1, description="tries of one page")] = 4
-    first_pause_s: Annotated[float, Field(gt=0.0, description="before the second try; doubles")] = (
-        1.0
-    )
-    longest_pause_s: Annotated[float, Field(gt=0.0, description="longest pause between tries")] = (
-        30.0
-    )
-    requests_per_hour: Annotated[
-        int, Field(ge=1, description="of this process; the plan's hourly throughput")
-    ] = 200
-    burst: Annotated[int, Field(ge=1, description="requests that need not be spaced")] = 10
-    monthly_credits: Annotated[
-        int, Field(ge=0, description="credits that all collectors may spend in a calendar month")
-    ] = 5_000
-    no_cache: Annotated[
-        bool, Field(description="refuse the service's own one-hour cache, which costs nothing")
-    ] = False
+    api_key_variable: str = "SERPAPI_KEY"
+    """environment variable with the key"""
+    base_url: Annotated[str, AfterValidator(_checked)] = "https://serpapi.com"
+    """another address: tests, a proxy"""
+    timeout_s: Annotated[float, Field(gt=0.0)] = 20.0
+    """without a byte from the service"""
+    deadline_s: Annotated[float, Field(gt=0.0)] = 120.0
+    """of a whole search: its pages, tries and pauses"""
+    answer_bytes: Annotated[int, Field(ge=2**10)] = 8 * 2**20
+    """largest page of results"""
+    attempts: Annotated[int, Field(ge=1)] = 4
+    """tries of one page"""
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
+    """before the second try; doubles"""
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 30.0
+    """longest pause between tries"""
+    requests_per_hour: Annotated[int, Field(ge=1)] = 200
+    """of this process; the plan's hourly throughput"""
+    burst: Annotated[int, Field(ge=1)] = 10
+    """requests that need not be spaced"""
+    monthly_credits: Annotated[int, Field(ge=0)] = 5_000
+    """credits that all collectors may spend in a calendar month"""
+    no_cache: bool = False
+    """refuse the service's own one-hour cache, which costs nothing"""

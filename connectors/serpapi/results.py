@@ -6,8 +6,9 @@ seen before, however it is spelled, counts once.
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from radarstream.schemas.codec import clean
@@ -18,25 +19,14 @@ TITLE_CHARACTERS: Final = 500
 URL_CHARACTERS: Final = 2_000
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 TRACKING: Final = re.compile(r"utm_\w+|gclid|fbclid|msclkid|dclid|srsltid", re.IGNORECASE)
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-ENGLISH_DATE: Final = re.compile(r"([A-Z][a-z]{2}) (\d{1,2}), (\d{4})")
-ISO_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?")
+ENGLISH_DATE: Final = re.compile(r"[A-Z][a-z]{2} \d{1,2}, \d{4}")
+ISO_DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?")
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
 Answer = Mapping[str, Any]  # a JSON object of the service
 
 
-class Result(NamedTuple):
-    """One organic result of a page; `position` is its place there."""
-
-    position: int
-    title: str
-    url: str
-    text: str
-    published_at: datetime | None
-
-
-def page_results(answer: Answer, seen_at: datetime) -> list[Result]:
-    """Return a page's organic results by position; entries that are not results are left out."""
+def page_results(answer: Answer, seen_at: datetime) -> list[Document]:
+    """Return a page's organic results by rank; what is no result is left out."""
     entries = answer.get("organic_results")
     if not isinstance(entries, list):
         return []
@@ -46,11 +36,14 @@ def page_results(answer: Answer, seen_at: datetime) -> list[Result]:
         if isinstance(entry, dict)
     ]
     usable = [result for result in read if result.url or result.text]
-    return sorted(usable, key=lambda result: result.position)
+    return sorted(usable, key=lambda result: result.rank)
 
 
-def distinct(results: Iterable[Result]) -> list[Result]:
-    """Keep the best ranked of results with the same address; results without one are all kept."""
+def distinct(results: Iterable[Document], most: int) -> tuple[Document, ...]:
+    """Rank at most so many results 1, 2, ...: of those with the same address the first.
+
+    Results without an address are all kept.
+    """
     seen: set[str] = set()
     kept = []
     for result in results:
@@ -58,15 +51,7 @@ def distinct(results: Iterable[Result]) -> list[Result]:
         if address not in seen or not address:
             kept.append(result)
         seen.add(address)
-    return kept
-
-
-def documents(results: Iterable[Result]) -> tuple[Document, ...]:
-    """Return documents at ranks 1, 2, ... in the order given."""
-    return tuple(
-        Document(rank, result.text, result.title, result.url, result.published_at)
-        for rank, result in enumerate(results, start=1)
-    )
+    return tuple(replace(result, rank=rank) for rank, result in enumerate(kept[:most], start=1))
 
 
 def canonical_url(url: str) -> str:
@@ -100,11 +85,10 @@ def published_at(text: str, seen_at: datetime) -> datetime | None:
     """
     english, iso = ENGLISH_DATE.fullmatch(text.strip()), ISO_DATE.fullmatch(text.strip())
     try:
-        if english and english[1].lower() in MONTHS:
-            month = MONTHS.index(english[1].lower()) + 1
-            day = datetime(int(english[3]), month, int(english[2]), tzinfo=UTC)
+        if english:
+            day = datetime.strptime(english[0], "%b %d, %Y").replace(tzinfo=UTC)
         elif iso:
-            day = datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=UTC)
+            day = datetime.fromisoformat(iso[1]).replace(tzinfo=UTC)
         else:
             return None
     except ValueError:
@@ -112,11 +96,11 @@ def published_at(text: str, seen_at: datetime) -> datetime | None:
     return day if EARLIEST <= day <= seen_at + timedelta(hours=14) else None
 
 
-def _result(entry: Mapping[str, Any], place: int, seen_at: datetime) -> Result:
+def _result(entry: Mapping[str, Any], place: int, seen_at: datetime) -> Document:
     position = entry.get("position")
     url = _text(entry.get("link"), URL_CHARACTERS + 1)
-    return Result(
-        position=position if isinstance(position, int) and position > 0 else place,
+    return Document(
+        rank=position if isinstance(position, int) and position > 0 else place,
         title=_text(entry.get("title"), TITLE_CHARACTERS),
         url=url if len(url) <= URL_CHARACTERS else "",  # half an address leads elsewhere
         text=_text(entry.get("snippet"), TEXT_CHARACTERS),

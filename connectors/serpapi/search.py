@@ -4,44 +4,75 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
 from radarstream.connectors.serpapi.failures import MAY_HAVE_COST, FailureClass, SearchFailedError
 from radarstream.connectors.serpapi.options import SerpApiOptions
-from radarstream.connectors.serpapi.pace import PauseClock, TokenBucket, paused
 from radarstream.connectors.serpapi.request import SearchRequest
-from radarstream.connectors.serpapi.results import Answer, Result, distinct, documents, page_results
+from radarstream.connectors.serpapi.results import Answer, distinct, page_results
 from radarstream.schemas.errors import SearchError
-from radarstream.schemas.snapshot import Provenance, Retrieval, SearchSnapshot
+from radarstream.schemas.snapshot import Document, Provenance, Retrieval, SearchSnapshot
 from radarstream.schemas.times import whole_milliseconds
+
+if TYPE_CHECKING:
+    from radarstream.connectors.serpapi.client import SerpApiClient
 
 ARCHIVE_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 UNFINISHED: Final = ("Queued", "Processing")
 NOTHING_FOUND: Final = "hasn't returned any results"
 POLL_S: Final = 2.0
+SLACK_S: Final = 0.01  # a clock's pause may end this much early
 
 
-class SearchClock(PauseClock, Protocol):
+class SearchClock(Protocol):
     """The pauses of a search, and when it happened."""
 
     def now(self) -> datetime:
         """The wall clock, aware, UTC."""
         ...
 
-
-class Pages(Protocol):
-    """What one request does; `SerpApiClient` in earnest."""
-
-    def search(self, parameters: Mapping[str, str], *, seconds: float) -> Answer:
-        """Return one page of results."""
+    def monotonic(self) -> float:
+        """Seconds since some moment, never going back."""
         ...
 
-    def archived(self, archive_id: str, *, seconds: float) -> Answer:
-        """Return a page again that was not ready."""
+    def wait(self, seconds: float) -> None:
+        """Pause; returns early when the process is asked to stop."""
         ...
+
+
+class TokenBucket:
+    """Requests spaced to an hourly throughput: `burst` at once and `per_hour` an hour after."""
+
+    def __init__(self, clock: SearchClock, *, per_hour: int, burst: int) -> None:
+        self._clock = clock
+        self._rate = per_hour / 3600.0
+        self._burst = self._tokens = float(burst)
+        self._filled_at = clock.monotonic()
+
+    def take(self) -> bool:
+        """Wait for a token and take it; False when the wait was cut short."""
+        self._fill()
+        if self._tokens < 1.0:
+            if not paused(self._clock, (1.0 - self._tokens) / self._rate):
+                return False
+            self._fill()
+        self._tokens = max(0.0, self._tokens - 1.0)
+        return True
+
+    def _fill(self) -> None:
+        now = self._clock.monotonic()
+        self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._rate)
+        self._filled_at = now
+
+
+def paused(clock: SearchClock, seconds: float) -> bool:
+    """Pause; False when the pause was cut short."""
+    until = clock.monotonic() + seconds
+    clock.wait(seconds)
+    return clock.monotonic() >= until - SLACK_S
 
 
 @dataclass
@@ -59,7 +90,7 @@ class _Progress:
 
     request: SearchRequest
     deadline: float
-    results: list[Result] = field(default_factory=list)
+    results: list[Document] = field(default_factory=list)
     archive_ids: list[str] = field(default_factory=list)
     pages: int = 0
     detail: str = ""
@@ -74,7 +105,7 @@ class SerpApiSearch:
 
     def __init__(
         self,
-        pages: Pages,
+        pages: "SerpApiClient",
         options: SerpApiOptions,
         clock: SearchClock,
         spend: Callable[[int], bool],
@@ -108,22 +139,21 @@ class SerpApiSearch:
 
     def _snapshot(self, progress: _Progress) -> SearchSnapshot:
         request = progress.request
-        kept = distinct(progress.results)[: request.k]
-        detail = progress.detail
-        if len(kept) < request.k:
-            detail = detail or "the pages held fewer results"
+        kept = distinct(progress.results, request.k)
+        partial = len(kept) < request.k
+        detail = progress.detail or "the pages held fewer results"
         observed = request.dates.last_second if request.dates else self._clock.now()
         return SearchSnapshot(
             query=request.query,
             observed_at=whole_milliseconds(observed),
-            documents=documents(kept),
+            documents=kept,
             provenance=Provenance.DATE_RESTRICTED if request.dates else Provenance.LIVE,
             retrieval=Retrieval(
                 engine=request.engine,
                 pages=progress.pages,
                 archive_ids=tuple(progress.archive_ids),
-                partial=len(kept) < request.k,
-                detail=detail[:300] if len(kept) < request.k else "",
+                partial=partial,
+                detail=detail[:300] if partial else "",
             ),
         )
 
@@ -132,9 +162,7 @@ class SerpApiSearch:
         found = page_results(answer, self._clock.now())
         progress.pages += 1
         progress.results += found
-        archive_id = _metadata(answer).get("id")
-        if isinstance(archive_id, str) and ARCHIVE_ID.fullmatch(archive_id):
-            progress.archive_ids.append(archive_id)
+        progress.archive_ids += filter(None, [_archive_id(answer)])
         pagination = answer.get("serpapi_pagination")
         if not found or not (isinstance(pagination, dict) and pagination.get("next")):
             progress.detail = f"the results ended on page {progress.pages}"
@@ -144,6 +172,10 @@ class SerpApiSearch:
     def _page(self, progress: _Progress, page: int) -> Answer:
         """Ask for a page until it is there, the tries are used up or the deadline has passed."""
         paid = False
+        enough = stop_after_attempt(self._options.attempts)
+        parameters = progress.request.parameters(page)
+        if self._options.no_cache:
+            parameters["no_cache"] = "true"
 
         def attempt() -> Answer:
             nonlocal paid
@@ -151,36 +183,34 @@ class SerpApiSearch:
                 self._pay()
                 paid = True
             self._wait_turn(progress)
+            self.counts.requests += 1
             try:
-                return self._finished(progress, self._request(progress, page))
+                answer = self._pages.search(parameters, seconds=self._seconds_left(progress))
+                return self._finished(progress, answer)
             except SearchFailedError as failure:
                 paid = failure.kind not in MAY_HAVE_COST
                 raise
+
+        def stop(state: RetryCallState) -> bool:
+            late = self._clock.monotonic() + state.upcoming_sleep >= progress.deadline
+            return late or enough(state)
 
         retrying = Retrying(
             retry=retry_if_exception(lambda e: isinstance(e, SearchError) and e.retryable),
             wait=wait_random_exponential(
                 self._options.first_pause_s, self._options.longest_pause_s
             ),
-            stop=self._stop(progress),
+            stop=stop,
             before_sleep=self._count_retry,
             sleep=self._pause,
             reraise=True,
         )
         return retrying(attempt)
 
-    def _request(self, progress: _Progress, page: int) -> Answer:
-        parameters = progress.request.parameters(page)
-        if self._options.no_cache:
-            parameters["no_cache"] = "true"
-        self.counts.requests += 1
-        return self._pages.search(parameters, seconds=self._seconds_left(progress))
-
     def _finished(self, progress: _Progress, answer: Answer) -> Answer:
         """Wait for an answer that is still being prepared, and tell results from failures."""
         while _metadata(answer).get("status") in UNFINISHED:
-            archive_id = _metadata(answer).get("id")
-            if not isinstance(archive_id, str) or not ARCHIVE_ID.fullmatch(archive_id):
+            if not (archive_id := _archive_id(answer)):
                 raise SearchFailedError(FailureClass.MALFORMED, "an unfinished search has no id")
             self._pause(min(POLL_S, self._seconds_left(progress)))
             answer = self._pages.archived(archive_id, seconds=self._seconds_left(progress))
@@ -211,15 +241,6 @@ class SerpApiSearch:
         if not paused(self._clock, seconds):
             raise SearchFailedError(FailureClass.STOPPED, "stopped during a pause")
 
-    def _stop(self, progress: _Progress) -> Callable[[RetryCallState], bool]:
-        enough = stop_after_attempt(self._options.attempts)
-
-        def stop(state: RetryCallState) -> bool:
-            late = self._clock.monotonic() + state.upcoming_sleep >= progress.deadline
-            return enough(state) or late
-
-        return stop
-
     def _count_retry(self, _: RetryCallState) -> None:
         self.counts.retries += 1
 
@@ -237,6 +258,11 @@ def period_of(moment: datetime) -> str:
     '2025-03'
     """
     return moment.astimezone(UTC).strftime("%Y-%m")
+
+
+def _archive_id(answer: Answer) -> str:
+    found = _metadata(answer).get("id")
+    return found if isinstance(found, str) and ARCHIVE_ID.fullmatch(found) else ""
 
 
 def _metadata(answer: Answer) -> Mapping[str, Any]:

@@ -1,17 +1,25 @@
 """The main text of a web page, whatever its bytes are made to do to a reader.
 
 Runs in a process of its own, see `sandbox`: no check here makes the extractor safe by itself.
+`python -m` this module, SOCKET, PageOptions as JSON: reads a charset and a page from the socket,
+and answers with a mark and the text or the word of a PageError. The process has no secrets, writes
+no files, and may be killed at any time.
 """
 
 import codecs
 import re
+import resource
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Final
 
 from lxml.etree import LxmlError  # type: ignore[import-untyped]
 from trafilatura import extract
 
-from radarstream.connectors.webpages.errors import PageError
-from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.files.web_json import capped
+from radarstream.connectors.webpages.options import PageError, PageOptions
+from radarstream.connectors.webpages.sandbox import OVERLOADED, READY, REFUSED, TEXT
 from radarstream.schemas.codec.text import clean
 
 # The encodings of the web (Encoding Standard, section 4), as Python names them. Python knows others
@@ -36,8 +44,6 @@ READ_AS: Final = {
     "gbk": "gb18030",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
-}
-LABELS: Final = {
     "windows-874": "cp874",
     "windows-31j": "cp932",
     "x-sjis": "cp932",
@@ -83,7 +89,7 @@ def web_encoding(charset: str) -> str | None:
     """
     label = charset.strip().lower()
     try:
-        name = codecs.lookup(LABELS.get(label, label)).name
+        name = codecs.lookup(READ_AS.get(label, label)).name
     except (LookupError, ValueError):  # a name with a null byte is a ValueError
         return None
     name = READ_AS.get(name, name)
@@ -97,9 +103,51 @@ def check_markup(html: str, options: PageOptions) -> None:
     """
     for number, tag in enumerate(TAG.finditer(html), start=1):
         long = tag.end() - tag.start() > 2 * options.attributes  # or it cannot have so many
-        if number > options.elements or (long and _attributes(tag[0]) > options.attributes):
+        attributes = len(VALUE.sub(" ", tag[0]).split()) if long else 0
+        if number > options.elements or attributes > options.attributes:
             raise PageError("markup")
 
 
-def _attributes(tag: str) -> int:
-    return len(VALUE.sub(" ", tag).split())
+def serve(connection: Connection, options: PageOptions) -> None:
+    """Answer until the other side closes, or memory ran out: then a fresh process is better."""
+    limit_memory(options.parse_bytes)
+    connection.send_bytes(READY)
+    while True:
+        try:
+            charset, page = connection.recv_bytes().decode(), connection.recv_bytes()
+        except EOFError:
+            return
+        limit_time(options.parse_seconds)
+        try:
+            text = capped(page_text(page, charset, options), options.text_bytes)
+        except PageError as error:
+            connection.send_bytes(REFUSED + str(error).encode())
+        except MemoryError:
+            connection.send_bytes(OVERLOADED)
+            return
+        else:
+            connection.send_bytes(TEXT + text.encode())
+
+
+def limit_memory(most_bytes: int) -> None:
+    """Let the process take so much more than it has now; no file, no core dump."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    lower(resource.RLIMIT_AS, pages * resource.getpagesize() + most_bytes)
+    lower(resource.RLIMIT_FSIZE, 0)
+    lower(resource.RLIMIT_CORE, 0)
+
+
+def limit_time(seconds: int) -> None:
+    """Have the kernel end the process after so many more seconds of processor time."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
+
+
+def lower(which: int, limit: int) -> None:
+    """Set a limit of this process, if it is not lower already."""
+    _, hard = resource.getrlimit(which)
+    resource.setrlimit(which, (limit if hard < 0 else min(limit, hard), hard))
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])), PageOptions.model_validate_json(sys.argv[2]))

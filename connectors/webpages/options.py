@@ -1,4 +1,4 @@
-"""What fetching a page may cost."""
+"""What reading a page may cost, and the error of one that was not read."""
 
 from typing import Annotated
 
@@ -7,31 +7,30 @@ from pydantic import Field
 from radarstream.schemas.section import Section
 
 
-class PageOptions(Section):
+class PageError(Exception):
+    """A page was not read; the text is a fixed word that labels metrics."""
+
+
+class PageOptions(Section, use_attribute_docstrings=True):
     """Caps on one page, and how many are fetched at once."""
 
-    seconds: Annotated[float, Field(gt=0.0, description="of a page, redirects included")] = 15.0
-    page_bytes: Annotated[
-        int, Field(ge=2**10, description="of a page, as sent and as decompressed")
-    ] = 2**20
-    text_bytes: Annotated[int, Field(ge=2**8, description="of its text that is kept")] = 64 * 2**10
-    parse_seconds: Annotated[
-        int,
-        Field(
-            ge=1, description="of processor time to find the text of a page; by the clock 4 times"
-        ),
-    ] = 5
-    parse_bytes: Annotated[
-        int, Field(ge=32 * 2**20, description="of memory to find the text of a page")
-    ] = 128 * 2**20
-    elements: Annotated[
-        int, Field(ge=100, description="of a page; one with more keeps its snippet")
-    ] = 50_000
-    attributes: Annotated[
-        int, Field(ge=10, description="of an element; a page with more keeps its snippet")
-    ] = 1_000
-    redirects: Annotated[int, Field(ge=0, le=20, description="followed for one page")] = 5
-    parallel: Annotated[int, Field(ge=1, le=64, description="pages fetched at once")] = 8
-    user_agent: Annotated[str, Field(description="how the reader names itself")] = (
-        "radarstream (page reader)"
-    )
+    seconds: Annotated[float, Field(gt=0.0)] = 15.0
+    """of a page, redirects included"""
+    page_bytes: Annotated[int, Field(ge=2**10)] = 2**20
+    """of a page, as sent and as decompressed"""
+    text_bytes: Annotated[int, Field(ge=2**8)] = 64 * 2**10
+    """of its text that is kept"""
+    parse_seconds: Annotated[int, Field(ge=1)] = 5
+    """of processor time to find the text of a page; by the clock 4 times"""
+    parse_bytes: Annotated[int, Field(ge=32 * 2**20)] = 128 * 2**20
+    """of memory to find the text of a page"""
+    elements: Annotated[int, Field(ge=100)] = 50_000
+    """of a page; one with more keeps its snippet"""
+    attributes: Annotated[int, Field(ge=10)] = 1_000
+    """of an element; a page with more keeps its snippet"""
+    redirects: Annotated[int, Field(ge=0, le=20)] = 5
+    """followed for one page"""
+    parallel: Annotated[int, Field(ge=1, le=64)] = 8
+    """pages fetched at once"""
+    user_agent: str = "radarstream (page reader)"
+    """how the reader names itself"""

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Self
 
 import httpx
 
-from radarstream.connectors.webpages.errors import PageError
+from radarstream.connectors.closing import Closing
 from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
-from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.options import PageError, PageOptions
 from radarstream.connectors.webpages.sandbox import Sandbox
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, SearchSnapshot
@@ -21,7 +20,7 @@ Fetched = tuple[bytes, str]
 logger = logging.getLogger(__name__)
 
 
-class PageReader:
+class PageReader(Closing):
     """Reads the pages of a snapshot; a page that cannot be read keeps its snippet.
 
     `counts` tells what became of pages, by outcome: "read", "no_text" or the word of a PageError.
@@ -54,12 +53,6 @@ class PageReader:
     def close(self) -> None:
         """End the process that finds texts."""
         self._sandbox.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     async def _fetch_all(self, urls: Sequence[str]) -> list[Fetched | BaseException]:
         turn = asyncio.Semaphore(self._options.parallel)

@@ -14,12 +14,12 @@ from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Event, Timer
-from typing import Final, Self
+from typing import Final
 
-from radarstream.connectors.webpages.errors import PageError
-from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.closing import Closing
+from radarstream.connectors.webpages.options import PageError, PageOptions
 
-MODULE: Final = "radarstream.connectors.webpages.extraction_process"
+MODULE: Final = "radarstream.connectors.webpages.extraction"
 START_S: Final = 60.0  # half a second, more on a busy machine
 CLOCK_FACTOR: Final = 4  # by the clock, of the processor time: others want the processors too
 DYING_S: Final = 1.0  # between the end of a connection and that of its process
@@ -29,7 +29,7 @@ OVERLOADED: Final = REFUSED + b"parse_memory"  # its last word
 TIME, CRASH = "parse_time", "parse_crash"
 
 
-class Sandbox:
+class Sandbox(Closing):
     """One process at a time, started when the first page comes. Not thread-safe."""
 
     def __init__(self, options: PageOptions) -> None:
@@ -62,12 +62,6 @@ class Sandbox:
         if process is not None:
             process.kill()
             process.wait()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _exchange(self, page: bytes, charset: str) -> bytes:
         late = Event()

@@ -4,11 +4,12 @@ import re
 from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from radarstream.schemas.codec.former import FORMER_SCHEMAS
+from radarstream.schemas.codec.former import FORMER_SCHEMAS, FormerSchema
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
 from radarstream.schemas.errors import OUTAGES, InputError, ReasonClass
@@ -24,16 +25,9 @@ OWN_EVENT_BYTES = 64 * 2**20  # a dead letter carries a whole record, base64 add
 COMPLAINT_BYTES = 64 * 2**10
 DETAIL_CHARACTERS = 300
 
-PayloadT = TypeVar(
-    "PayloadT",
-    SearchSnapshot,
-    AnswerEvent,
-    RejectedEvent,
-    DeadLetter,
-    Complaint,
-    TaughtEvent,
-)
-ADAPTERS: dict[type[Payload], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
+EventT = TypeVar("EventT", AnswerEvent, RejectedEvent, TaughtEvent)
+PayloadT = TypeVar("PayloadT")
+ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
 _REASONS = {
     "missing": ReasonClass.MISSING_FIELD,
     "missing_argument": ReasonClass.MISSING_FIELD,
@@ -52,11 +46,7 @@ _TIME_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 
 
 def decode_record(
-    record: RawRecord,
-    *,
-    limits: Limits,
-    now: datetime | None,
-    tolerance: timedelta = CLOCK_SKEW,
+    record: RawRecord, *, limits: Limits, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
 ) -> SearchSnapshot:
     """The snapshot of a record, which is decoded only if nobody did so before.
 
@@ -65,7 +55,7 @@ def decode_record(
     known = decoded(record, limits=limits)
     if known.snapshot is None:
         raise InputError(known.reason or ReasonClass.INTERNAL_ERROR, known.detail)
-    _event_time(known.snapshot.observed_at, _latest(now, tolerance))
+    _event_time(known.snapshot.observed_at, now, tolerance)
     return known.snapshot
 
 
@@ -81,11 +71,7 @@ def decoded(record: RawRecord, *, limits: Limits) -> RawRecord:
 
 
 def decode_snapshot(
-    data: bytes,
-    *,
-    limits: Limits,
-    now: datetime | None,
-    tolerance: timedelta = CLOCK_SKEW,
+    data: bytes, *, limits: Limits, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
 ) -> SearchSnapshot:
     """Decode and check one snapshot, bare or inside a structured CloudEvent.
 
@@ -102,21 +88,20 @@ def decode_snapshot(
             raise InputError(ReasonClass.DUPLICATE_RANK, f"two documents have rank {worse.rank}")
     return replace(
         snapshot,
-        observed_at=_event_time(snapshot.observed_at, _latest(now, tolerance)),
+        observed_at=_event_time(snapshot.observed_at, now, tolerance),
         documents=tuple(_with_utc(document) for document in documents),
     )
 
 
-def decode_answer(data: bytes) -> AnswerEvent:
-    """Decode one defended answer, bare or inside a structured CloudEvent."""
-    event = _validate(AnswerEvent, _payload(AnswerEvent, data, OWN_EVENT_BYTES))
-    return replace(event, observed_at=_event_time(event.observed_at, None))
+def _event(kind: type[EventT], data: bytes) -> EventT:
+    event = _validate(kind, _payload(kind, data, OWN_EVENT_BYTES))
+    return replace(event, observed_at=_event_time(event.observed_at))
 
 
-def decode_rejected(data: bytes) -> RejectedEvent:
-    """Decode one rejected document, bare or inside a structured CloudEvent."""
-    event = _validate(RejectedEvent, _payload(RejectedEvent, data, OWN_EVENT_BYTES))
-    return replace(event, observed_at=_event_time(event.observed_at, None))
+# Decode one event, bare or inside a structured CloudEvent.
+decode_answer = partial(_event, AnswerEvent)
+decode_rejected = partial(_event, RejectedEvent)
+decode_taught = partial(_event, TaughtEvent)
 
 
 def decode_complaint(
@@ -131,14 +116,7 @@ def decode_complaint(
         raise InputError(ReasonClass.MISSING_FIELD, "neither query_id nor question")
     if flaw := flaw_of(complaint.sender):
         raise InputError(ReasonClass.OUT_OF_RANGE, f"sender: {flaw}")
-    sent_at = _event_time(complaint.sent_at, _latest(now, tolerance), "sent_at")
-    return replace(complaint, sent_at=sent_at)
-
-
-def decode_taught(data: bytes) -> TaughtEvent:
-    """Decode who taught one wrong answer, bare or inside a structured CloudEvent."""
-    event = _validate(TaughtEvent, _payload(TaughtEvent, data, OWN_EVENT_BYTES))
-    return replace(event, observed_at=_event_time(event.observed_at, None))
+    return replace(complaint, sent_at=_event_time(complaint.sent_at, now, tolerance, "sent_at"))
 
 
 def decode_dead_letter(data: bytes) -> DeadLetter:
@@ -162,21 +140,21 @@ def dead_letter(record: RawRecord, error: InputError) -> DeadLetter:
 def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     payload = parse_object(data, max_bytes=max_bytes)
     schema = WIRE_SCHEMAS[kind]
-    former = {each.tag: each for each in FORMER_SCHEMAS if each.kind is kind}
+    readable = [schema, *(former for former in FORMER_SCHEMAS if former.kind is kind)]
     declared_uri = None
     if "specversion" in payload:
         declared_uri = payload.get("dataschema")
-        payload = _cloud_event_data(payload, schema.uri, *(each.uri for each in former.values()))
+        payload = _cloud_event_data(payload, [each.uri for each in readable])
     tag = payload.pop("schema", None)
     if tag is None:
         raise InputError(ReasonClass.MISSING_FIELD, f"no schema; expected {schema.tag}")
     if not isinstance(tag, str):
         raise InputError(ReasonClass.WRONG_TYPE, "schema is not a string")
-    expected_uri = former[tag].uri if tag in former else schema.uri
-    if declared_uri not in (None, expected_uri):
-        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {expected_uri}")
-    if tag in former:
-        payload = former[tag].renamed(payload)
+    found_schema = next((each for each in readable if each.tag == tag), schema)
+    if declared_uri not in (None, found_schema.uri):
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {found_schema.uri}")
+    if isinstance(found_schema, FormerSchema):
+        payload = found_schema.renamed(payload)
     elif tag != schema.tag:
         found = repr(tag) if _TAG_SHAPE.fullmatch(tag) else "something else"
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"{found} where {schema.tag!r} is read")
@@ -185,11 +163,11 @@ def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     return payload
 
 
-def _cloud_event_data(event: JsonObject, uri: str, *former_uris: str) -> JsonObject:
+def _cloud_event_data(event: JsonObject, uris: list[str]) -> JsonObject:
     if event["specversion"] != "1.0":
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, "CloudEvents specversion is not 1.0")
-    if event.get("dataschema", uri) not in (uri, *former_uris):
-        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {uri}")
+    if event.get("dataschema", uris[0]) not in uris:
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {uris[0]}")
     if "data" not in event:
         raise InputError(ReasonClass.MISSING_FIELD, "the CloudEvent has no JSON data")
     data = event["data"]
@@ -231,11 +209,11 @@ def _check_documents(payload: JsonObject, limits: Limits) -> None:
 def _validate(kind: type[PayloadT], payload: JsonObject) -> PayloadT:
     # Strict validation from JSON accepts arrays as tuples and RFC 3339 strings as times, which
     # strict validation of Python values does not.
+    adapter: TypeAdapter[PayloadT] = ADAPTERS[kind]
     try:
-        value: PayloadT = ADAPTERS[kind].validate_json(compact_json(payload), strict=True)
+        return adapter.validate_json(compact_json(payload), strict=True)
     except ValidationError as error:
         raise input_error(error) from None
-    return value
 
 
 def input_error(error: ValidationError) -> InputError:
@@ -247,29 +225,27 @@ def input_error(error: ValidationError) -> InputError:
     place = ".".join(str(part) for part in named) or "the object"
     if place in ("observed_at", "sent_at") and reason is ReasonClass.MISSING_FIELD:
         reason = ReasonClass.MISSING_TIME
-    return InputError(reason, _brief(f"{place}: {first['msg']}"))
+    detail = f"{place}: {first['msg']}"
+    brief = detail if len(detail) <= DETAIL_CHARACTERS else f"{detail[: DETAIL_CHARACTERS - 1]}…"
+    return InputError(reason, brief)
 
 
-def _brief(detail: str) -> str:
-    return detail if len(detail) <= DETAIL_CHARACTERS else detail[: DETAIL_CHARACTERS - 1] + "…"
-
-
-def _latest(now: datetime | None, tolerance: timedelta) -> datetime | None:
-    return None if now is None else now + tolerance
-
-
-def _event_time(time: datetime, latest: datetime | None, name: str = "observed_at") -> datetime:
+def _event_time(
+    time: datetime,
+    now: datetime | None = None,
+    tolerance: timedelta = CLOCK_SKEW,
+    name: str = "observed_at",
+) -> datetime:
     if time < EPOCH:
         raise InputError(ReasonClass.NEGATIVE_TIME, f"{name} lies before 1970")
-    if latest is not None and time > latest:
+    if now is not None and time > now + tolerance:
         raise InputError(ReasonClass.FUTURE_TIME, f"{name} lies in the future")
     return whole_milliseconds(_utc(time))
 
 
 def _with_utc(document: Document) -> Document:
-    if document.published_at is None:
-        return document
-    return replace(document, published_at=_utc(document.published_at))
+    published = document.published_at
+    return replace(document, published_at=_utc(published)) if published else document
 
 
 def _utc(time: datetime) -> datetime:

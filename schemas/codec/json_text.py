@@ -5,6 +5,7 @@ readers cannot hold, repeated names, deep nesting and forbidden characters are r
 """
 
 import json
+from math import isinf
 from typing import Any, NoReturn
 
 from radarstream.schemas.codec.text import FORBIDDEN, is_surrogate
@@ -14,7 +15,6 @@ JsonObject = dict[str, Any]
 
 LARGEST_INTEGER = 2**53 - 1  # what a reader with double-precision numbers holds exactly
 MAX_DEPTH = 32  # our deepest payload needs 7
-_INFINITY = float("inf")
 
 
 def parse_object(data: bytes, *, max_bytes: int) -> JsonObject:
@@ -88,7 +88,7 @@ def _integer(digits: str) -> int:
 
 def _number(digits: str) -> float:
     value = float(digits)
-    if abs(value) == _INFINITY:
+    if isinf(value):
         raise InputError(ReasonClass.NOT_FINITE, "a number overflows")
     return value
 

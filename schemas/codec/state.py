@@ -5,7 +5,7 @@ the same decisions as one that was never stopped.
 """
 
 import json
-from math import inf
+from sys import float_info
 from typing import Any
 
 from radarstream.schemas.codec.wire import compact_json
@@ -58,17 +58,14 @@ def _belief(row: dict[str, Any]) -> Belief | None:
     voices = row.pop("n", 0.0)
     if row.keys() != {"a", "s", "f"} or not isinstance(row["a"], str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not a belief")
-    support, conflict = _probability(row["s"]), _probability(row["f"])
-    return Belief(row["a"], support, conflict, _voices(voices))
+    support, conflict = (
+        _number(row[name], 1.0, "a stored probability is not in [0, 1]") for name in ("s", "f")
+    )
+    voices = _number(voices, float_info.max, "stored voices are not a finite number >= 0")
+    return Belief(row["a"], support, conflict, voices)
 
 
-def _voices(value: Any) -> float:
-    if type(value) not in (float, int) or not 0.0 <= value < inf:
-        raise InputError(ReasonClass.OUT_OF_RANGE, "stored voices are not a finite number >= 0")
-    return float(value)
-
-
-def _probability(value: Any) -> float:
-    if type(value) not in (float, int) or not 0.0 <= value <= 1.0:
-        raise InputError(ReasonClass.OUT_OF_RANGE, "a stored probability is not in [0, 1]")
+def _number(value: Any, most: float, detail: str) -> float:
+    if type(value) not in (float, int) or not 0.0 <= value <= most:
+        raise InputError(ReasonClass.OUT_OF_RANGE, detail)
     return float(value)

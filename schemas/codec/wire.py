@@ -7,6 +7,7 @@ fields are added; anything else is a new version.
 import json
 from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from radarstream.schemas.codec.text import clean
@@ -15,7 +16,6 @@ from radarstream.schemas.incidents import Complaint, TaughtEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import wire_time
 
-_FIELDS: dict[type[Any], tuple[str, ...]] = {}
 _AS_IS = frozenset({float, int, bool, type(None)})
 Payload = SearchSnapshot | AnswerEvent | RejectedEvent | DeadLetter | Complaint | TaughtEvent
 
@@ -84,8 +84,6 @@ def _plain(value: Any) -> Any:
     return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
 
 
+@cache
 def _field_names(kind: type[Any]) -> tuple[str, ...]:
-    names = _FIELDS.get(kind)
-    if names is None:
-        names = _FIELDS[kind] = tuple(field.name for field in fields(kind))
-    return names
+    return tuple(field.name for field in fields(kind))

@@ -5,8 +5,19 @@ The examples are our own and ask nothing that evaluation data asks.
 
 from typing import Final
 
-from radarstream.schemas.prompt import Shot, Task
-from radarstream.schemas.tasks.spec import ABSTENTION, Layout, Reply, ScriptedRule, TaskSpec
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.tasks.spec import (
+    ABSTENTION,
+    CAPITAL,
+    PAINTER,
+    TELEPHONE,
+    WATER,
+    Layout,
+    Reply,
+    ScriptedRule,
+    TaskSpec,
+    example,
+)
 
 ATOMIC: Final = TaskSpec(
     task=Task.ATOMIC_ANSWER,
@@ -15,36 +26,28 @@ ATOMIC: Final = TaskSpec(
         f"If the passage does not contain the answer, write: {ABSTENTION}"
     ),
     shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Canberra, the capital city of Australia, sits between Sydney and Melbourne and "
-                "was founded in 1913 ...",
-            ),
+        example(
+            CAPITAL,
+            "Canberra, the capital city of Australia, sits between Sydney and Melbourne and "
+            "was founded in 1913 ...",
             answer="Canberra",
         ),
-        Shot(
-            question="Who invented the safety bicycle?",
-            passages=(
-                "Bicycle history. Many shops now sell electric bikes, and sales have tripled "
-                "since 2019, according to the trade body ...",
-            ),
+        example(
+            "Who invented the safety bicycle?",
+            "Bicycle history. Many shops now sell electric bikes, and sales have tripled "
+            "since 2019, according to the trade body ...",
             answer=ABSTENTION,
         ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=(
-                "Ocean facts | Science. About 71% of the Earth's surface is covered by water, "
-                "and the oceans hold most of it.",
-            ),
+        example(
+            WATER,
+            "Ocean facts | Science. About 71% of the Earth's surface is covered by water, "
+            "and the oceans hold most of it.",
             answer="71%",
         ),
-        Shot(
-            question="In which year was the telephone patented?",
-            passages=(
-                "Alexander Graham Bell received the patent for the telephone in March 1876, "
-                "beating Elisha Gray.",
-            ),
+        example(
+            TELEPHONE,
+            "Alexander Graham Bell received the patent for the telephone in March 1876, "
+            "beating Elisha Gray.",
             answer="1876",
         ),
     ),
@@ -65,21 +68,17 @@ DOCUMENTS: Final = TaskSpec(
         f"If no passage contains the answer, write: {ABSTENTION}"
     ),
     shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Sydney is the largest city of Australia and known for its harbour ...",
-                "Canberra, the capital city of Australia, was founded in 1913 ...",
-                "Parliament House in Canberra, the national capital, opened in 1988.",
-            ),
+        example(
+            CAPITAL,
+            "Sydney is the largest city of Australia and known for its harbour ...",
+            "Canberra, the capital city of Australia, was founded in 1913 ...",
+            "Parliament House in Canberra, the national capital, opened in 1988.",
             answer="Canberra",
         ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=(
-                "Ocean facts. About 71% of the Earth's surface is covered by water.",
-                "How deep is the sea? The deepest trench reaches almost 11 km ...",
-            ),
+        example(
+            WATER,
+            "Ocean facts. About 71% of the Earth's surface is covered by water.",
+            "How deep is the sea? The deepest trench reaches almost 11 km ...",
             answer="71%",
         ),
     ),
@@ -101,16 +100,8 @@ SYNTHESIS: Final = TaskSpec(
         "if it looks outdated, and give no explanation or date remark."
     ),
     shots=(
-        Shot(
-            question="In which year was the telephone patented?",
-            passages=("1877", "1876", "1876"),
-            answer="1876",
-        ),
-        Shot(
-            question="Who painted The Starry Night?",
-            passages=("Vincent van Gogh",),
-            answer="Vincent van Gogh",
-        ),
+        example(TELEPHONE, "1877", "1876", "1876", answer="1876"),
+        example(PAINTER, "Vincent van Gogh", answer="Vincent van Gogh"),
     ),
     passage_characters=300,
     total_characters=6_000,
@@ -128,16 +119,8 @@ KEYWORDS: Final = TaskSpec(
         f"If they do not contain the answer, write: {ABSTENTION}"
     ),
     shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=("the capital of Australia", "capital", "Canberra"),
-            answer="Canberra",
-        ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=("71% of the surface", "surface", "water", "71%"),
-            answer="71%",
-        ),
+        example(CAPITAL, "the capital of Australia", "capital", "Canberra", answer="Canberra"),
+        example(WATER, "71% of the surface", "surface", "water", "71%", answer="71%"),
     ),
     passage_characters=200,
     total_characters=4_000,
@@ -155,24 +138,20 @@ RATIONALE: Final = TaskSpec(
         "lead to the answer, and end with the answer. Where no passage helps, use what you know."
     ),
     shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Sydney is the largest city of Australia and known for its harbour ...",
-                "Canberra, the capital city of Australia, was founded in 1913 ...",
-                "Parliament House in Canberra, the national capital, opened in 1988.",
-            ),
+        example(
+            CAPITAL,
+            "Sydney is the largest city of Australia and known for its harbour ...",
+            "Canberra, the capital city of Australia, was founded in 1913 ...",
+            "Parliament House in Canberra, the national capital, opened in 1988.",
             answer=(
                 'Passage 2 says "Canberra, the capital city of Australia", and passage 3 agrees. '
                 "The answer is Canberra."
             ),
         ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=(
-                "Ocean facts. About 71% of the Earth's surface is covered by water.",
-                "How deep is the sea? The deepest trench reaches almost 11 km ...",
-            ),
+        example(
+            WATER,
+            "Ocean facts. About 71% of the Earth's surface is covered by water.",
+            "How deep is the sea? The deepest trench reaches almost 11 km ...",
             answer=(
                 'Passage 1 says "About 71% of the Earth\'s surface is covered by water". '
                 "The answer is 71%."
@@ -197,24 +176,10 @@ RECALL: Final = TaskSpec(
         f"If you are not sure, write: {ABSTENTION}"
     ),
     shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(),
-            answer="The capital of Australia is Canberra, which was founded in 1913.",
-        ),
-        Shot(
-            question="What did the mayor of Springfield say yesterday?",
-            passages=(),
-            answer=ABSTENTION,
-        ),
-        Shot(
-            question="Who painted The Starry Night?",
-            passages=(),
-            answer="The Starry Night was painted by Vincent van Gogh in June 1889.",
-        ),
+        example(CAPITAL, answer="The capital of Australia is Canberra, which was founded in 1913."),
+        example("What did the mayor of Springfield say yesterday?", answer=ABSTENTION),
+        example(PAINTER, answer="The Starry Night was painted by Vincent van Gogh in June 1889."),
     ),
-    passage_characters=1,
-    total_characters=1,
     max_tokens=48,
     labels=("Passage", "Passage"),
     chat_request="Reply with one or two sentences alone.",
@@ -230,36 +195,30 @@ CONSOLIDATION: Final = TaskSpec(
         "between <ANSWER> and </ANSWER>."
     ),
     shots=(
-        Shot(
-            question="What is the capital of Australia?",
-            passages=(
-                "Retrieved: Sydney is the largest city of Australia and known for its harbour ...",
-                "Retrieved: Canberra, the capital city of Australia, was founded in 1913 ...",
-                "Remembered: The capital of Australia is Canberra.",
-            ),
+        example(
+            CAPITAL,
+            "Retrieved: Sydney is the largest city of Australia and known for its harbour ...",
+            "Retrieved: Canberra, the capital city of Australia, was founded in 1913 ...",
+            "Remembered: The capital of Australia is Canberra.",
             answer=(
                 "Canberra: passages 2 (retrieved) and 3 (remembered), high confidence. "
                 "<ANSWER>Canberra</ANSWER>"
             ),
         ),
-        Shot(
-            question="Who painted The Starry Night?",
-            passages=(
-                "Retrieved: A reader's letter says that Paul Gauguin painted The Starry Night.",
-                "Retrieved: The Starry Night was painted by Vincent van Gogh in June 1889 ...",
-                "Retrieved: Museum of Modern Art, New York: Vincent van Gogh, The Starry Night.",
-            ),
+        example(
+            PAINTER,
+            "Retrieved: A reader's letter says that Paul Gauguin painted The Starry Night.",
+            "Retrieved: The Starry Night was painted by Vincent van Gogh in June 1889 ...",
+            "Retrieved: Museum of Modern Art, New York: Vincent van Gogh, The Starry Night.",
             answer=(
                 "Vincent van Gogh: passages 2 and 3 (retrieved), high confidence. Paul Gauguin: "
                 "passage 1 (retrieved), low confidence. <ANSWER>Vincent van Gogh</ANSWER>"
             ),
         ),
-        Shot(
-            question="What share of the Earth's surface is covered by water?",
-            passages=(
-                "Retrieved: Ocean facts. About 71% of the Earth's surface is covered by water.",
-                "Retrieved: How deep is the sea? The deepest trench reaches almost 11 km ...",
-            ),
+        example(
+            WATER,
+            "Retrieved: Ocean facts. About 71% of the Earth's surface is covered by water.",
+            "Retrieved: How deep is the sea? The deepest trench reaches almost 11 km ...",
             answer="71%: passage 1 (retrieved), high confidence. <ANSWER>71%</ANSWER>",
         ),
     ),

@@ -8,6 +8,12 @@ from radarstream.schemas.prompt import Shot, Task
 
 ABSTENTION: Final = "I don't know"
 
+# Questions of worked examples.
+CAPITAL: Final = "What is the capital of Australia?"
+PAINTER: Final = "Who painted The Starry Night?"
+TELEPHONE: Final = "In which year was the telephone patented?"
+WATER: Final = "What share of the Earth's surface is covered by water?"
+
 
 class Layout(Enum):
     """How a completion shows question and passages, each passage behind its label.
@@ -77,9 +83,9 @@ class TaskSpec:
 
     task: Task
     instruction: str
-    shots: tuple[Shot, ...]
-    passage_characters: int
-    total_characters: int
+    shots: tuple[Shot, ...] = ()
+    passage_characters: int = 1
+    total_characters: int = 1
     max_tokens: int
     labels: tuple[str, str]
     layout: Layout = Layout.PASSAGES_FIRST
@@ -100,3 +106,8 @@ class TaskSpec:
             f"passage_characters={self.passage_characters}, "
             f"total_characters={self.total_characters}, max_tokens={self.max_tokens})"
         )
+
+
+def example(question: str, *passages: str, answer: str) -> Shot:
+    """One worked example."""
+    return Shot(question, passages, answer)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from radarstream.connectors.webpages.addresses import is_public
+from radarstream.connectors.webpages.fetching import is_public
 from tests.deployment_files import (
     COMPOSE,
     INFRA,

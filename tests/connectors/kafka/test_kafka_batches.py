@@ -197,7 +197,7 @@ def test_a_poll_holds_few_bytes_however_small_the_batches(options: KafkaOptions)
     size = 12 * MIB
     for _ in range(6):
         send_batch(options, SNAPSHOTS, None, records=[bytes(size)])
-    consumer = open_consumer(options, group=None, max_records=64)
+    consumer = open_consumer(options, group=None)
     consumer.assign([TopicPartition(options.topic(SNAPSHOTS), 0)])
     counts: list[int] = []
     while sum(counts) < 6:

@@ -58,7 +58,7 @@ def test_plain_connections_get_no_credentials(monkeypatch: pytest.MonkeyPatch) -
 
 def test_dangerous_defaults_are_overridden() -> None:
     options = KafkaOptions(message_bytes=3 * 2**20, compression="none")
-    consumer = consumer_arguments(options, "g", 10)
+    consumer = consumer_arguments(options, "g")
     assert consumer["enable_auto_commit"] is False
     assert consumer["auto_offset_reset"] == "earliest"
     assert consumer["isolation_level"] == "read_committed"
@@ -99,7 +99,7 @@ def test_the_password_is_never_shown(
     caplog.set_level(logging.DEBUG)  # of the root: kafka's own stays above everything it logs
     with pytest.raises(BrokerError) as caught:
         if kind == "consumer":
-            open_consumer(secured, group="g", max_records=1)
+            open_consumer(secured, group="g")
         else:
             (open_producer if kind == "producer" else open_admin)(secured)
     shown = [str(caught.value), repr(caught.value), str(caught.value.__cause__), caplog.text]

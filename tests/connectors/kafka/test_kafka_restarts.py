@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from radarstream.connectors.kafka import source
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
@@ -91,8 +90,8 @@ def test_nothing_is_lost_or_disordered_when_the_broker_restarts(
 def test_a_silent_broker_is_an_error_and_its_return_is_noticed(
     own_broker: Broker, options: KafkaOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "SILENCE_S", 0.3)
-    monkeypatch.setattr(source, "PROBE_MS", 300)
+    monkeypatch.setattr(KafkaLog, "silence_s", 0.3)
+    monkeypatch.setattr(KafkaLog, "probe_ms", 300)
     with KafkaLog(options) as log, KafkaSink(options) as sink:
         sink.publish([event("k", b"k:0")])
         read(log, 1)

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from radarstream.connectors.serpapi.client import SerpApiClient
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
 from radarstream.connectors.serpapi.options import SerpApiOptions
-from radarstream.connectors.serpapi.pace import TokenBucket
 from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
 from radarstream.connectors.serpapi.results import canonical_url, page_results, published_at
-from radarstream.connectors.serpapi.search import SerpApiSearch
+from radarstream.connectors.serpapi.search import SerpApiSearch, TokenBucket
 from radarstream.schemas.codec import decode_snapshot, encode
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import Limits
@@ -376,12 +375,12 @@ def test_any_results_become_documents_or_nothing(organic: Any) -> None:
     read = page_results({"organic_results": organic}, NOW)
     for each in read:
         assert isinstance(each.text, str)
-        assert isinstance(each.position, int)
+        assert isinstance(each.rank, int)
         canonical_url(each.url)
 
 
 def test_what_results_may_not_hold_is_cut_or_cleaned() -> None:
     hostile = result(True, title="T" * 5_000, snippet="a\x1b[2J\x00b\ud800", link="u" * 3_000)
     (read,) = page_results({"organic_results": [hostile, "x", None, {}]}, NOW)
-    assert (len(read.title), read.url, read.position) == (500, "", 1)
+    assert (len(read.title), read.url, read.rank) == (500, "", 1)
     assert read.text == "a[2Jb\ufffd"

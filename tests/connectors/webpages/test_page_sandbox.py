@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from radarstream.connectors.webpages import sandbox
-from radarstream.connectors.webpages.errors import PageError
-from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.options import PageError, PageOptions
 from radarstream.connectors.webpages.sandbox import Sandbox
 
 ARTICLE = (

@@ -15,11 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.connectors.webpages.addresses import Address, is_public, parsed
-from radarstream.connectors.webpages.errors import PageError
 from radarstream.connectors.webpages.extraction import page_text, web_encoding
-from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
-from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.fetching import (
+    Address,
+    CheckedTransport,
+    fetch,
+    is_public,
+    page_client,
+    parsed,
+)
+from radarstream.connectors.webpages.options import PageError, PageOptions
 from radarstream.connectors.webpages.reading import PageReader
 from radarstream.pipelines.job.collecting import watching
 from radarstream.pipelines.job.telemetry.health import Health

@@ -92,7 +92,7 @@ def test_what_the_group_is_told_shows_how_far_reading_came(broker: Broker) -> No
     polled(reader, 3)
     reader.remember(2)
     place = TopicPartition(options.topic("search.snapshots"), 0)
-    watcher = open_consumer(options, group="told-cluster", max_records=1)
+    watcher = open_consumer(options, group="told-cluster")
     assert any(watcher.committed(place) == 2 for _ in range(200))
     watcher.close()
     reader.close()
@@ -200,7 +200,7 @@ def submitted(options: KafkaOptions, state: str) -> Any:
 def read_all(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
     """Keys and values of a topic up to its present end, in order within a key."""
     name = options.topic(topic)
-    consumer = open_consumer(options, group=None, max_records=100)
+    consumer = open_consumer(options, group=None)
     places = [TopicPartition(name, p) for p in consumer.partitions_for_topic(name)]
     ends = consumer.end_offsets(places)
     consumer.assign(places)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.connectors.files.json_files import read_json
+from radarstream.connectors.files.reader import read_json
 from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
 from radarstream.pipelines.evaluation.simulation.facts import bundled_facts
 from radarstream.pipelines.evaluation.simulation.genres import Scene, Stance, genres, write_page
