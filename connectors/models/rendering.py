@@ -6,6 +6,7 @@ impossible for a passage to forge the delimiters around it or a model's control 
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +15,7 @@ from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.tasks import TASKS, Layout
 
 _MAJORITY_LINES: Final = 3
+_SHORTEST_PASSAGE: Final = 40  # characters; shorter ones are not cut further
 # The least that every tokenizer makes a token of, so that a text has something to follow.
 _BARE_START: Final = "\n"
 _FORGED_LABEL: Final = re.compile(
@@ -90,9 +92,13 @@ def neutral(text: str) -> str:
     return _FORGED_LABEL.sub(r"\1 -", guarded)
 
 
-def with_passages(prompt: Prompt, characters: int) -> Prompt:
-    """Return the prompt with each passage cut to `characters`."""
-    return replace(prompt, passages=tuple(text[:characters] for text in prompt.passages))
+def ever_shorter(prompt: Prompt) -> Iterator[Prompt]:
+    """The prompt, then with its passages cut in half again and again, as long as they are long."""
+    yield prompt
+    characters = max(map(len, prompt.passages), default=0)
+    while characters >= _SHORTEST_PASSAGE:
+        characters //= 2
+        yield replace(prompt, passages=tuple(text[:characters] for text in prompt.passages))
 
 
 def _completion_block(

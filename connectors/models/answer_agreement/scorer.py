@@ -22,6 +22,7 @@ from radarstream.connectors.models.answer_agreement.comparison import Likeness, 
 from radarstream.connectors.models.answer_agreement.opposites import opposed
 from radarstream.connectors.models.answer_agreement.question import Question, read_question
 from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
+from radarstream.connectors.models.batching import once_each
 from radarstream.schemas import answer_text
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -170,10 +171,11 @@ class AnswerAgreement:
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction; each pair scored once."""
         if not pairs:
             return np.zeros((0, 3))
-        unique = {pair: row for row, pair in enumerate(dict.fromkeys(pairs))}
-        comparisons = [compare_pair(pair) for pair in unique]
-        rows = softmax(feature_rows(comparisons, self._embedder) @ self._weights.T)
-        return rows[[unique[pair] for pair in pairs]]
+        return once_each(self._score, pairs)
+
+    def _score(self, pairs: list[AnswerPair]) -> FloatArray:
+        features = feature_rows([compare_pair(pair) for pair in pairs], self._embedder)
+        return softmax(features @ self._weights.T)
 
 
 def read_coefficients(path: Path, variant: str) -> FloatArray:

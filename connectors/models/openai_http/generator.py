@@ -5,21 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
+from radarstream.connectors.models.batching import Outcome, in_order
 from radarstream.connectors.models.openai_http.client import Budget, Client, budgets
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
 from radarstream.connectors.models.openai_http.failures import RequestError
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.probe import CHAT, Capabilities, probe
 from radarstream.connectors.models.openai_http.replies import read_completion
-from radarstream.connectors.models.outcomes import Outcome, in_order
-from radarstream.connectors.models.rendering import RENDERING_VERSION, chat_messages, with_passages
+from radarstream.connectors.models.rendering import RENDERING_VERSION, chat_messages, ever_shorter
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt
 from radarstream.schemas.tasks import ABSTENTION, TASKS
-
-SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
 
 
 class OpenAiGenerator:
@@ -105,18 +103,18 @@ class OpenAiGenerator:
 
     async def _answer(self, prompt: Prompt, endpoint: Endpoint, deadline: float) -> Completion:
         """Ask, with the passages cut in half as long as the service says they are too long."""
-        characters = max(map(len, prompt.passages), default=0)
-        while True:
-            read = partial(read_completion, prompt=prompt)
+        too_long = RequestError("too_long", "the prompt exceeds the model's context")
+        for shorter in ever_shorter(prompt):
+            read = partial(read_completion, prompt=shorter)
             try:
-                return await endpoint.post(CHAT, self._payload(prompt), read, deadline)
+                return await endpoint.post(CHAT, self._payload(shorter), read, deadline)
             except RequestError as failure:
                 if failure.kind == "filtered" and TASKS[prompt.task].one_passage:
                     return Completion(ABSTENTION)
-                if failure.kind != "too_long" or characters < SHORTEST_PASSAGE:
+                if failure.kind != "too_long":
                     raise
-            characters //= 2
-            prompt = with_passages(prompt, characters)
+                too_long = failure
+        raise too_long
 
     def _payload(self, prompt: Prompt) -> dict[str, Any]:
         o = self.options

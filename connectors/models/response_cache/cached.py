@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from radarstream.connectors.models.outcomes import AnswersEach
+from radarstream.connectors.models.batching import AnswersEach
 from radarstream.connectors.models.response_cache.entries import ENTRIES, ByPrompt, digest_of
 from radarstream.connectors.models.response_cache.store import ResponseCache
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from radarstream.connectors.models.batching import places
 from radarstream.connectors.models.wrapping import Method, Replies
 from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
 from radarstream.schemas.arrays import embedding_rows, relation_rows
@@ -84,15 +85,13 @@ class ByPrompt:
 
         The model is asked for the prompts of a continuation together: they share their beginning.
         """
-        places: dict[str, list[int]] = {}
-        for index, request in enumerate(requests):
-            places.setdefault(request.continuation, []).append(index)
+        where = places(request.continuation for request in requests)
         queries = [
             ContinuationQuery(tuple(requests[i].prompts[0] for i in indices), continuation)
-            for continuation, indices in places.items()
+            for continuation, indices in where.items()
         ]
         found: dict[int, FloatArray] = {}
-        for rows, indices in zip(self.model.log_probs(queries), places.values(), strict=True):
+        for rows, indices in zip(self.model.log_probs(queries), where.values(), strict=True):
             if rows.ndim != 2 or len(rows) != len(indices) or np.isnan(rows).any():
                 raise ModelError(f"{self.model_id} did not return a row of numbers per prompt")
             found |= dict(zip(indices, rows, strict=True))
