@@ -20,8 +20,11 @@ from rapidfuzz.distance import Indel
 
 from radarstream.connectors.models.answer_agreement.comparison import Likeness, compare
 from radarstream.connectors.models.answer_agreement.opposites import opposed
-from radarstream.connectors.models.answer_agreement.question import Question, read_question
-from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
+from radarstream.connectors.models.answer_agreement.reading import (
+    Reading,
+    read_answer,
+    read_question,
+)
 from radarstream.connectors.models.batching import once_each
 from radarstream.schemas import answer_text
 from radarstream.schemas.errors import ConfigurationError, ModelError
@@ -68,9 +71,7 @@ class Comparison:
         return Likeness.VALUES_DIFFER if opposite else self.finding
 
 
-@lru_cache(maxsize=4_096)
-def _question(text: str) -> Question:
-    return read_question(text)
+_question = lru_cache(maxsize=4_096)(read_question)
 
 
 @lru_cache(maxsize=65_536)
