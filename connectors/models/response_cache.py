@@ -209,9 +209,7 @@ class ByPrompt:
         found: dict[int, FloatArray] = {}
         for rows, indices in zip(self.model.log_probs(queries), where.values(), strict=True):
             if rows.ndim != 2 or len(rows) != len(indices) or np.isnan(rows).any():
-                raise ModelError(
-                    f"{self.model_id} did not return a row of numbers per prompt"
-                )
+                raise ModelError(f"{self.model_id} did not return a row of numbers per prompt")
             found |= dict(zip(indices, rows, strict=True))
         return [found[index] for index in range(len(requests))]
 

@@ -201,28 +201,14 @@ def most_frequent(answers: Sequence[str]) -> str:
 
 
 _COMMON_WORDS: Final = frozenset(
-    {"a", "an", "the", "in", "on", "at", "of", "and", "or", "but", "it", "its", "this", "that"}
-    | {"these", "he", "she", "they", "we", "i", "you", "my", "our", "your", "his", "her", "their"}
-    | {"is", "was", "are", "were", "be", "do", "does", "did", "has", "have", "had", "not", "no"}
-    | {"after", "before", "as", "for", "from", "to", "by", "with", "about", "since", "according"}
-    | {
-        "who",
-        "what",
-        "which",
-        "when",
-        "where",
-        "while",
-        "how",
-        "why",
-        "there",
-        "here",
-        "then",
-        "so",
-    }
-    | {"q", "if", "yes", "many", "much", "most", "some", "all", "every", "first", "each", "anyway"}
-    | {"january", "february", "march", "april", "may", "june", "july", "august", "september"}
-    | {"october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday"}
-    | {"saturday", "sunday", "today", "yesterday", "currently", "now"}
+    (
+        "a an the in on at of and or but it its this that these he she they we i you my our your his"
+        " her their is was are were be do does did has have had not no after before as for from to by"
+        " with about since according who what which when where while how why there here then so q if"
+        " yes many much most some all every first each anyway january february march april may june"
+        " july august september october november december monday tuesday wednesday thursday friday"
+        " saturday sunday today yesterday currently now"
+    ).split()
 )
 _LEADING_COMMON_WORDS: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(_COMMON_WORDS))})\s+)+", re.I)
 _RULES: Final[dict[ScriptedRule, Callable[[Prompt], str]]] = {
