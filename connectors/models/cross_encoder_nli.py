@@ -91,6 +91,7 @@ class CrossEncoderNli:
         self._columns: list[int] = []
         self._model: Any = None
         self._tokenizer: Any = None
+        self._longest = LONGEST
         self._lock = Lock()
 
     @property
@@ -137,7 +138,7 @@ class CrossEncoderNli:
                 list(hypotheses),
                 padding=True,
                 truncation=True,
-                max_length=self._longest(),
+                max_length=self._longest,
                 return_tensors="pt",
             ).to(self._model.device)
             with torch.inference_mode():
@@ -148,10 +149,6 @@ class CrossEncoderNli:
         if not np.isfinite(scores).all():
             raise ModelError("the NLI model returned a probability that is not finite")
         return scores
-
-    def _longest(self) -> int:
-        positions = getattr(self._model.config, "max_position_embeddings", LONGEST)
-        return min(LONGEST, int(positions), int(self._tokenizer.model_max_length))
 
     def _read(self) -> None:
         directory = model_directory(self._name)
@@ -169,6 +166,8 @@ class CrossEncoderNli:
             model = AutoModelForSequenceClassification.from_pretrained(
                 str(directory), local_files_only=True
             )
+            positions = int(getattr(model.config, "max_position_embeddings", LONGEST))
+            self._longest = min(LONGEST, positions, int(self._tokenizer.model_max_length))
             self._columns = label_columns(model.config.id2label)
             self._model = model.to(device).eval()
         except (OSError, ValueError, RuntimeError) as error:

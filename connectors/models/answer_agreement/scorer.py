@@ -103,10 +103,14 @@ def feature_rows(
         finding = comparison.ruled if ruled else comparison.finding
         rows[i, column[finding.value]] = 1.0
         if finding is Likeness.WORDS_DIFFER:
-            rows[i, column["differ_spelling"]] = _spelling(comparison)
+            texts = (comparison.premise.content, comparison.hypothesis.content)
+            rows[i, column["differ_spelling"]] = Indel.normalized_similarity(
+                *(text.casefold() for text in texts)
+            )
             undecided.append((i, comparison))
         elif finding in (Likeness.PARTLY_SHARED, Likeness.PHRASES_DIFFER):
-            rows[i, column["partly_overlap"]] = _overlap(comparison)
+            a, b = comparison.premise.untitled, comparison.hypothesis.untitled
+            rows[i, column["partly_overlap"]] = len(a & b) / max(1, len(a | b))
             undecided.append((i, comparison))
     if embedder is not None and undecided:
         cosines = _cosines([comparison for _, comparison in undecided], embedder)
@@ -115,16 +119,6 @@ def feature_rows(
             above = max(0.0, cosine - COORDINATE_COSINE) / (1.0 - COORDINATE_COSINE)
             rows[i, column["differ_cosine" if differ else "partly_cosine"]] = above
     return rows
-
-
-def _spelling(comparison: Comparison) -> float:
-    premise, hypothesis = comparison.premise.content, comparison.hypothesis.content
-    return Indel.normalized_similarity(premise.casefold(), hypothesis.casefold())
-
-
-def _overlap(comparison: Comparison) -> float:
-    a, b = comparison.premise.untitled, comparison.hypothesis.untitled
-    return len(a & b) / max(1, len(a | b))
 
 
 def _cosines(comparisons: Sequence[Comparison], embedder: Embedder) -> FloatArray:
