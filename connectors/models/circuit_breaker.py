@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock
 from time import monotonic
 from typing import Literal
 
@@ -28,7 +28,7 @@ class CircuitBreaker:
         self._failures = failures
         self._cool_down_s = cool_down_s
         self._clock = clock
-        self._lock = Lock()
+        self._lock = RLock()
         self._in_a_row = 0
         self._open_until: float | None = None
         self._probing = False
@@ -39,59 +39,41 @@ class CircuitBreaker:
     def state(self) -> Literal["closed", "open", "half_open"]:
         """Whether calls are let through: all, none, or one to try."""
         with self._lock:
-            return self._state()
+            if self._open_until is None:
+                return "closed"
+            return "open" if self._clock() < self._open_until else "half_open"
 
     @contextmanager
     def call(self) -> Iterator[None]:
         """Let the enclosed call through and learn from its end. Raises ModelOutageError."""
-        probing = self._enter()
-        try:
-            yield
-        except ModelOutageError as outage:
-            if outage.asked:
-                self._failed()
-            elif probing:
-                self._given_up()
-            raise
-        except Exception:
-            self._succeeded()  # the service answered, though not with what was wanted
-            raise
-        except BaseException:
-            if probing:
-                self._given_up()
-            raise
-        else:
-            self._succeeded()
-
-    def _state(self) -> Literal["closed", "open", "half_open"]:
-        if self._open_until is None:
-            return "closed"
-        return "open" if self._clock() < self._open_until else "half_open"
-
-    def _enter(self) -> bool:
-        """Admit a call; whether it is the one that tries a service thought to be down."""
         with self._lock:
-            state = self._state()
+            state = self.state
             if state == "open" or (state == "half_open" and self._probing):
                 self.refused += 1
                 raise ModelOutageError("circuit open: the model's service has been failing")
-            self._probing = state == "half_open"
-            return self._probing
+            probing = self._probing = state == "half_open"
+        works: bool | None = None  # nothing is known until the call ends
+        try:
+            yield
+            works = True
+        except ModelOutageError as outage:
+            works = False if outage.asked else None
+            raise
+        except Exception:
+            works = True  # the service answered, though not with what was wanted
+            raise
+        finally:
+            with self._lock:
+                self._learn(works, probing)
 
-    def _succeeded(self) -> None:
-        with self._lock:
+    def _learn(self, works: bool | None, probing: bool) -> None:
+        if works:
             self._in_a_row, self._open_until, self._probing = 0, None, False
-
-    def _given_up(self) -> None:
-        """End the trying call without a verdict, so that another may try."""
-        with self._lock:
-            self._probing = False
-
-    def _failed(self) -> None:
-        with self._lock:
+            return
+        if works is False or probing:
+            self._probing = False  # another may try
+        if works is False:
             self._in_a_row += 1
-            self._probing = False
             if self._in_a_row >= self._failures:
-                if self._state() != "open":
-                    self.opened += 1
+                self.opened += self.state != "open"
                 self._open_until = self._clock() + self._cool_down_s

@@ -6,13 +6,14 @@ must come out right before the first answer is scored. Answers are short ("15%")
 proposition: both sides are set into the same sentence with the question.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from radarstream.connectors.models.batching import by_length, once_each
 from radarstream.connectors.models.local_weights import (
     forbid_hub_access,
     model_directory,
@@ -24,13 +25,9 @@ from radarstream.schemas.prompt import AnswerPair
 
 CLASSES = ("entailment", "neutral", "contradiction")
 _CANONICAL = {
-    "entailment": "entailment",
-    "entail": "entailment",
-    "entails": "entailment",
+    **dict.fromkeys(("entailment", "entail", "entails"), "entailment"),
+    **dict.fromkeys(("contradiction", "contradict", "contradicts"), "contradiction"),
     "neutral": "neutral",
-    "contradiction": "contradiction",
-    "contradict": "contradiction",
-    "contradicts": "contradiction",
 }
 CANARY = (
     ("A man is playing the guitar on a stage.", "A man is playing the guitar on a stage."),
@@ -94,6 +91,7 @@ class CrossEncoderNli:
         self._columns: list[int] = []
         self._model: Any = None
         self._tokenizer: Any = None
+        self._longest = LONGEST
         self._lock = Lock()
 
     @property
@@ -121,14 +119,12 @@ class CrossEncoderNli:
             (proposition(p.question, p.premise), proposition(p.question, p.hypothesis))
             for p in pairs
         ]
-        unique = {pair: row for row, pair in enumerate(dict.fromkeys(sentences))}
         with self._lock:
-            rows = self._score(list(unique))
-        return rows[[unique[pair] for pair in sentences]]
+            return once_each(self._score, sentences)
 
     def _score(self, sentences: list[tuple[str, str]]) -> FloatArray:
         rows = np.empty((len(sentences), 3))
-        for chosen in _length_buckets(sentences, self._batch_size):
+        for chosen in by_length([sum(map(len, pair)) for pair in sentences], self._batch_size):
             rows[chosen] = self._forward([sentences[i] for i in chosen])
         return rows
 
@@ -142,7 +138,7 @@ class CrossEncoderNli:
                 list(hypotheses),
                 padding=True,
                 truncation=True,
-                max_length=self._longest(),
+                max_length=self._longest,
                 return_tensors="pt",
             ).to(self._model.device)
             with torch.inference_mode():
@@ -153,10 +149,6 @@ class CrossEncoderNli:
         if not np.isfinite(scores).all():
             raise ModelError("the NLI model returned a probability that is not finite")
         return scores
-
-    def _longest(self) -> int:
-        positions = getattr(self._model.config, "max_position_embeddings", LONGEST)
-        return min(LONGEST, int(positions), int(self._tokenizer.model_max_length))
 
     def _read(self) -> None:
         directory = model_directory(self._name)
@@ -174,6 +166,8 @@ class CrossEncoderNli:
             model = AutoModelForSequenceClassification.from_pretrained(
                 str(directory), local_files_only=True
             )
+            positions = int(getattr(model.config, "max_position_embeddings", LONGEST))
+            self._longest = min(LONGEST, positions, int(self._tokenizer.model_max_length))
             self._columns = label_columns(model.config.id2label)
             self._model = model.to(device).eval()
         except (OSError, ValueError, RuntimeError) as error:
@@ -188,10 +182,3 @@ class CrossEncoderNli:
                 f"the NLI model at {self._name} fails its canary: expected {list(CLASSES)}, "
                 f"found {found}; its labels may be in another order than its id2label says"
             )
-
-
-def _length_buckets(sentences: list[tuple[str, str]], size: int) -> Iterator[list[int]]:
-    """Indices in batches of similar length, longest first so that memory fails early."""
-    order = sorted(range(len(sentences)), key=lambda i: -sum(map(len, sentences[i])))
-    for start in range(0, len(order), size):
-        yield order[start : start + size]

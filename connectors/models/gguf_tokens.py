@@ -10,29 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 import numpy as np
 
-from radarstream.connectors.models.gguf_conversion import (
-    CONVERSION_VERSION,
-    converted,
-    is_converted,
-)
 from radarstream.connectors.models.gguf_weights import (
+    CONVERSION_VERSION,
     EMBEDDED_NAME,
+    converted,
     embedded_gguf,
-    embedded_sha256,
+    is_converted,
+    weights_name,
 )
 from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
-from radarstream.connectors.models.local_weights import file_sha256
 from radarstream.connectors.models.rendering import rendering_name
+from radarstream.connectors.models.reply_tokens import continuation_tokens, refusing_tokens
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 MOST_PROBABLE: Final = 4096  # next tokens that are told one by one
 _FORCE: Final = 1e6  # added to a logit: more than any model's logits differ
-_REFUSING: Final = ("I", " I", "\n", "Please", " Please")
 _SLOTS: Final = 12  # prompts whose reading is kept
 _CONTEXT: Final = 12_288  # tokens that all slots share: 0.2 GB of the embedded model
 _TIMEOUT_S: Final = 60.0
@@ -42,7 +38,7 @@ _TIMEOUT_S: Final = 60.0
 class GgufTokens:
     """Tells token probabilities of a GGUF file, by default of the embedded weights.
 
-    The first call of all converts the file to half precision (`gguf_conversion`); the first of a
+    The first call of all converts the file to half precision (`gguf_weights`); the first of a
     process loads the result. `log_probs` are the model's own, to about 0.01. Of next tokens the
     `MOST_PROBABLE` are the model's own; what probability is left is spread evenly over the others,
     each of which has less than any of those. `threads` and `passage_characters` as the
@@ -56,17 +52,8 @@ class GgufTokens:
     @property
     def model_id(self) -> str:
         """Name and checksum of the weights, conversion, and how prompts are rendered."""
-        if self.model_path is None:
-            checksum = embedded_sha256()
-        else:
-            try:
-                checksum = file_sha256(self.model_path)
-            except OSError as error:
-                raise ModelError(
-                    f"cannot read the model file {self.model_path}: {error.strerror}"
-                ) from error
         how = f"{CONVERSION_VERSION}/next={MOST_PROBABLE}/{rendering_name(self.passage_characters)}"
-        return f"llama.cpp/{self._name}@{checksum[:12]}/{how}"
+        return f"llama.cpp/{weights_name(self.model_path)}/{how}"
 
     def is_converted(self) -> bool:
         """Whether the next call is spared the conversion. Raises ModelError."""
@@ -78,17 +65,14 @@ class GgufTokens:
             return []
         model = self._model()
         vocabulary = _Vocabulary(model.server())
-        said = [vocabulary.continuation(query.continuation) for query in queries]
+        said = [continuation_tokens(query.continuation, vocabulary.tokens) for query in queries]
         logs = [np.empty((len(q.prompts), len(s))) for q, s in zip(queries, said, strict=True)]
-        rows = [
-            (model.text(prompt), query, row)
-            for query, asked in enumerate(queries)
-            for row, prompt in enumerate(asked.prompts)
-        ]
-        for text, query, row in rows:
-            for position, token in enumerate(said[query]):
-                told = _next(model, text, said[query][:position], force=token)
-                logs[query][row, position] = min(told["logprob"], 0.0)
+        for query, reply, rows in zip(queries, said, logs, strict=True):
+            for row, prompt in zip(rows, query.prompts, strict=True):
+                text = model.text(prompt)
+                for position, token in enumerate(reply):
+                    found = _next(model, text, reply[:position], force=token)
+                    row[position] = min(found["logprob"], 0.0)
         return logs
 
     def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
@@ -97,7 +81,8 @@ class GgufTokens:
             return []
         model = self._model()
         vocabulary = _Vocabulary(model.server())
-        stops, refusals = vocabulary.stops(), vocabulary.refusals()
+        stops = vocabulary.stops()
+        refusals = refusing_tokens(vocabulary.tokens, vocabulary.text)
         answers = []
         for query in queries:
             rows = np.empty((len(query.prompts), vocabulary.size))
@@ -139,19 +124,13 @@ def _next(
     request["cache_prompt"] = bool(said)
     if force is not None:
         request["logit_bias"] = [[force, _FORCE]]
-    try:
-        response = model.server().handle_completions(request)
-    except RuntimeError as error:
-        raise ModelError(f"llama.cpp refused a request: {error}") from error
-    match response:
-        case {"choices": [{"logprobs": {"content": [{"id": int(token)} as told]}}]} if force in (
-            None,
-            token,
-        ):
-            return told
+    match model.asked(request):
+        case {"choices": [{"logprobs": {"content": [{"id": int(token)} as found]}}]}:
+            if force in (None, token):
+                return found
         case {"error": {"message": str(message)}}:
             raise ModelError(f"llama.cpp failed: {message}")
-    raise ModelError("llama.cpp told no probability of a token")
+    raise ModelError("llama.cpp returned no probability of a token")
 
 
 def _distribution(told: Sequence[Any], size: int) -> FloatArray:
@@ -176,40 +155,22 @@ class _Vocabulary:
         """Number of tokens."""
         return int(self._ask("GET", "/v1/models")["data"][0]["meta"]["n_vocab"])
 
-    def continuation(self, text: str) -> tuple[int, ...]:
-        """A reply's tokens as they follow a prompt, which ends in a colon.
-
-        Raises ModelError when there is none.
-        """
-        before, joined = self._tokens(":"), self._tokens(f": {text}")
-        separable = joined[: len(before)] == before
-        tokens = joined[len(before) :] if separable else self._tokens(f" {text}")
-        if not text.strip() or not tokens:
-            raise ModelError("a continuation without a token has no probability")
-        return tuple(tokens)
-
     def text(self, tokens: Sequence[int]) -> str:
         """What tokens say."""
         return str(self._ask("POST", "/detokenize", {"tokens": list(tokens)})["content"])
 
     def stops(self) -> frozenset[int]:
         """The token that ends a text."""
-        return frozenset(self._tokens(self._ask("GET", "/props")["eos_token"])[-1:])
+        return frozenset(self.tokens(self._ask("GET", "/props")["eos_token"])[-1:])
 
-    def refusals(self) -> frozenset[int]:
-        """Single tokens for "I", "Please" and a line break."""
-        found = ((word, self._tokens(word)[-1:]) for word in _REFUSING)
-        return frozenset(
-            tokens[0]
-            for word, tokens in found
-            if tokens and self.text(tokens).strip(" ") == word.strip(" ")
-        )
-
-    def _tokens(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> list[int]:
+        """Tokens of a text, without those that begin or end every text."""
         body = {"content": text, "add_special": False, "parse_special": True}
         return [int(token) for token in self._ask("POST", "/tokenize", body)["tokens"]]
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        import httpx  # slow to import, and most processes ask for no token
+
         try:
             response = httpx.request(
                 method,

@@ -1,7 +1,14 @@
-"""Where the embedded model's weights are: one GGUF file put together from its installed parts."""
+"""GGUF files made on this machine, each once: the embedded weights, and weights in half precision.
 
+llama.cpp multiplies quantised weights with activations that it rounds to eight bits, which moves
+the logarithm of a token's probability by up to 0.8. With the same weights in half precision it
+differs from single precision by 0.01. The `gguf` library converts them, a block of rows at a time.
+"""
+
+import json
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from glob import escape
@@ -11,51 +18,77 @@ from shutil import copyfileobj, rmtree
 from stat import S_ISDIR
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from radarstream.connectors.models.bundled import GEMMA, differing, refusal
+from radarstream.connectors.models.local_weights import file_sha256
 from radarstream.schemas.errors import ModelError
 
 EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
+# Part of the directory's name and of model ids: raise it when a conversion gives other weights.
+CONVERSION_VERSION: Final = "f16"
 _FILE: Final = f"{EMBEDDED_NAME}.gguf"
+_SUMS: Final = "checksums.json"
+_WEIGHTS: Final = "model.gguf"
 _ABANDONED_S: Final = 86_400.0  # what is made here takes minutes
+_ROWS: Final = 16_384  # converted at once: 42 MB of the embedding table of 640 columns
+_DERIVED: Final = frozenset({"GGUF.version", "GGUF.tensor_count", "GGUF.kv_count"})
+_REPLACED: Final = frozenset({"general.architecture", "general.quantization_version"})
 
 
-def embedded_sha256() -> str:
-    """SHA-256 of the embedded weights, without reading them. Raises ModelError if not installed."""
-    _package()
-    return GEMMA.sha256[_FILE]
+def weights_name(gguf: Path | None) -> str:
+    """Name and checksum of a GGUF file, None for the embedded weights, as model ids have it.
+
+    Raises ModelError when the file cannot be read or the embedded weights are not installed.
+    """
+    if gguf is None:
+        _package()
+        return f"{EMBEDDED_NAME}@{GEMMA.fingerprint}"
+    return f"{gguf.stem}@{_checksum(gguf)}"
 
 
 def embedded_gguf() -> Path:
     """The embedded weights as one verified file, assembled on first use.
 
-    The installed package holds four parts and may be read-only: the whole file goes to the user's
-    cache directory, or to a temporary one when that cannot be written. Concurrent callers are
-    safe: the file appears in one rename. Raises ModelError; ConfigurationError when the parts are
-    not the weights of this release.
+    The installed package holds four parts and may be read-only. Raises ModelError;
+    ConfigurationError when the parts are not the weights of this release.
     """
     package = _package()
-    failures = []
-    for directory in cache_directories():
-        target = directory / _FILE
-        try:
-            make_cache(directory)
-            remove_abandoned(target)
-            if differing(GEMMA, {_FILE: target}):
-                _assemble(package.chunk_paths(), target)
-            wrong = differing(GEMMA, {_FILE: target})
-        except OSError as error:
-            failures.append(f"{directory}: {error}")
-            continue
-        if not wrong:
-            return target
-        target.unlink(missing_ok=True)
-        raise refusal(GEMMA, wrong, Path(package.__file__).parent)
-    raise ModelError("cannot assemble the embedded weights: " + "; ".join(failures))
+
+    def assemble(target: Path) -> None:
+        _assemble(package.chunk_paths(), target)
+        if wrong := differing(GEMMA, {_FILE: target}):
+            target.unlink(missing_ok=True)
+            raise refusal(GEMMA, wrong, Path(package.__file__).parent)
+
+    targets = [directory / _FILE for directory in cache_directories()]
+    return _made(targets, lambda target: not differing(GEMMA, {_FILE: target}), assemble)
 
 
 def is_assembled() -> bool:
     """Whether `embedded_gguf` would find a file, so that it need not write one."""
-    return any((place / f"{EMBEDDED_NAME}.gguf").is_file() for place in cache_directories())
+    return any((place / _FILE).is_file() for place in cache_directories())
+
+
+def converted(gguf: Path, name: str) -> Path:
+    """The file of the model in half precision, converted on first use (about 10 s of one core).
+
+    Its directory is named by `name` and the checksum of the original, and holds checksums of its
+    own. Raises ModelError.
+    """
+    made = _made(_directories(gguf, name), _is_sound, lambda target: _convert_into(gguf, target))
+    return made / _WEIGHTS
+
+
+def is_converted(gguf: Path, name: str) -> bool:
+    """Whether `converted` would find it done. Raises ModelError without a readable file."""
+    for target in _directories(gguf, name):
+        with suppress(OSError):
+            check_cache(target.parent)
+            if (target / _SUMS).is_file():
+                return True
+    return False
 
 
 def cache_directories() -> list[Path]:
@@ -107,6 +140,28 @@ def remove_abandoned(target: Path) -> None:
                 left.unlink()
 
 
+def _made(
+    targets: list[Path], is_sound: Callable[[Path], bool], make: Callable[[Path], None]
+) -> Path:
+    """The first target that can be had, made if need be. Raises ModelError.
+
+    Concurrent callers are safe as long as `make` lets a target appear in one rename.
+    """
+    failures = []
+    for target in targets:
+        try:
+            make_cache(target.parent)
+            remove_abandoned(target)
+            if not is_sound(target):
+                make(target)
+            if is_sound(target):
+                return target
+            failures.append(f"{target}: damaged")
+        except OSError as error:
+            failures.append(f"{target.parent}: {error}")
+    raise ModelError(f"cannot make {targets[0].name}: " + "; ".join(failures))
+
+
 def _assemble(parts: list[Path], target: Path) -> None:
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.")
     try:
@@ -117,6 +172,117 @@ def _assemble(parts: list[Path], target: Path) -> None:
         Path(name).replace(target)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _directories(gguf: Path, name: str) -> list[Path]:
+    """Where the converted model may be, the best place first."""
+    folder = f"{name}-{_checksum(gguf)}-{CONVERSION_VERSION}"
+    return [directory / folder for directory in cache_directories()]
+
+
+def _checksum(gguf: Path) -> str:
+    try:
+        return file_sha256(gguf)[:12]
+    except OSError as error:
+        raise ModelError(f"cannot read the model file {gguf}: {error.strerror}") from error
+
+
+def _is_sound(directory: Path) -> bool:
+    """Whether every file of a converted model is there as it was written."""
+    try:
+        sums = json.loads((directory / _SUMS).read_bytes())
+        whole = isinstance(sums, dict) and _WEIGHTS in sums
+        return whole and all(file_sha256(directory / n) == value for n, value in sums.items())
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _convert_into(gguf: Path, target: Path) -> None:
+    made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name}."))
+    try:
+        _convert(gguf, made / _WEIGHTS)
+        sums = {path.name: file_sha256(path) for path in made.iterdir()}
+        (made / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
+        if target.exists() and not _is_sound(target):
+            rmtree(target, ignore_errors=True)
+        if not target.exists():  # another process may have been first
+            os.rename(made, target)  # noqa: PTH104 refuses a target that is there, as replace() not
+    except OSError:
+        if not _is_sound(target):
+            raise
+    finally:
+        rmtree(made, ignore_errors=True)
+
+
+def _convert(gguf: Path, target: Path) -> None:
+    """Write the same model with its quantised matrices in half precision."""
+    try:
+        from gguf import GGUFReader, GGUFValueType, GGUFWriter
+    except ImportError as error:
+        raise ModelError(
+            f"{error.name} is not installed, which token probabilities of a GGUF model need: "
+            "install the extra `embedded`"
+        ) from error
+
+    class Reader(GGUFReader):  # type: ignore[misc] # the library has no types
+        """Cuts its fields from a plain array: as slices of a memmap they take 700 MB."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, np.asarray(value) if name == "data" else value)
+
+    try:
+        reader = Reader(str(gguf))
+        writer = GGUFWriter(target, reader.fields["general.architecture"].contents())
+        for field in reader.fields.values():
+            if field.name not in _DERIVED | _REPLACED:
+                inner = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
+                writer.add_key_value(field.name, field.contents(), field.types[0], inner)
+        reader.fields.clear()  # what they took is needed for the weights
+        for tensor in reader.tensors:
+            _announce(writer, tensor)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        writer.kv_data.clear()
+        (file,) = writer.fout
+        for tensor in reader.tensors:
+            writer.write_padding(file, file.tell())
+            for block in _half(tensor) if _is_quantised(tensor) else [tensor.data]:
+                block.tofile(file)
+            writer.write_padding(file, file.tell())
+        writer.close()
+    except (ValueError, KeyError, IndexError, NotImplementedError, RuntimeError) as error:
+        raise ModelError(f"cannot convert {gguf}: {error}") from error
+
+
+def _is_quantised(tensor: Any) -> bool:
+    return tensor.tensor_type.name not in {"F64", "F32", "F16", "BF16"}
+
+
+def _announce(writer: Any, tensor: Any) -> None:
+    """Tell the writer the shape and type of a tensor that it is going to write."""
+    if _is_quantised(tensor):
+        shape = tuple(int(size) for size in reversed(tensor.shape))  # the fastest axis is last
+        size = 2 * int(tensor.n_elements)
+        writer.add_tensor_info(tensor.name, shape, np.dtype(np.float16), size)
+    else:
+        writer.add_tensor_info(
+            tensor.name, tensor.data.shape, tensor.data.dtype, tensor.n_bytes, tensor.tensor_type
+        )
+
+
+def _half(tensor: Any) -> Iterator[NDArray[np.float16]]:
+    """A quantised tensor in half precision, some rows at a time.
+
+    Raises ModelError where half precision cannot hold it.
+    """
+    from gguf import dequantize
+
+    for start in range(0, len(tensor.data), _ROWS):
+        block = dequantize(tensor.data[start : start + _ROWS], tensor.tensor_type)
+        if np.abs(block).max() > np.finfo(np.float16).max:
+            raise ModelError(f"{tensor.name} holds weights that half precision cannot")
+        yield block.astype(np.float16)
 
 
 def _package() -> Any:

@@ -14,14 +14,9 @@ from secrets import token_hex
 from threading import Event, Lock
 from typing import Any, Final
 
-from radarstream.connectors.models.gguf_weights import (
-    EMBEDDED_NAME,
-    embedded_gguf,
-    embedded_sha256,
-)
-from radarstream.connectors.models.local_weights import file_sha256
-from radarstream.connectors.models.outcomes import Outcome, in_order
-from radarstream.connectors.models.rendering import completion_text, rendering_name, with_passages
+from radarstream.connectors.models.batching import Outcome, in_order, places
+from radarstream.connectors.models.gguf_weights import embedded_gguf, weights_name
+from radarstream.connectors.models.rendering import completion_text, ever_shorter, rendering_name
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt
 
@@ -31,7 +26,6 @@ _LOADING: Final = Lock()
 _CALL_SIZE: Final = 64  # prompts handed over at once: one that does not fit stops them all
 API_KEY: Final = token_hex(16)  # of the loopback port that the library opens
 _NEARLY_ALL: Final = 0.9  # of a prompt
-_SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
 _Arrival = tuple[Prompt, Completion | ModelError]
 
 
@@ -68,12 +62,8 @@ class LlamaCpp:
         `slots` belongs to it: which prompts are decoded together changes the last bits of the
         logits.
         """
-        if self.model_path is None:
-            name, checksum = EMBEDDED_NAME, embedded_sha256()
-        else:
-            name, checksum = self.model_path.stem, _checksum(self.model_path)
-        rendering = rendering_name(self.passage_characters)
-        return f"llama.cpp/{name}@{checksum[:12]}/greedy/slots={self.slots}/{rendering}"
+        how = f"greedy/slots={self.slots}/{rendering_name(self.passage_characters)}"
+        return f"llama.cpp/{weights_name(self.model_path)}/{how}"
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order; equal prompts are computed once."""
@@ -89,11 +79,9 @@ class LlamaCpp:
         if not prompts:
             return
         self.server()
-        places: dict[Prompt, list[int]] = {}
-        for index, prompt in enumerate(prompts):
-            places.setdefault(prompt, []).append(index)
+        where = places(prompts)
         # Sorted by text, prompts that share a prefix follow each other.
-        ordered = sorted(places, key=lambda prompt: (prompt.max_tokens, self.text(prompt)))
+        ordered = sorted(where, key=lambda prompt: (prompt.max_tokens, self.text(prompt)))
         arrived: SimpleQueue[_Arrival | None] = SimpleQueue()
         abandoned = Event()
         pool = ThreadPoolExecutor(1, "llama.cpp")
@@ -102,7 +90,7 @@ class LlamaCpp:
             asking.add_done_callback(lambda _: arrived.put(None))
             while (arrival := arrived.get()) is not None:
                 prompt, outcome = arrival
-                yield from ((index, outcome) for index in places[prompt])
+                yield from ((index, outcome) for index in where[prompt])
             asking.result()
         finally:
             abandoned.set()
@@ -142,42 +130,30 @@ class LlamaCpp:
             return stop()
 
         prompts = [self.text(prompt) for prompt in batch]
-        request = self.request(prompts, batch[0].max_tokens) | {"stream": True}
-        server = self.server()
-        try:
-            server.handle_completions(request, receive)
-        except RuntimeError as error:
-            raise ModelError(f"llama.cpp refused a request: {error}") from error
+        self.asked(self.request(prompts, batch[0].max_tokens) | {"stream": True}, receive)
         return [batch[index] for index in texts]
 
     def _request_fitting(self, prompt: Prompt) -> Completion:
         """Ask for one prompt, halving its passages until it fits the context."""
-        characters = max(map(len, prompt.passages), default=0)
-        while True:
-            reply = self._reply(self.text(prompt), prompt.max_tokens)
-            if reply is not None:
-                return reply
-            if characters < _SHORTEST_PASSAGE:
-                break
-            characters //= 2
-            prompt = with_passages(prompt, characters)
+        for shorter in ever_shorter(prompt):
+            response = self.asked(self.request(self.text(shorter), prompt.max_tokens))
+            match response:
+                case {"choices": [{"text": str(reply)}]}:
+                    return _counted(reply, response)
+                case {"error": {"type": "exceed_context_size_error"}}:
+                    continue
+                case {"error": {"message": str(message)}}:
+                    raise ModelError(f"llama.cpp failed: {message}")
+            raise ModelError("llama.cpp returned something that is not a completion")
         raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
 
-    def _reply(self, text: str, max_tokens: int) -> Completion | None:
-        """Reply to one prompt, or None when it exceeds the context."""
+    def asked(self, request: dict[str, Any], *receive: Callable[[Any], bool]) -> Any:
+        """Return what llama.cpp answers to a request. Raises ModelError."""
         server = self.server()
         try:
-            response = server.handle_completions(self.request(text, max_tokens))
+            return server.handle_completions(request, *receive)
         except RuntimeError as error:
             raise ModelError(f"llama.cpp refused a request: {error}") from error
-        match response:
-            case {"choices": [{"text": str(reply)}]}:
-                return _counted(reply, response)
-            case {"error": {"type": "exceed_context_size_error"}}:
-                return None
-            case {"error": {"message": str(message)}}:
-                raise ModelError(f"llama.cpp failed: {message}")
-        raise ModelError("llama.cpp returned something that is not a completion")
 
     def text(self, prompt: Prompt) -> str:
         """What the model reads."""
@@ -262,10 +238,3 @@ def _load(settings: LlamaCpp) -> Any:
         return xllamacpp.Server(params)
     except (RuntimeError, ValueError) as error:
         raise ModelError(f"llama.cpp cannot load {path}: {error}") from error
-
-
-def _checksum(path: Path) -> str:
-    try:
-        return file_sha256(path)
-    except OSError as error:
-        raise ModelError(f"cannot read the model file {path}: {error.strerror}") from error

@@ -6,14 +6,16 @@ impossible for a passage to forge the delimiters around it or a model's control 
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from radarstream.schemas.answer_text import spelling
-from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.prompt import Prompt, Shot
 from radarstream.schemas.tasks import TASKS, Layout
 
 _MAJORITY_LINES: Final = 3
+_SHORTEST_PASSAGE: Final = 40  # characters; shorter ones are not cut further
 # The least that every tokenizer makes a token of, so that a text has something to follow.
 _BARE_START: Final = "\n"
 _FORGED_LABEL: Final = re.compile(
@@ -50,20 +52,8 @@ def completion_text(prompt: Prompt, passage_characters: int | None = None) -> st
     """
     if TASKS[prompt.task].layout is Layout.NOTHING:
         return _BARE_START
-    blocks = [prompt.instruction]
-    blocks += [
-        f"{_completion_block(prompt.task, shot.passages, shot.question)} {shot.answer}"
-        for shot in prompt.shots
-    ]
-    blocks.append(
-        _completion_block(
-            prompt.task,
-            prompt.passages,
-            prompt.question,
-            prompt.previous_answer,
-            passage_characters,
-        )
-    )
+    shots = [f"{_completion_block(_example(prompt, shot))} {shot.answer}" for shot in prompt.shots]
+    blocks = [prompt.instruction, *shots, _completion_block(prompt, passage_characters)]
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -71,12 +61,9 @@ def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
     """Messages for an instruction-tuned model: system, worked examples as turns, the request."""
     messages = [{"role": "system", "content": prompt.instruction}]
     for shot in prompt.shots:
-        shown = _chat_request(prompt.task, shot.question, shot.passages)
-        messages.append({"role": "user", "content": shown})
+        messages.append({"role": "user", "content": _chat_request(_example(prompt, shot))})
         messages.append({"role": "assistant", "content": shot.answer})
-    asked = _chat_request(prompt.task, prompt.question, prompt.passages, prompt.previous_answer)
-    messages.append({"role": "user", "content": asked})
-    return messages
+    return [*messages, {"role": "user", "content": _chat_request(prompt)}]
 
 
 def neutral(text: str) -> str:
@@ -90,24 +77,27 @@ def neutral(text: str) -> str:
     return _FORGED_LABEL.sub(r"\1 -", guarded)
 
 
-def with_passages(prompt: Prompt, characters: int) -> Prompt:
-    """Return the prompt with each passage cut to `characters`."""
-    return replace(prompt, passages=tuple(text[:characters] for text in prompt.passages))
+def ever_shorter(prompt: Prompt) -> Iterator[Prompt]:
+    """The prompt, then with its passages cut in half again and again, as long as they are long."""
+    yield prompt
+    characters = max(map(len, prompt.passages), default=0)
+    while characters >= _SHORTEST_PASSAGE:
+        characters //= 2
+        yield replace(prompt, passages=tuple(text[:characters] for text in prompt.passages))
 
 
-def _completion_block(
-    task: Task,
-    passages: tuple[str, ...],
-    question: str,
-    previous_answer: str | None = None,
-    passage_characters: int | None = None,
-) -> str:
-    spec = TASKS[task]
+def _example(prompt: Prompt, shot: Shot) -> Prompt:
+    """A worked example as the request that it shows."""
+    return replace(prompt, question=shot.question, passages=shot.passages, previous_answer=None)
+
+
+def _completion_block(prompt: Prompt, passage_characters: int | None = None) -> str:
+    spec = TASKS[prompt.task]
     passage_label, reply_label = spec.labels
-    shown = [neutral(passage) for passage in passages]
+    shown = [neutral(passage) for passage in prompt.passages]
     listed = [f"{passage_label}: {text}" for text in shown]
-    asked = f"Question: {neutral(question)}"
-    previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
+    asked = f"Question: {neutral(prompt.question)}"
+    previous = _previous(prompt)
     match spec.layout:
         case Layout.MAJORITY_LAST:
             ordered = [f"{passage_label}: {answer}" for answer in _majority_last(shown)]
@@ -147,20 +137,22 @@ def _majority_last(answers: list[str]) -> list[str]:
     return ordered + ordered[-1:] * max(0, missing)
 
 
-def _chat_request(
-    task: Task, question: str, passages: tuple[str, ...], previous_answer: str | None = None
-) -> str:
-    spec = TASKS[task]
+def _chat_request(prompt: Prompt) -> str:
+    spec = TASKS[prompt.task]
     if spec.parts:
         tags = [part.lower().replace(" ", "_") for part in spec.parts]
-        parts = zip(tags, passages, strict=True)
+        parts = zip(tags, prompt.passages, strict=True)
         documents = [f"<{tag}>{neutral(passage)}</{tag}>" for tag, passage in parts]
     else:
         documents = [
             f'<document number="{number}">{neutral(passage)}</document>'
-            for number, passage in enumerate(passages, start=1)
+            for number, passage in enumerate(prompt.passages, start=1)
         ]
-    previous = [f"Previous answer: {neutral(previous_answer)}"] if previous_answer else []
-    unasked = spec.layout in (Layout.PASSAGES_ONLY, Layout.NOTHING)
-    asked = [] if unasked else [f"Question: {neutral(question)}"]
-    return "\n".join([*asked, *documents, *previous, spec.chat_request])
+    is_unasked = spec.layout in (Layout.PASSAGES_ONLY, Layout.NOTHING)
+    asked = [] if is_unasked else [f"Question: {neutral(prompt.question)}"]
+    return "\n".join([*asked, *documents, *_previous(prompt), spec.chat_request])
+
+
+def _previous(prompt: Prompt) -> list[str]:
+    answer = prompt.previous_answer
+    return [f"Previous answer: {neutral(answer)}"] if answer else []

@@ -179,19 +179,14 @@ def spans(question: str, sentence: str) -> Iterator[re.Match[str]]:
     capitalised names.
     """
     if not _QUANTITY_QUESTION.search(question):
-        yield from (m for m in _NAME.finditer(sentence) if not is_mere_sentence_start(m))
+        for match in _NAME.finditer(sentence):
+            # One capitalised word may only start the sentence, unless it is said to be something.
+            is_start = match.start() == 0 and " " not in match[0]
+            if not is_start or _PREDICATE.match(sentence, match.end()):
+                yield match
         return
     wants_time = _TIME_QUESTION.search(question)
     yield from (m for m in _NUMBER.finditer(sentence) if wants_time or not _YEAR.fullmatch(m[0]))
-
-
-def is_mere_sentence_start(match: re.Match[str]) -> bool:
-    """Whether one capitalised word starts the sentence without being said to be something."""
-    return (
-        match.start() == 0
-        and " " not in match[0]
-        and _PREDICATE.match(match.string, match.end()) is None
-    )
 
 
 def most_frequent(answers: Sequence[str]) -> str:
@@ -200,30 +195,15 @@ def most_frequent(answers: Sequence[str]) -> str:
     return max(answers, key=lambda answer: counts[spelling(answer)], default=ABSTENTION)
 
 
-_COMMON_WORDS: Final = frozenset(
-    {"a", "an", "the", "in", "on", "at", "of", "and", "or", "but", "it", "its", "this", "that"}
-    | {"these", "he", "she", "they", "we", "i", "you", "my", "our", "your", "his", "her", "their"}
-    | {"is", "was", "are", "were", "be", "do", "does", "did", "has", "have", "had", "not", "no"}
-    | {"after", "before", "as", "for", "from", "to", "by", "with", "about", "since", "according"}
-    | {
-        "who",
-        "what",
-        "which",
-        "when",
-        "where",
-        "while",
-        "how",
-        "why",
-        "there",
-        "here",
-        "then",
-        "so",
-    }
-    | {"q", "if", "yes", "many", "much", "most", "some", "all", "every", "first", "each", "anyway"}
-    | {"january", "february", "march", "april", "may", "june", "july", "august", "september"}
-    | {"october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday"}
-    | {"saturday", "sunday", "today", "yesterday", "currently", "now"}
+_COMMON = (
+    "a an the in on at of and or but it its this that these he she they we i you my our your"
+    " his her their is was are were be do does did has have had not no after before as for from"
+    " to by with about since according who what which when where while how why there here then"
+    " so q if yes many much most some all every first each anyway january february march april"
+    " may june july august september october november december monday tuesday wednesday thursday"
+    " friday saturday sunday today yesterday currently now"
 )
+_COMMON_WORDS: Final = frozenset(_COMMON.split())
 _LEADING_COMMON_WORDS: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(_COMMON_WORDS))})\s+)+", re.I)
 _RULES: Final[dict[ScriptedRule, Callable[[Prompt], str]]] = {
     ScriptedRule.ABSTAIN: lambda _: ABSTENTION,  # it has learnt nothing

@@ -12,6 +12,7 @@ from threading import Lock
 
 import numpy as np
 
+from radarstream.connectors.models.batching import once_each
 from radarstream.connectors.models.bundled import MINILM, differing, refusal
 from radarstream.connectors.models.local_weights import (
     deciding_files,
@@ -78,7 +79,8 @@ class SentenceEmbedder:
 
         Raises ModelError when the model fails or returns something that is not finite.
         """
-        return self._encode(texts)[0]
+        rows, lengths = self._encode(texts)
+        return np.asarray(rows / lengths[:, None])
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
         """(m,) Euclidean lengths of the rows as the network gives them, before any normalisation.
@@ -88,18 +90,18 @@ class SentenceEmbedder:
         return self._encode(texts)[1]
 
     def _encode(self, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-        """Unit rows and the lengths they had."""
+        """Rows as the network gives them, and their lengths."""
         encoder = self._loaded()
-        unique = list(dict.fromkeys(texts)) or [""]
+        asked = texts or [""]  # only the model knows d
         with self._lock:
             try:
-                rows = encoder(unique)
+                rows = np.asarray(once_each(encoder, asked), dtype=np.float64)[: len(texts)]
             except (RuntimeError, ValueError, IndexError) as error:
-                raise ModelError(f"embedding {len(unique)} texts failed: {error}") from error
-        vectors, lengths = _unit_rows(np.asarray(rows, dtype=np.float64))
-        position = {text: row for row, text in enumerate(unique)}
-        places = np.array([position[text] for text in texts], dtype=np.intp)
-        return np.asarray(vectors[places]), np.asarray(lengths[places])
+                raise ModelError(f"embedding {len(texts)} texts failed: {error}") from error
+        lengths = np.linalg.norm(rows, axis=1)
+        if not (np.isfinite(lengths).all() and (lengths > 0.0).all()):
+            raise ModelError("the embedder returned a row without a direction")
+        return rows, np.asarray(lengths)
 
     def _loaded(self) -> Callable[[list[str]], FloatArray]:
         with self._lock:
@@ -107,22 +109,18 @@ class SentenceEmbedder:
                 self._encoder = self._read()
             return self._encoder
 
-    def _check_release(self, directory: Path) -> None:
-        try:
-            wrong = differing(MINILM, deciding_files(directory))
-        except OSError as error:
-            raise ConfigurationError(f"cannot read the embedder at {directory}: {error}") from None
-        if wrong:
-            raise refusal(MINILM, wrong, directory)
-
     def _read(self) -> Callable[[list[str]], FloatArray]:
-        """What gives the rows of texts as the network makes them."""
+        """Load what gives the rows of texts as the network makes them."""
         directory = self.directory
-        if self._name is None:
-            self._check_release(directory)
         forbid_hub_access()
         try:
-            return self._bert(directory) if self._name is None else self._transformer(directory)
+            if self._name is not None:
+                return self._transformer(directory)
+            if wrong := differing(MINILM, deciding_files(directory)):
+                raise refusal(MINILM, wrong, directory)
+            from radarstream.connectors.models.bert import Bert
+
+            return Bert(directory).encode
         except ImportError as error:
             extra = "embedded" if self._name is None else "gpu"
             raise ConfigurationError(
@@ -130,11 +128,6 @@ class SentenceEmbedder:
             ) from error
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigurationError(f"cannot load the embedder at {directory}: {error}") from error
-
-    def _bert(self, directory: Path) -> Callable[[list[str]], FloatArray]:
-        from radarstream.connectors.models.bert import Bert
-
-        return Bert(directory).encode
 
     def _transformer(self, directory: Path) -> Callable[[list[str]], FloatArray]:
         from sentence_transformers import SentenceTransformer
@@ -151,11 +144,3 @@ class SentenceEmbedder:
             return np.asarray(rows, dtype=np.float64)
 
         return encode
-
-
-def _unit_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows of unit length, and the lengths they had."""
-    lengths = np.linalg.norm(rows, axis=1)
-    if not (np.isfinite(lengths).all() and (lengths > 0.0).all()):
-        raise ModelError("the embedder returned a row without a direction")
-    return np.asarray(rows / lengths[:, None]), np.asarray(lengths)

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
+from radarstream.connectors.models.batching import Outcome, in_order, places, split
 from radarstream.connectors.models.local_weights import file_sha256
-from radarstream.connectors.models.outcomes import Outcome, in_order
 from radarstream.connectors.models.rendering import chat_messages, completion_text, rendering_name
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt
@@ -46,21 +46,24 @@ class TransformersGenerator:
         return in_order(self.complete_each(prompts), len(prompts))
 
     def complete_each(self, prompts: Sequence[Prompt]) -> Iterator[Outcome]:
-        """Yield each prompt's index with its completion, bucket by bucket. Raises ModelError."""
+        """Yield each prompt's index with its completion, batch by batch. Raises ModelError."""
         if not prompts:
             return
         model, tokenizer = self.loaded()
         tokens = {
             prompt: prompt_tokens(tokenizer, prompt, self.passage_characters) for prompt in prompts
         }
-        places: dict[Prompt, list[int]] = {}
-        for index, prompt in enumerate(prompts):
-            places.setdefault(prompt, []).append(index)
-        for bucket in length_buckets(tokens, self.batch_size):
-            sequences = [tokens[prompt] for prompt in bucket]
-            replies = _generate(model, tokenizer, sequences, bucket[0].max_tokens)
-            for prompt, reply in zip(bucket, replies, strict=True):
-                yield from ((index, reply) for index in places[prompt])
+        where = places(prompts)
+        # Longest first, so that a batch that does not fit in memory fails at once.
+        ordered = sorted(where, key=lambda p: (p.max_tokens, len(tokens[p])), reverse=True)
+        for batch in split(ordered, self._is_full):
+            sequences = [tokens[prompt] for prompt in batch]
+            replies = _generate(model, tokenizer, sequences, batch[0].max_tokens)
+            for prompt, reply in zip(batch, replies, strict=True):
+                yield from ((index, reply) for index in where[prompt])
+
+    def _is_full(self, batch: list[Prompt], prompt: Prompt) -> bool:
+        return len(batch) == self.batch_size or batch[0].max_tokens != prompt.max_tokens
 
     def loaded(self) -> tuple[Any, Any]:
         """Model and tokenizer, loaded once in the process. Raises ModelError."""
@@ -68,21 +71,6 @@ class TransformersGenerator:
             if self not in _LOADED:
                 _LOADED[self] = _load(self)
             return _LOADED[self]
-
-
-def length_buckets(tokens: dict[Prompt, list[int]], size: int) -> Iterator[list[Prompt]]:
-    """Prompts in batches of at most `size` with one `max_tokens` and neighbouring lengths.
-
-    Longest first, so that a batch that does not fit in memory fails at once.
-    """
-    bucket: list[Prompt] = []
-    for prompt in sorted(tokens, key=lambda p: (p.max_tokens, len(tokens[p])), reverse=True):
-        if bucket and (len(bucket) == size or bucket[0].max_tokens != prompt.max_tokens):
-            yield bucket
-            bucket = []
-        bucket.append(prompt)
-    if bucket:
-        yield bucket
 
 
 def _load(settings: TransformersGenerator) -> tuple[Any, Any]:

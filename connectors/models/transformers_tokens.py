@@ -1,6 +1,6 @@
 """Token probabilities from the model that `transformers_generator` has loaded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from threading import Lock
@@ -8,6 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from radarstream.connectors.models.batching import by_length, split
+from radarstream.connectors.models.reply_tokens import (
+    Tokenize,
+    continuation_tokens,
+    refusing_tokens,
+)
 from radarstream.connectors.models.transformers_generator import (
     TransformersGenerator,
     check_fits,
@@ -25,7 +31,6 @@ _LEAST_SHARED: Final = 16  # shorter common beginnings are not worth a pass of t
 _MOST_LOGITS: Final = 2**26  # of a batch of continuations: 256 MB in single precision
 _ALIKE: Final = 64  # prompts with the same first tokens are read together
 _STALE: Final = 8  # calls after which a half-written reply counts as given up
-_REFUSING: Final = ("I", " I", "\n", "Please", " Please")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +56,14 @@ class TransformersTokens:
         if not queries:
             return []
         model, tokenizer = self.generator.loaded()
-        stops, refusals = stop_tokens(model, tokenizer), refusing_tokens(tokenizer)
+        stops = stop_tokens(model, tokenizer)
+        refusals = refusing_tokens(plain_tokens(tokenizer), tokenizer.decode)
         _ONGOING.begin_call()
         answers = []
         for query in queries:
             rows = [self._tokens(tokenizer, prompt) for prompt in query.prompts]
             log_probs = np.empty((len(rows), _vocabulary(model)))
-            for part in by_length(rows, self.generator.batch_size):
+            for part in by_length([len(row) for row in rows], self.generator.batch_size):
                 prompts = tuple(tuple(rows[index]) for index in part)
                 log_probs[part] = self._next(model, prompts, query.prefix)
             text = tokenizer.decode(list(query.prefix), skip_special_tokens=True)
@@ -69,7 +75,8 @@ class TransformersTokens:
         if not queries:
             return []
         model, tokenizer = self.generator.loaded()
-        said = [continuation_tokens(tokenizer, query.continuation) for query in queries]
+        tokenize, is_chat = plain_tokens(tokenizer), bool(getattr(tokenizer, "chat_template", None))
+        said = [continuation_tokens(q.continuation, tokenize, is_chat=is_chat) for q in queries]
         logs = [np.empty((len(q.prompts), len(s))) for q, s in zip(queries, said, strict=True)]
         asked: dict[Tokens, list[_Row]] = {}
         for place, query in enumerate(queries):
@@ -79,8 +86,13 @@ class TransformersTokens:
                 row = _Row([*tokens, *reply], reply, place, position)
                 asked.setdefault(tuple(tokens[:_ALIKE]), []).append(row)
         most = _MOST_LOGITS // _vocabulary(model)
+
+        def is_full(part: list[_Row], row: _Row) -> bool:
+            logits = max(len(other.reply) for other in [*part, row]) + 1
+            return len(part) == self.generator.batch_size or (len(part) + 1) * logits > most
+
         for rows in asked.values():
-            for part in batches(rows, self.generator.batch_size, most):
+            for part in split(sorted(rows, key=lambda r: len(r.tokens), reverse=True), is_full):
                 keep = max(len(row.reply) for row in part) + 1
                 logits, _ = _read(model, [row.tokens for row in part], keep=keep)
                 for row, found in zip(part, logits, strict=True):
@@ -157,47 +169,9 @@ class _Row:
     prompt: int
 
 
-def batches(rows: Sequence[_Row], size: int, most: int) -> Iterator[list[_Row]]:
-    """Rows of neighbouring lengths, at most `size` at a time, longest first, and no more than
-    need the logits of `most` positions.
-    """
-    part: list[_Row] = []
-    keep = 0
-    for row in sorted(rows, key=lambda row: len(row.tokens), reverse=True):
-        longer = max(keep, len(row.reply) + 1)
-        if part and (len(part) == size or (len(part) + 1) * longer > most):
-            yield part
-            part, longer = [], len(row.reply) + 1
-        part.append(row)
-        keep = longer
-    if part:
-        yield part
-
-
-def by_length(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
-    """Indices of rows of neighbouring lengths, at most `size` at a time, longest first."""
-    order = sorted(range(len(rows)), key=lambda index: len(rows[index]), reverse=True)
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
-
-
-def continuation_tokens(tokenizer: Any, text: str) -> list[int]:
-    """A reply's tokens as they would follow a prompt. Raises ModelError when there is none.
-
-    After a completion prompt, which ends in a colon, the reply begins with a space; tokenizers
-    that put a space before every text would make that two, so the colon is tokenized with it.
-    """
-    if getattr(tokenizer, "chat_template", None):
-        tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
-    else:
-        before = tokenizer(":", add_special_tokens=False)["input_ids"]
-        joined = tokenizer(f": {text}", add_special_tokens=False)["input_ids"]
-        separable = joined[: len(before)] == before
-        alone = tokenizer(f" {text}", add_special_tokens=False)["input_ids"]
-        tokens = joined[len(before) :] if separable else alone
-    if not text.strip() or not tokens:
-        raise ModelError("a continuation without a token has no probability")
-    return list(tokens)
+def plain_tokens(tokenizer: Any) -> Tokenize:
+    """Tokens of a text, without those that begin or end every text."""
+    return lambda text: list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def stop_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
@@ -205,16 +179,6 @@ def stop_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     configured = getattr(model.generation_config, "eos_token_id", None)
     listed = configured if isinstance(configured, list) else [configured]
     return frozenset(t for t in (*listed, tokenizer.eos_token_id) if t is not None)
-
-
-def refusing_tokens(tokenizer: Any) -> frozenset[int]:
-    """Single tokens for "I", "Please" and a line break."""
-    found = set()
-    for word in _REFUSING:
-        tokens = tokenizer(word, add_special_tokens=False)["input_ids"]
-        if tokens and tokenizer.decode(tokens[-1:]).strip(" ") == word.strip(" "):
-            found.add(int(tokens[-1]))
-    return frozenset(found)
 
 
 def _read(model: Any, rows: Sequence[Sequence[int]], *, keep: int) -> tuple[Any, _Read]:

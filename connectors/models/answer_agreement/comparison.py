@@ -4,8 +4,7 @@ from enum import Enum
 
 from rapidfuzz.distance import Indel
 
-from radarstream.connectors.models.answer_agreement.question import Asked
-from radarstream.connectors.models.answer_agreement.reading import Reading
+from radarstream.connectors.models.answer_agreement.reading import Asked, Reading
 from radarstream.connectors.models.answer_agreement.values import Match, compare_values
 
 
@@ -122,7 +121,7 @@ def _with_alternatives(premise: Reading, hypothesis: Reading, found: Likeness) -
 
 
 def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
-    if _is_acronym(premise, hypothesis) or _is_acronym(hypothesis, premise):
+    if premise.acronym in hypothesis.acronyms or hypothesis.acronym in premise.acronyms:
         return Likeness.SAME
     discount = bool(premise.telling and hypothesis.telling)
     keys = [reading.telling if discount else reading.untitled for reading in (premise, hypothesis)]
@@ -154,10 +153,6 @@ def _both_extra(premise: Reading, hypothesis: Reading) -> Likeness:
     return Likeness.PARTLY_SHARED if sentence else Likeness.PHRASES_DIFFER
 
 
-def _is_acronym(short: Reading, long: Reading) -> bool:
-    return short.acronym is not None and short.acronym in long.acronyms
-
-
 def _is_short_for(short: Reading, long: Reading) -> bool:
     """Whether one is a person's family name and the other the full name that ends with it."""
     a, b = short.name_sequence, long.name_sequence
@@ -177,28 +172,21 @@ def _namesakes(
     return Likeness.VALUES_DIFFER if spelling < VARIANT_SPELLING else None
 
 
-def _matched_initials(a: frozenset[str], b: frozenset[str]) -> set[tuple[str, str]]:
-    """Pairs of an initial in one set and a word that it abbreviates in the other."""
-    return {
-        (letter, word)
-        for ours, theirs in ((a, b), (b, a))
-        for letter in ours - theirs
-        if len(letter) == 1 and letter.isalpha()
-        for word in theirs - ours
-        if word.startswith(letter)
-    }
-
-
 def _without_initials(
     a: frozenset[str], b: frozenset[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Both key sets without initials, once a whole word is shared, and the words they stand for."""
-    whole = {key for key in a & b if len(key) > 1}
-    if not whole:
+    if not any(len(key) > 1 for key in a & b):
         return a, b
-    abbreviated = {word for pair in _matched_initials(a, b) for word in pair}
-    lone = {key for key in a ^ b if len(key) == 1 and key.isalpha()}
-    return a - abbreviated - lone, b - abbreviated - lone
+    letters = {key for key in a ^ b if len(key) == 1 and key.isalpha()}
+    abbreviated = {
+        word
+        for ours, theirs in ((a - b, b - a), (b - a, a - b))
+        for letter in letters & ours
+        for word in theirs
+        if word.startswith(letter)
+    }
+    return a - abbreviated - letters, b - abbreviated - letters
 
 
 def _items(reading: Reading, keys: frozenset[str]) -> list[frozenset[str]]:

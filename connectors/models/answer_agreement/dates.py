@@ -2,11 +2,10 @@
 
 import re
 
-from radarstream.connectors.models.answer_agreement.number_words import CARDINAL
-from radarstream.connectors.models.answer_agreement.quantities import MAGNITUDE, UNIT
-from radarstream.connectors.models.answer_agreement.units import CURRENCY_SIGNS
+from radarstream.connectors.models.answer_agreement.quantities import CARDINAL, MAGNITUDE, UNIT
 from radarstream.connectors.models.answer_agreement.values import (
     BOUND_MARKS,
+    CURRENCY_SIGNS,
     ClockTime,
     PartialDate,
 )

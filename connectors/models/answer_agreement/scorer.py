@@ -20,8 +20,12 @@ from rapidfuzz.distance import Indel
 
 from radarstream.connectors.models.answer_agreement.comparison import Likeness, compare
 from radarstream.connectors.models.answer_agreement.opposites import opposed
-from radarstream.connectors.models.answer_agreement.question import Question, read_question
-from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
+from radarstream.connectors.models.answer_agreement.reading import (
+    Reading,
+    read_answer,
+    read_question,
+)
+from radarstream.connectors.models.batching import once_each
 from radarstream.schemas import answer_text
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -67,9 +71,7 @@ class Comparison:
         return Likeness.VALUES_DIFFER if opposite else self.finding
 
 
-@lru_cache(maxsize=4_096)
-def _question(text: str) -> Question:
-    return read_question(text)
+_question = lru_cache(maxsize=4_096)(read_question)
 
 
 @lru_cache(maxsize=65_536)
@@ -101,10 +103,14 @@ def feature_rows(
         finding = comparison.ruled if ruled else comparison.finding
         rows[i, column[finding.value]] = 1.0
         if finding is Likeness.WORDS_DIFFER:
-            rows[i, column["differ_spelling"]] = _spelling(comparison)
+            texts = (comparison.premise.content, comparison.hypothesis.content)
+            rows[i, column["differ_spelling"]] = Indel.normalized_similarity(
+                *(text.casefold() for text in texts)
+            )
             undecided.append((i, comparison))
         elif finding in (Likeness.PARTLY_SHARED, Likeness.PHRASES_DIFFER):
-            rows[i, column["partly_overlap"]] = _overlap(comparison)
+            a, b = comparison.premise.untitled, comparison.hypothesis.untitled
+            rows[i, column["partly_overlap"]] = len(a & b) / max(1, len(a | b))
             undecided.append((i, comparison))
     if embedder is not None and undecided:
         cosines = _cosines([comparison for _, comparison in undecided], embedder)
@@ -113,16 +119,6 @@ def feature_rows(
             above = max(0.0, cosine - COORDINATE_COSINE) / (1.0 - COORDINATE_COSINE)
             rows[i, column["differ_cosine" if differ else "partly_cosine"]] = above
     return rows
-
-
-def _spelling(comparison: Comparison) -> float:
-    premise, hypothesis = comparison.premise.content, comparison.hypothesis.content
-    return Indel.normalized_similarity(premise.casefold(), hypothesis.casefold())
-
-
-def _overlap(comparison: Comparison) -> float:
-    a, b = comparison.premise.untitled, comparison.hypothesis.untitled
-    return len(a & b) / max(1, len(a | b))
 
 
 def _cosines(comparisons: Sequence[Comparison], embedder: Embedder) -> FloatArray:
@@ -170,10 +166,11 @@ class AnswerAgreement:
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction; each pair scored once."""
         if not pairs:
             return np.zeros((0, 3))
-        unique = {pair: row for row, pair in enumerate(dict.fromkeys(pairs))}
-        comparisons = [compare_pair(pair) for pair in unique]
-        rows = softmax(feature_rows(comparisons, self._embedder) @ self._weights.T)
-        return rows[[unique[pair] for pair in pairs]]
+        return once_each(self._score, pairs)
+
+    def _score(self, pairs: list[AnswerPair]) -> FloatArray:
+        features = feature_rows([compare_pair(pair) for pair in pairs], self._embedder)
+        return softmax(features @ self._weights.T)
 
 
 def read_coefficients(path: Path, variant: str) -> FloatArray:

@@ -1,37 +1,85 @@
-"""One service as one section of the settings uses it: connections, limits, a circuit, counts."""
+"""One service as one section of the settings uses it: limits in time, a circuit, counts."""
 
 import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from threading import Lock
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import urlsplit
 
 from radarstream.connectors.models.circuit_breaker import CircuitBreaker
-from radarstream.connectors.models.openai_http.background_loop import BackgroundLoop
-from radarstream.connectors.models.openai_http.budget import Budget, BudgetSpentError
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
 from radarstream.connectors.models.openai_http.failures import Kind, ServiceError
 from radarstream.connectors.models.openai_http.options import VERSION, OpenAiOptions
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.section import read_secret
+from radarstream.schemas.tasks import TASKS
 
 _KEY: Final = re.compile(r"[!-~]+")  # anything else cannot stand in a header
-ReplyT = TypeVar("ReplyT")
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What lives in the event loop; `free` counts the requests that may yet be in flight."""
+class BudgetSpentError(Exception):
+    """The time is over."""
 
-    background: BackgroundLoop
-    endpoint: Endpoint
-    free: asyncio.Semaphore
+
+class Budget:
+    """The time of one stage of one snapshot: it runs from the first request for all of them.
+
+    Waiting behind other snapshots for a free connection does not count, or a large batch would
+    fail at a healthy service.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.deadline: float | None = None
+        self._scopes: set[asyncio.Timeout] = set()
+
+    @asynccontextmanager
+    async def limit(self) -> AsyncIterator[None]:
+        """Interrupt what is enclosed at the deadline, also one set meanwhile."""
+        if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
+            raise BudgetSpentError  # a time-out would let what need not wait begin
+        scope = asyncio.timeout_at(self.deadline)
+        try:
+            async with scope:
+                self._scopes.add(scope)
+                try:
+                    yield
+                finally:
+                    self._scopes.discard(scope)
+        except TimeoutError:
+            if scope.expired():
+                raise BudgetSpentError from None
+            raise
+
+    def begin(self) -> float:
+        """Let the time run, if it does not already; the deadline by the loop's clock."""
+        if self.deadline is None:
+            self.deadline = asyncio.get_running_loop().time() + self.seconds
+            for scope in self._scopes:
+                scope.reschedule(self.deadline)
+        return self.deadline
+
+
+def budgets(prompts: Sequence[Prompt], deadline_s: float) -> list[Budget]:
+    """One budget per prompt, the same for prompts of a stage of a snapshot.
+
+    Neighbours with the same task and question are taken to be of one snapshot.
+    """
+    found: list[Budget] = []
+    previous: tuple[Task, str] | None = None
+    for prompt in prompts:
+        stage = (prompt.task, prompt.question)
+        share = TASKS[prompt.task].deadline_share
+        found.append(found[-1] if stage == previous else Budget(deadline_s * share))
+        previous = stage
+    return found
 
 
 class Client:
@@ -54,7 +102,7 @@ class Client:
         self.errors: Counter[str] = Counter()
         self.tokens_in = 0
         self.tokens_out = 0
-        self._session: Session | None = None
+        self._endpoint: Endpoint | None = None
         self._starting = Lock()
 
     def __reduce__(self) -> tuple[type["Client"], tuple[OpenAiOptions]]:
@@ -77,68 +125,50 @@ class Client:
         digest = sha256(json.dumps(how, sort_keys=True).encode()).hexdigest()[:8]
         return f"openai/{service}/{o.model}/{digest}/{form}"
 
-    def open(self) -> Session:
-        """Return the loop and the connections, on first use new ones."""
+    def open(self) -> Endpoint:
+        """Return the connections, on first use new ones."""
         with self._starting:
-            if self._session is None:
-                endpoint = Endpoint(self.options, read_key(self.options), self._count_failure)
-                slots = asyncio.Semaphore(self.options.concurrency)
-                self._session = Session(BackgroundLoop("openai-http"), endpoint, slots)
-            return self._session
+            if self._endpoint is None:
+                self._endpoint = Endpoint(self.options, read_key(self.options), self._count_failure)
+            return self._endpoint
 
     def close(self) -> None:
         """Close connections and thread; `open` makes new ones."""
         with self._starting:
-            session, self._session = self._session, None
-        if session is not None:
-            session.background.submit(session.endpoint.close()).result()
-            session.background.close()
+            endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            endpoint.close()
 
-    async def ask(
-        self,
-        session: Session,
-        budget: Budget,
-        send: Callable[[Endpoint, float], Awaitable[ReplyT]],
-    ) -> ReplyT:
-        """Wait for a free connection, then `send`, given the deadline by the loop's clock.
+    @asynccontextmanager
+    async def turn(self, endpoint: Endpoint, budget: Budget) -> AsyncIterator[float]:
+        """Wait for a free connection; the deadline of what is enclosed, by the loop's clock.
 
-        Raises ModelOutageError when the circuit is open, ServiceError when the budget is spent,
-        and what `send` raises.
+        Raises ModelOutageError when the circuit is open, ServiceError when the budget is spent.
         """
-        await self.wait(session.free, budget)
+        await self.wait(endpoint.free, budget)
         try:
             with self.breaker.call():
-                return await self._send_in_time(session.endpoint, budget, send)
+                deadline = budget.begin()
+                async with self._within(budget, "timeout", "no answer within {}"):
+                    self.calls += 1
+                    yield deadline
         finally:
-            session.free.release()
+            endpoint.free.release()
 
     async def wait(self, semaphore: asyncio.Semaphore, budget: Budget) -> None:
         """Wait for our turn, within the budget if it runs already. Raises ServiceError."""
-        try:
-            async with budget.limit():
-                await semaphore.acquire()
-        except BudgetSpentError:
-            self._count_failure("not_asked")
-            raise ServiceError(
-                "not_asked", f"not asked: {budget.seconds:g} s, its part of the deadline, were over"
-            ) from None
+        async with self._within(budget, "not_asked", "not asked: {}, were over"):
+            await semaphore.acquire()
 
-    async def _send_in_time(
-        self,
-        endpoint: Endpoint,
-        budget: Budget,
-        send: Callable[[Endpoint, float], Awaitable[ReplyT]],
-    ) -> ReplyT:
-        deadline = budget.begin()
+    @asynccontextmanager
+    async def _within(self, budget: Budget, kind: Kind, over: str) -> AsyncIterator[None]:
         try:
             async with budget.limit():
-                self.calls += 1
-                return await send(endpoint, deadline)
+                yield
         except BudgetSpentError:
-            self._count_failure("timeout")
-            raise ServiceError(
-                "timeout", f"no answer within {budget.seconds:g} s, its part of the deadline"
-            ) from None
+            self._count_failure(kind)
+            part = f"{budget.seconds:g} s, its part of the deadline"
+            raise ServiceError(kind, over.format(part)) from None
 
     def count_tokens(self, tokens_in: int, tokens_out: int) -> None:
         """Add what the service says one prompt took."""

@@ -1,16 +1,15 @@
-"""One endpoint: bounded requests over kept connections, repeated while that can help."""
+"""Connections to one service: bounded requests, paced, repeated while that can help."""
 
 import asyncio
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, TypeVar
-
-import httpx
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from radarstream.connectors.models.openai_http.failures import (
     Kind,
@@ -19,7 +18,10 @@ from radarstream.connectors.models.openai_http.failures import (
     failure_of_status,
 )
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.openai_http.reply import error_codes
+from radarstream.connectors.models.openai_http.replies import error_codes
+
+if TYPE_CHECKING:
+    import httpx  # slow to import, and most processes ask no service
 
 RESPONSE_BYTES: Final = 512 * 1024  # more is no answer to prompts of at most a few hundred tokens
 _BEFORE_DEADLINE_S: Final = 0.05  # a turn is given up, before the caller's own time-out ends all
@@ -28,15 +30,17 @@ ReplyT = TypeVar("ReplyT")
 
 
 class Endpoint:
-    """Sends requests; lives in one event loop.
+    """Sends requests from an event loop in a thread of its own, which ends with the process.
 
-    `on_failure` is told the kind of every failed attempt. The key is kept here only, and shown
-    nowhere.
+    `free` counts the requests that may yet be in flight. `on_failure` is told the kind of every
+    failed attempt. The key is kept here only, and shown nowhere.
     """
 
     def __init__(
         self, options: OpenAiOptions, key: str, on_failure: Callable[[Kind], None]
     ) -> None:
+        import httpx
+
         self._options = options
         self._on_failure = on_failure
         self._pacing = asyncio.Lock()
@@ -45,18 +49,30 @@ class Endpoint:
         headers = {"accept": "application/json", "accept-encoding": "identity"}
         if key:
             headers["authorization"] = f"Bearer {key}"
-        limits = httpx.Limits(
-            max_connections=options.concurrency, max_keepalive_connections=options.concurrency
-        )
+        most = options.concurrency
         # Time is limited from outside, by `asyncio.timeout`: read time-outs start anew with every
         # byte, so that a slow drip would never end.
         self._client = httpx.AsyncClient(
-            headers=headers, limits=limits, timeout=None, follow_redirects=False
+            headers=headers,
+            limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
+            timeout=None,
+            follow_redirects=False,
         )
+        self.free = asyncio.Semaphore(most)
+        self.loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self.loop.run_forever, name="openai-http", daemon=True)
+        self._thread.start()
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.aclose()
+    def submit(self, coroutine: Coroutine[Any, Any, ReplyT]) -> Future[ReplyT]:
+        """Start a coroutine in the loop; cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def close(self) -> None:
+        """Close connections and loop; coroutines that still run are dropped."""
+        self.submit(self._client.aclose()).result()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
 
     async def post(
         self, path: str, payload: dict[str, Any], read: Callable[[bytes], ReplyT], deadline: float
@@ -66,47 +82,30 @@ class Endpoint:
         `deadline` is in seconds of the loop's clock: no pause reaches beyond it; whoever calls
         enforces it. Raises ServiceError or RequestError.
         """
-
-        def too_late(state: RetryCallState) -> bool:
-            return asyncio.get_running_loop().time() + state.upcoming_sleep >= deadline
-
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(lambda e: isinstance(e, ServiceError) and e.passing),
-            wait=self._pause,
-            stop=lambda state: stop_after_attempt(self._options.attempts)(state) or too_late(state),
-            reraise=True,
-        )
-
-        failed: list[ServiceError] = []
-
-        async def attempt() -> ReplyT:
+        failed: ServiceError | None = None
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 await self._turn(deadline)
             except ServiceError as late:  # says less than why an earlier attempt failed
-                raise failed[-1] if failed else late from None
+                raise failed or late from None
             try:
-                async with asyncio.timeout(self._options.call_timeout_s):
-                    return read(await self._exchange("POST", path, payload))
-            except TimeoutError:
-                self._on_failure("timeout")
-                raise ServiceError(
-                    "timeout", f"no answer within {self._options.call_timeout_s:g} s"
-                ) from None
+                return read(await self._exchange("POST", path, payload))
             except (ServiceError, RequestError) as failure:
                 self._on_failure(failure.kind)
-                if isinstance(failure, ServiceError):
-                    failed.append(failure)
-                raise
-
-        return await retrying(attempt)
+                if isinstance(failure, RequestError) or not failure.passing:
+                    raise
+                failed = failure
+                pause = self._pause(failure, attempt)
+                too_late = self.loop.time() + pause >= deadline
+                if attempt >= self._options.attempts or too_late:
+                    raise
+            await asyncio.sleep(pause)
 
     async def get(self, path: str) -> bytes:
         """GET once. Raises ServiceError or RequestError."""
-        try:
-            async with asyncio.timeout(self._options.call_timeout_s):
-                return await self._exchange("GET", path, None)
-        except TimeoutError:
-            raise ServiceError("timeout", "no answer in time") from None
+        return await self._exchange("GET", path, None)
 
     async def _turn(self, deadline: float) -> None:
         """Wait until the rate limit allows another request; who gives up before takes no turn.
@@ -115,11 +114,10 @@ class Endpoint:
         """
         if self._options.requests_per_minute is None:
             return
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout_at(deadline - _BEFORE_DEADLINE_S), self._pacing:
-                turn = max(loop.time(), self._next_turn)
-                await asyncio.sleep(turn - loop.time())
+                turn = max(self.loop.time(), self._next_turn)
+                await asyncio.sleep(turn - self.loop.time())
                 self._next_turn = turn + 60.0 / self._options.requests_per_minute
         except TimeoutError:
             self._on_failure("not_asked")
@@ -129,12 +127,17 @@ class Endpoint:
 
     async def _exchange(self, method: str, path: str, payload: dict[str, Any] | None) -> bytes:
         """Send one request; the body of its reply, of at most RESPONSE_BYTES."""
+        import httpx
+
         # Escaped, so that no text, whatever it is, fails to be encoded.
         content = None if payload is None else json.dumps(payload).encode("ascii")
         headers = {} if payload is None else {"content-type": "application/json"}
-        url = self._options.base_url + path
+        url, seconds = self._options.base_url + path, self._options.call_timeout_s
         try:
-            async with self._client.stream(method, url, content=content, headers=headers) as reply:
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream(method, url, content=content, headers=headers) as reply,
+            ):
                 body = await _read(reply)
                 if reply.status_code == 200:
                     return body
@@ -144,19 +147,20 @@ class Endpoint:
         except httpx.HTTPError as error:
             # The library's message may hold the URL of a proxy with its password.
             raise ServiceError("connection", f"no connection: {type(error).__name__}") from None
+        except TimeoutError:
+            raise ServiceError("timeout", f"no answer within {seconds:g} s") from None
 
-    def _pause(self, state: RetryCallState) -> float:
+    def _pause(self, failure: ServiceError, attempt: int) -> float:
         """Seconds before the next attempt: what the service asks for, or doubling, with jitter."""
-        failure = state.outcome.exception() if state.outcome else None
+        backoff = self._options.first_pause_s * 2.0 ** (attempt - 1)
         jitter = random.uniform(0.5, 1.0)  # noqa: S311 no secret
-        backoff = self._options.first_pause_s * 2.0 ** (state.attempt_number - 1)
         pause = min(backoff, self._options.longest_pause_s) * jitter
-        if isinstance(failure, ServiceError) and failure.retry_after_s is not None:
+        if failure.retry_after_s is not None:
             return failure.retry_after_s + min(pause, self._options.first_pause_s)
         return pause
 
 
-async def _read(reply: httpx.Response) -> bytes:
+async def _read(reply: "httpx.Response") -> bytes:
     if reply.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
         raise ServiceError("malformed", "the service returned a compressed body unasked")
     body = bytearray()
@@ -169,7 +173,7 @@ async def _read(reply: httpx.Response) -> bytes:
     return bytes(body)
 
 
-def retry_after_s(headers: httpx.Headers) -> float | None:
+def retry_after_s(headers: "httpx.Headers") -> float | None:
     """Seconds that Retry-After asks for, as a number or as an HTTP date; None without one."""
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):

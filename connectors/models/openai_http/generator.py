@@ -2,27 +2,22 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
 from functools import partial
-from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
-from radarstream.connectors.models.openai_http.budget import Budget, budgets
-from radarstream.connectors.models.openai_http.client import Client, Session
+from radarstream.connectors.models.batching import Outcome, in_order
+from radarstream.connectors.models.openai_http.client import Budget, Client, budgets
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
 from radarstream.connectors.models.openai_http.failures import RequestError
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.openai_http.probe import Capabilities, probe
-from radarstream.connectors.models.openai_http.reply import read_completion
-from radarstream.connectors.models.outcomes import Outcome, in_order
-from radarstream.connectors.models.rendering import RENDERING_VERSION, chat_messages, with_passages
+from radarstream.connectors.models.openai_http.probe import CHAT, Capabilities, probe
+from radarstream.connectors.models.openai_http.replies import read_completion
+from radarstream.connectors.models.rendering import RENDERING_VERSION, chat_messages, ever_shorter
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt
 from radarstream.schemas.tasks import ABSTENTION, TASKS
-
-CHAT: Final = "/chat/completions"
-SHORTEST_PASSAGE: Final = 40  # characters; below this a prompt that does not fit is an error
-_Arrival = tuple[int, Completion | BaseException]
 
 
 class OpenAiGenerator:
@@ -56,82 +51,70 @@ class OpenAiGenerator:
         """Yield each prompt's index with its outcome, as they come in."""
         if not prompts:
             return
-        arrived: SimpleQueue[_Arrival] = SimpleQueue()
+        endpoint = self.client.open()
         # What the caller has not taken counts as in flight: if storing answers is slow, a crash
         # must not find a heap of answers that nobody stored.
         untaken = asyncio.Semaphore(self.options.concurrency)
-        session = self.client.open()
-        asking = session.background.submit(self._ask_all(session, prompts, untaken, arrived.put))
+        asked = zip(prompts, budgets(prompts, self.options.deadline_s), strict=True)
+        places = {
+            endpoint.submit(self._ask(endpoint, untaken, prompt, budget)): index
+            for index, (prompt, budget) in enumerate(asked)
+        }
         try:
-            for _ in prompts:
-                index, outcome = arrived.get()
-                if not isinstance(outcome, Completion | ModelError):
-                    raise outcome
-                yield index, outcome
-                session.background.loop.call_soon_threadsafe(untaken.release)
+            for future in as_completed(places):
+                failure = future.exception()
+                if failure is not None and not isinstance(failure, ModelError):
+                    raise failure
+                yield places[future], failure or future.result()
+                endpoint.loop.call_soon_threadsafe(untaken.release)
         finally:
-            asking.cancel()  # when the caller gives up half-way, so do we
+            for future in places:
+                future.cancel()  # when the caller gives up half-way, so do we
 
     def probe(self) -> Capabilities:
         """Find out what the service can do, within the deadline of a snapshot.
 
         Raises ConfigurationError when it refuses the key or does not know the model.
         """
+        endpoint = self.client.open()
 
-        async def within(endpoint: Endpoint) -> Capabilities:
-            deadline = asyncio.get_running_loop().time() + self.options.deadline_s
+        async def within() -> Capabilities:
+            deadline = endpoint.loop.time() + self.options.deadline_s
             try:
                 async with asyncio.timeout_at(deadline):
                     return await probe(endpoint, self.options, deadline)
             except TimeoutError:
                 return Capabilities(reachable=False)
 
-        session = self.client.open()
-        return session.background.submit(within(session.endpoint)).result()
+        return endpoint.submit(within()).result()
 
     def close(self) -> None:
         """Close connections and thread; the next call opens new ones."""
         self.client.close()
 
-    async def _ask_all(
-        self,
-        session: Session,
-        prompts: Sequence[Prompt],
-        untaken: asyncio.Semaphore,
-        report: Callable[[_Arrival], None],
-    ) -> None:
-        async def ask(index: int, prompt: Prompt, budget: Budget) -> None:
-            try:
-                await self.client.wait(untaken, budget)
-                report((index, await self._ask(session, prompt, budget)))
-            except ModelError as error:
-                report((index, error))
-            except BaseException as error:  # a defect or a cancellation: whoever waits must know
-                report((index, error))
-                raise
-
-        shared = budgets(prompts, self.options.deadline_s)
-        await asyncio.gather(*map(ask, range(len(prompts)), prompts, shared))
-
-    async def _ask(self, session: Session, prompt: Prompt, budget: Budget) -> Completion:
-        completion = await self.client.ask(session, budget, partial(self._answer, prompt))
+    async def _ask(
+        self, endpoint: Endpoint, untaken: asyncio.Semaphore, prompt: Prompt, budget: Budget
+    ) -> Completion:
+        await self.client.wait(untaken, budget)
+        async with self.client.turn(endpoint, budget) as deadline:
+            completion = await self._answer(prompt, endpoint, deadline)
         self.client.count_tokens(completion.prompt_tokens, completion.completion_tokens)
         return completion
 
     async def _answer(self, prompt: Prompt, endpoint: Endpoint, deadline: float) -> Completion:
         """Ask, with the passages cut in half as long as the service says they are too long."""
-        characters = max(map(len, prompt.passages), default=0)
-        while True:
-            read = partial(read_completion, prompt=prompt)
+        too_long = RequestError("too_long", "the prompt exceeds the model's context")
+        for shorter in ever_shorter(prompt):
+            read = partial(read_completion, prompt=shorter)
             try:
-                return await endpoint.post(CHAT, self._payload(prompt), read, deadline)
+                return await endpoint.post(CHAT, self._payload(shorter), read, deadline)
             except RequestError as failure:
                 if failure.kind == "filtered" and TASKS[prompt.task].one_passage:
                     return Completion(ABSTENTION)
-                if failure.kind != "too_long" or characters < SHORTEST_PASSAGE:
+                if failure.kind != "too_long":
                     raise
-            characters //= 2
-            prompt = with_passages(prompt, characters)
+                too_long = failure
+        raise too_long
 
     def _payload(self, prompt: Prompt) -> dict[str, Any]:
         o = self.options

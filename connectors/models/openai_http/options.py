@@ -1,13 +1,12 @@
 """How to reach an OpenAI-compatible service, how patient to be and what it costs."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, field_validator
 
 from radarstream.schemas.section import Section
 
-RESERVED = frozenset({"model", "messages", "stream", "n"})
 VERSION: Final = "/v1"  # how addresses end, nearly all
 
 
@@ -21,6 +20,8 @@ class OpenAiOptions(Section):
     Limits and counts are those of one section in one process: where generator and token
     probabilities come from one service, or several workers ask it, divide its limit among them.
     """
+
+    reserved: ClassVar = frozenset({"model", "messages", "stream", "n"})
 
     base_url: Annotated[str, Field(description="up to and including the version, as …/v1")] = (
         "https://api.openai.com/v1"
@@ -83,7 +84,7 @@ class OpenAiOptions(Section):
     @field_validator("extra_body")
     @classmethod
     def _additional_only(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        if clash := sorted(RESERVED & value.keys()):
+        if clash := sorted(cls.reserved & value.keys()):
             raise ValueError(f"cannot set {', '.join(clash)}")
         return value
 
@@ -97,15 +98,9 @@ class OpenAiTokenOptions(OpenAiOptions):
     is the time of one query, of all its prompts together.
     """
 
+    reserved: ClassVar = OpenAiOptions.reserved | {"prompt", "echo", "logprobs", "prompt_logprobs"}
+
     method: Annotated[
         Literal["echo", "prompt_logprobs"],
         Field(description="how log-probabilities are asked for; `prompt_logprobs` at vLLM"),
     ] = "echo"
-
-    @field_validator("extra_body")
-    @classmethod
-    def _no_prompt(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        clash = sorted({"prompt", "echo", "logprobs", "prompt_logprobs"} & value.keys())
-        if clash:
-            raise ValueError(f"cannot set {', '.join(clash)}")
-        return value

@@ -1,13 +1,12 @@
 """What an endpoint can do, found out by asking it."""
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
 from radarstream.connectors.models.openai_http.failures import RequestError, ServiceError
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.openai_http.replies import at, parsed, read_choice
 from radarstream.schemas.errors import ConfigurationError
 
 CHAT: Final = "/chat/completions"
@@ -17,6 +16,7 @@ SCHEMA: Final = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+_AS_JSON: Final = {"type": "json_schema", "json_schema": {"name": "yes", "schema": SCHEMA}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,47 +42,45 @@ async def probe(endpoint: Endpoint, options: OpenAiOptions, deadline: float) -> 
 
     Raises ConfigurationError only when the service refuses the key or does not know the model.
     """
+    listed = None
     try:
-        listed = _lists(await endpoint.get("/models"), options.model)
-    except ServiceError as error:
+        entries = at(parsed(await endpoint.get("/models")), "data")
+        if isinstance(entries, list):
+            listed = options.model in [at(entry, "id") for entry in entries]
+    except (ServiceError, RequestError) as error:
         if error.kind == "key_refused":
             raise _key_refused(options) from None
         if error.kind in {"connection", "timeout"}:
             return Capabilities(reachable=False)
-        listed = None
-    except RequestError:
-        listed = None
 
-    async def try_out(
-        extra: dict[str, Any], works: Callable[[dict[str, Any]], bool]
-    ) -> bool | None:
-        room = 16 + options.extra_tokens
+    async def try_out(extra: dict[str, Any]) -> dict[str, Any] | None:
+        """The choice of a reply, empty where the request is refused, None where nobody knows."""
         payload = {
             "model": options.model,
             "messages": [{"role": "user", "content": "Say yes, as JSON if you can."}],
-            options.max_tokens_field: room,
-            **extra,
+            options.max_tokens_field: 16 + options.extra_tokens,
         }
         try:
-            choice = await endpoint.post(CHAT, payload, _first_choice, deadline)
-        except ServiceError as error:
+            choice, _ = await endpoint.post(CHAT, payload | extra, read_choice, deadline)
+        except (ServiceError, RequestError) as error:
             if error.kind == "key_refused":
                 raise _key_refused(options) from None
             if error.kind == "refused":
                 raise ConfigurationError(
                     f"the service does not know the model {options.model!r}: {error}"
                 ).mended_by("set `model` to one that the service has") from None
-            return None
-        except RequestError as error:
-            return False if error.kind == "bad_request" else None
-        return works(choice)
+            return {} if error.kind == "bad_request" else None
+        return choice
 
-    wanted = {"type": "json_schema", "json_schema": {"name": "yes", "schema": SCHEMA}}
+    logs = await try_out({"logprobs": True, "top_logprobs": 1})
+    answered = await try_out({"response_format": _AS_JSON})
+    content = at(answered, "message", "content")
+    as_json = isinstance(content, str) and isinstance(at(parsed(content), "answer"), str)
     return Capabilities(
         reachable=True,
         listed=listed,
-        log_probabilities=await try_out({"logprobs": True, "top_logprobs": 1}, _has_logprobs),
-        json_schema=await try_out({"response_format": wanted}, _is_json),
+        log_probabilities=None if logs is None else bool(at(logs, "logprobs", "content")),
+        json_schema=None if answered is None else as_json,
     )
 
 
@@ -91,33 +89,3 @@ def _key_refused(options: OpenAiOptions) -> ConfigurationError:
     where = f"the key in {key}" if key else "requests without a key: set api_key_variable"
     remedy = f"export {key}=…" if key else "set `api_key_variable`"
     return ConfigurationError(f"the service refuses {where}").mended_by(remedy)
-
-
-def _lists(body: bytes, model: str) -> bool | None:
-    try:
-        entries = json.loads(body)["data"]
-        return any(entry["id"] == model for entry in entries)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _first_choice(body: bytes) -> dict[str, Any]:
-    try:
-        choice = json.loads(body)["choices"][0]
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
-        choice = None
-    if not isinstance(choice, dict):
-        raise ServiceError("malformed", "the service returned no choice")
-    return choice
-
-
-def _has_logprobs(choice: dict[str, Any]) -> bool:
-    found = choice.get("logprobs")
-    return isinstance(found, dict) and bool(found.get("content"))
-
-
-def _is_json(choice: dict[str, Any]) -> bool:
-    try:
-        return isinstance(json.loads(choice["message"]["content"])["answer"], str)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False

@@ -12,12 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from radarstream.connectors.models.openai_http.budget import Budget
-from radarstream.connectors.models.openai_http.client import Client, Session
+from radarstream.connectors.models.openai_http.client import Budget, Client
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
 from radarstream.connectors.models.openai_http.options import VERSION, OpenAiTokenOptions
-from radarstream.connectors.models.openai_http.prompt_logs import (
-    Told,
+from radarstream.connectors.models.openai_http.replies import (
+    ReplyLogs,
     read_echo,
     read_prompt_logprobs,
     read_token_ids,
@@ -72,61 +71,67 @@ class OpenAiTokens:
             raise ModelError("a continuation without a token has no probability")
         if not queries:
             return []
-        session = self.client.open()
-        return session.background.submit(self._ask_all(session, queries)).result()
+        endpoint = self.client.open()
+        return endpoint.submit(self._ask_all(endpoint, queries)).result()
 
     def close(self) -> None:
         """Close connections and thread; the next call opens new ones."""
         self.client.close()
 
     async def _ask_all(
-        self, session: Session, queries: Sequence[ContinuationQuery]
+        self, endpoint: Endpoint, queries: Sequence[ContinuationQuery]
     ) -> list[FloatArray]:
         """Ask for every row of every query at once. Raises what failed, an outage first."""
-        found = await asyncio.gather(*(self._ask_query(session, query) for query in queries))
+        found = await asyncio.gather(*(self._ask_query(endpoint, query) for query in queries))
         failed = [error for rows in found for error in rows if isinstance(error, ModelError)]
         if failed:
             raise min(failed, key=lambda error: not isinstance(error, ModelOutageError))
         return [_matrix([row for row in rows if isinstance(row, list)]) for rows in found]
 
     async def _ask_query(
-        self, session: Session, query: ContinuationQuery
+        self, endpoint: Endpoint, query: ContinuationQuery
     ) -> list[list[float] | ModelError]:
         """One row, or why there is none, per prompt of the query; they share its time."""
-        ask = partial(self.client.ask, session, Budget(self.options.deadline_s))
-        row_of = partial(self._row_of_text, f" {query.continuation}")
+        budget = Budget(self.options.deadline_s)
+        ids: list[int] | None = None
         try:
             if self.options.method == "prompt_logprobs" and query.prompts:
-                said = await ask(partial(self._reply_ids, query.continuation))
-                row_of = partial(self._row_of_ids, said)
+                async with self.client.turn(endpoint, budget) as deadline:
+                    ids = await self._reply_ids(query.continuation, endpoint, deadline)
         except ModelError as error:
             return [error]
 
         async def row(prompt: Prompt) -> list[float] | ModelError:
+            text = completion_text(prompt)
             try:
-                told = await ask(partial(row_of, completion_text(prompt)))
+                async with self.client.turn(endpoint, budget) as deadline:
+                    if ids is None:
+                        reply = f" {query.continuation}"
+                        found = await self._row_of_text(reply, text, endpoint, deadline)
+                    else:
+                        found = await self._row_of_ids(ids, text, endpoint, deadline)
             except ModelError as error:
                 return error
-            self.client.count_tokens(told.tokens_in, told.tokens_out)
-            return told.logs
+            self.client.count_tokens(found.tokens_in, found.tokens_out)
+            return found.logs
 
         return list(await asyncio.gather(*map(row, query.prompts)))
 
     async def _row_of_text(
         self, reply: str, text: str, endpoint: Endpoint, deadline: float
-    ) -> Told:
+    ) -> ReplyLogs:
         """Send text and have it echoed."""
         payload = {"prompt": text + reply, "echo": True, "logprobs": 1, "max_tokens": 1}
         read = partial(read_echo, prompt=text, reply=reply)
         return await self._complete(endpoint, deadline, payload, read)
 
     async def _row_of_ids(
-        self, said: list[int], text: str, endpoint: Endpoint, deadline: float
-    ) -> Told:
+        self, reply: list[int], text: str, endpoint: Endpoint, deadline: float
+    ) -> ReplyLogs:
         """Send the prompt's own tokens with the reply's behind them."""
-        ids = [*await self._token_ids(endpoint, deadline, text, special=True), *said]
+        ids = [*await self._token_ids(endpoint, deadline, text, special=True), *reply]
         payload = {"prompt": ids, "prompt_logprobs": 0, "max_tokens": 1}
-        read = partial(read_prompt_logprobs, ids=ids, count=len(said))
+        read = partial(read_prompt_logprobs, ids=ids, count=len(reply))
         return await self._complete(endpoint, deadline, payload, read)
 
     async def _reply_ids(self, reply: str, endpoint: Endpoint, deadline: float) -> list[int]:
@@ -140,11 +145,7 @@ class OpenAiTokens:
     async def _token_ids(
         self, endpoint: Endpoint, deadline: float, text: str, *, special: bool
     ) -> list[int]:
-        payload = {
-            "model": self.options.model,
-            "prompt": text,
-            "add_special_tokens": special,
-        }
+        payload = {"model": self.options.model, "prompt": text, "add_special_tokens": special}
         return await endpoint.post("/tokenize", payload, read_token_ids, deadline)
 
     async def _complete(
@@ -152,8 +153,8 @@ class OpenAiTokens:
         endpoint: Endpoint,
         deadline: float,
         payload: dict[str, Any],
-        read: Callable[[bytes], Told],
-    ) -> Told:
+        read: Callable[[bytes], ReplyLogs],
+    ) -> ReplyLogs:
         common = {"model": self.options.model, "temperature": 0.0, "n": 1}
         version = VERSION if self.options.base_url.endswith(VERSION) else ""
         body = common | self.options.extra_body | payload

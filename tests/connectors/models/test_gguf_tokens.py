@@ -16,10 +16,9 @@ pytest.importorskip("transformers")
 import torch
 from gguf import GGUFReader, GGUFWriter, dequantize, quantize
 
-from radarstream.connectors.models import gguf_conversion, gguf_tokens
-from radarstream.connectors.models.gguf_conversion import converted, is_converted
+from radarstream.connectors.models import gguf_tokens, gguf_weights
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.gguf_weights import cache_directories
+from radarstream.connectors.models.gguf_weights import cache_directories, converted, is_converted
 from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -137,7 +136,7 @@ def test_the_embedded_model_says_what_the_generator_says(monkeypatch: pytest.Mon
 def test_a_file_is_converted_once(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = converted(gguf, "once")
     assert is_converted(gguf, "once")
-    monkeypatch.setattr(gguf_conversion, "_convert", None)  # calling it would fail
+    monkeypatch.setattr(gguf_weights, "_convert", None)  # calling it would fail
     assert converted(gguf, "once") == directory
     assert not is_converted(gguf, "never")
 
@@ -169,7 +168,7 @@ def test_an_interrupted_conversion_leaves_nothing(
         target.write_bytes(b"half of it")
         raise ModelError("stopped")
 
-    monkeypatch.setattr(gguf_conversion, "_convert", stop)
+    monkeypatch.setattr(gguf_weights, "_convert", stop)
     with pytest.raises(ModelError, match="stopped"):
         converted(gguf, "interrupted")
     assert list((cache / "radarstream").glob("interrupted*")) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.connectors.models.openai_http.budget import budgets
+from radarstream.connectors.models.openai_http.client import budgets
 from radarstream.schemas.prompt import Prompt, Task
 
 

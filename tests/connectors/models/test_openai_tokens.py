@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
-from radarstream.connectors.models.openai_http.prompt_logs import read_echo
+from radarstream.connectors.models.openai_http.replies import read_echo
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt

@@ -19,15 +19,15 @@ from transformers import (
 )
 
 from radarstream.connectors.models import transformers_tokens
+from radarstream.connectors.models.batching import by_length
+from radarstream.connectors.models.reply_tokens import continuation_tokens, refusing_tokens
 from radarstream.connectors.models.transformers_generator import (
     TransformersGenerator,
     prompt_tokens,
 )
 from radarstream.connectors.models.transformers_tokens import (
     TransformersTokens,
-    by_length,
-    continuation_tokens,
-    refusing_tokens,
+    plain_tokens,
     stop_tokens,
 )
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -119,7 +119,9 @@ def test_rows_equal_plain_forward_passes(directory: Path, tokens: TransformersTo
 def test_continuations_equal_plain_forward_passes(
     directory: Path, tokens: TransformersTokens
 ) -> None:
-    said = continuation_tokens(tokens.generator.loaded()[1], "Bern is")
+    _, tokenizer = tokens.generator.loaded()
+    is_chat = tokenizer.chat_template is not None
+    said = continuation_tokens("Bern is", plain_tokens(tokenizer), is_chat=is_chat)
     (logs,) = tokens.log_probs([ContinuationQuery(prompts(), "Bern is")])
     assert logs.shape == (len(TOWNS), len(said))
     for prompt, row in zip(prompts(), logs, strict=True):
@@ -215,7 +217,8 @@ def test_the_model_is_the_generators(tokens: TransformersTokens) -> None:
 def test_stops_and_refusals(tokens: TransformersTokens) -> None:
     model, tokenizer = tokens.generator.loaded()
     assert stop_tokens(model, tokenizer) == {256}
-    assert [tokenizer.decode([t]) for t in sorted(refusing_tokens(tokenizer))] == ["I", "\n"]
+    refusing = refusing_tokens(plain_tokens(tokenizer), tokenizer.decode)
+    assert [tokenizer.decode([t]) for t in sorted(refusing)] == ["I", "\n"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n"])
@@ -254,8 +257,7 @@ class TestOngoing:
 
 
 def test_rows_of_like_length_go_together() -> None:
-    rows = [[0] * n for n in (3, 9, 1, 7)]
-    assert list(by_length(rows, 2)) == [[1, 3], [0, 2]]
+    assert list(by_length([3, 9, 1, 7], 2)) == [[1, 3], [0, 2]]
     assert list(by_length([], 2)) == []
 
 
@@ -267,7 +269,7 @@ def test_a_tokenizer_that_adds_spaces_adds_no_second_one() -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>")
     assert fast(" Bern")["input_ids"] == [2, 1]
-    assert continuation_tokens(fast, "Bern") == [1]
+    assert continuation_tokens("Bern", plain_tokens(fast)) == [1]
 
 
 def test_long_continuations_go_a_few_at_a_time(

@@ -1,0 +1,36 @@
+"""The tokens of replies, whatever tokenizer a model has."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from radarstream.schemas.errors import ModelError
+
+Tokenize = Callable[[str], list[int]]
+_REFUSING: Final = ("I", " I", "\n", "Please", " Please")
+
+
+def continuation_tokens(text: str, tokenize: Tokenize, *, is_chat: bool = False) -> list[int]:
+    """A reply's tokens as they would follow a prompt. Raises ModelError when there is none.
+
+    After a completion prompt, which ends in a colon, the reply begins with a space; tokenizers
+    that put a space before every text would make that two, so the colon is tokenized with it.
+    """
+    if is_chat:
+        tokens = tokenize(text)
+    else:
+        before, joined = tokenize(":"), tokenize(f": {text}")
+        is_separable = joined[: len(before)] == before
+        tokens = joined[len(before) :] if is_separable else tokenize(f" {text}")
+    if not text.strip() or not tokens:
+        raise ModelError("a continuation without a token has no probability")
+    return tokens
+
+
+def refusing_tokens(tokenize: Tokenize, decode: Callable[[Sequence[int]], str]) -> frozenset[int]:
+    """Single tokens for "I", "Please" and a line break."""
+    found = ((word, tokenize(word)[-1:]) for word in _REFUSING)
+    return frozenset(
+        tokens[0]
+        for word, tokens in found
+        if tokens and decode(tokens).strip(" ") == word.strip(" ")
+    )

@@ -1,0 +1,342 @@
+"""Answers that models already gave, kept in the state database: asking again costs no call.
+
+Answers are written as soon as the model gives them, one by one or chunk by chunk, each time in a
+transaction of its own, so that a crash repeats only what was in flight. What `Cached` returns is
+always decoded from the bytes it stored, so a run that finds its answers and a run that asks for
+them agree exactly.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from itertools import islice
+from time import perf_counter
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+from sqlalchemy import Engine, bindparam, delete, func, select, update
+
+from radarstream.connectors.models.batching import AnswersEach, places
+from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
+from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE, dialect_insert
+from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
+from radarstream.schemas.arrays import embedding_rows, relation_rows
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Completion
+from radarstream.schemas.tokens import ContinuationQuery
+
+KEYS_PER_SELECT = 500
+CHECKSUM_BYTES = 4
+_KEY, _VALUE, _STAMP = RESPONSE_CACHE.c.key, RESPONSE_CACHE.c.value, RESPONSE_CACHE.c.stamp
+
+
+class ResponseCache:
+    """Bounded store of byte strings under 32-byte keys; shared by processes through the database.
+
+    Holds at most `max_entries` (each further process that writes at the same time may add a tenth
+    before it counts again). When full, the tenth that was written or used longest ago goes. A
+    damaged value, told by its checksum, counts as absent.
+    """
+
+    def __init__(self, engine: Engine, *, max_entries: int = 1_000_000) -> None:
+        if max_entries < 1:
+            raise ValueError(f"max_entries must be positive, got {max_entries}")
+        self._engine = engine
+        self._max_entries = max_entries
+        self._writes_before_count = 0
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the values of the keys that are present and sound."""
+        wanted = iter(dict.fromkeys(keys))
+        found: dict[bytes, bytes] = {}
+        fading: list[bytes] = []
+        newest = select(func.max(_STAMP)).scalar_subquery()
+        with self._engine.connect() as connection:
+            while chunk := list(islice(wanted, KEYS_PER_SELECT)):
+                statement = select(_KEY, _VALUE, newest - _STAMP).where(_KEY.in_(chunk))
+                for key, sealed, age in connection.execute(statement):
+                    value = bytes(sealed[CHECKSUM_BYTES:])
+                    if sealed == _seal(key, value):
+                        found[key] = value
+                        if age > self._max_entries // 2:
+                            fading.append(key)
+        if fading:
+            self._refresh(fading)
+        return found
+
+    def put(
+        self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes] | None = None
+    ) -> None:
+        """Write all values in one transaction, over those already there.
+
+        `subjects` says by key which subject a value is about, for `queries.forgetting`.
+        """
+        if not values:
+            return
+        about = subjects or {}
+        # In order of the key, so that two writers of the same keys cannot deadlock.
+        rows = [
+            {"key": key, "value": _seal(key, value), "subject": about.get(key)}
+            for key, value in sorted(values.items())
+        ]
+        next_stamp = select(func.coalesce(func.max(_STAMP), 0) + 1).scalar_subquery()
+
+        def write() -> None:
+            with self._engine.begin() as connection:
+                insert = dialect_insert(connection, RESPONSE_CACHE).values(stamp=next_stamp)
+                new = {name: insert.excluded[name] for name in ("value", "stamp", "subject")}
+                connection.execute(
+                    insert.on_conflict_do_update(index_elements=[_KEY], set_=new), rows
+                )
+
+        retry_contended(write)
+        self._writes_before_count -= len(rows)
+        if self._writes_before_count < 0:
+            retry_contended(self._evict)
+
+    def _evict(self) -> None:
+        """Count the entries and drop the oldest if there are too many."""
+        slack = self._max_entries // 10
+        with self._engine.begin() as connection:
+            count = connection.execute(
+                select(func.count()).select_from(RESPONSE_CACHE)
+            ).scalar_one()
+        if count > self._max_entries:
+            surplus = count - (self._max_entries - slack)
+            oldest = select(_KEY).order_by(_STAMP, _KEY).limit(surplus)
+            with self._engine.begin() as connection:
+                connection.execute(delete(RESPONSE_CACHE).where(_KEY.in_(oldest)))
+            count -= surplus
+        self._writes_before_count = min(self._max_entries - count, slack)
+
+    def _refresh(self, keys: Sequence[bytes]) -> None:
+        """Make entries that were used and had grown old the newest, so that they stay.
+
+        Leaving young entries alone saves a write for nearly every read.
+        """
+        newest = select(func.max(_STAMP) + 1).scalar_subquery()
+        statement = (
+            update(RESPONSE_CACHE)
+            .where(RESPONSE_CACHE.c.key == bindparam("used"))
+            .values(stamp=newest)
+        )
+
+        def write() -> None:
+            with self._engine.begin() as connection:
+                connection.execute(statement, [{"used": key} for key in sorted(keys)])
+
+        retry_contended(write)
+
+
+def _seal(key: bytes, value: bytes) -> bytes:
+    """Put a checksum before the value, over the key too: a value under a wrong key is damage."""
+    return crc32(value, crc32(key)).to_bytes(CHECKSUM_BYTES, "little") + value
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The entries of one method.
+
+    `name` is part of the key; its number changes with the encoding. `chunk` requests are asked and
+    stored at a time. `subject` is what an entry is about, for `queries.forgetting`. `check`
+    raises ModelError instead of returning replies that must not be stored.
+    """
+
+    name: str
+    chunk: int
+    digest: Callable[[Any], bytes]
+    subject: Callable[[Any], bytes]
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+    check: Callable[[Replies, str], Replies] = lambda replies, _: replies
+
+
+def digest_of(*texts: str) -> bytes:
+    """32 bytes that differ whenever any of the texts differs."""
+    digest = sha256()
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.digest()
+
+
+def _rows_as(stored_as: str) -> dict[str, Callable[[Any], Any]]:
+    """How a row is stored: little-endian numbers of this type, read as float64."""
+    return {
+        "encode": lambda row: row.astype(stored_as).tobytes(),
+        "decode": lambda value: np.frombuffer(value, stored_as).astype(np.float64),
+    }
+
+
+def _checked_by(check: Callable[[Any, int], FloatArray]) -> Callable[[Replies, str], Replies]:
+    """A check of `schemas.arrays` that raises ModelError."""
+
+    def checked(rows: Replies, model_id: str) -> Replies:
+        try:
+            return check(rows, len(rows))
+        except ValueError as error:
+            raise ModelError(f"{model_id}: {error}") from error
+
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class ByPrompt:
+    """A token scorer that is asked prompt by prompt: a request is a query of one prompt."""
+
+    model: Any
+
+    @property
+    def model_id(self) -> str:
+        """The token scorer's."""
+        return str(self.model.model_id)
+
+    def log_probs(self, requests: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """Per request its (t,) row. Raises ModelError.
+
+        The model is asked for the prompts of a continuation together: they share their beginning.
+        """
+        where = places(request.continuation for request in requests)
+        queries = [
+            ContinuationQuery(tuple(requests[i].prompts[0] for i in indices), continuation)
+            for continuation, indices in where.items()
+        ]
+        found: dict[int, FloatArray] = {}
+        for rows, indices in zip(self.model.log_probs(queries), where.values(), strict=True):
+            if rows.ndim != 2 or len(rows) != len(indices) or np.isnan(rows).any():
+                raise ModelError(f"{self.model_id} did not return a row of numbers per prompt")
+            found |= dict(zip(indices, rows, strict=True))
+        return [found[index] for index in range(len(requests))]
+
+
+ENTRIES: Final[Mapping[Method, Entry]] = {
+    Method.COMPLETE: Entry(
+        "completion/1",
+        32,
+        lambda prompt: prompt.digest(),
+        lambda prompt: question_subject(prompt.question),
+        lambda completion: json.dumps(asdict(completion), separators=(",", ":")).encode("ascii"),
+        lambda value: Completion(**json.loads(value)),
+    ),
+    Method.PROBABILITIES: Entry(
+        "relation/1",
+        1024,
+        lambda pair: digest_of(pair.question, pair.premise, pair.hypothesis),
+        lambda pair: question_subject(pair.question),
+        check=_checked_by(relation_rows),
+        **_rows_as("<f8"),
+    ),
+    Method.EMBED: Entry(  # single precision: rows keep unit length to about 1e-7
+        "embedding/1",
+        256,
+        digest_of,
+        lambda _: EMBEDDINGS,
+        check=_checked_by(embedding_rows),
+        **_rows_as("<f4"),
+    ),
+    Method.LOG_PROBS: Entry(  # of queries of one prompt each, see ByPrompt
+        "log-probs/1",
+        32,
+        lambda query: query.prompts[0].digest() + digest_of(query.continuation),
+        lambda query: question_subject(query.prompts[0].question),
+        **_rows_as("<f8"),
+    ),
+}
+
+
+class Cached(Wrapped):
+    """A model whose replies are kept in a `ResponseCache`.
+
+    A model that gives each completion as soon as it is there has each stored at once, so that a
+    crash repeats only calls in flight; others are asked, and their replies stored, `chunk`
+    requests at a time (None: the number in `ENTRIES`). Log-probabilities are stored prompt by
+    prompt. Distributions of next tokens are a megabyte each: they are not stored.
+
+    `hits` counts requests that did not reach the model (found, or repeated within the batch),
+    `calls` those that did, including a chunk that failed; `answered` those of them that are done.
+    """
+
+    def __init__(self, model: Any, cache: ResponseCache, *, chunk: int | None = None) -> None:
+        if chunk is not None and chunk < 1:
+            raise ValueError(f"chunk must be positive, got {chunk}")
+        super().__init__(model, self._looked_up)
+        self._cache = cache
+        self._chunk = chunk
+        self.hits = 0
+        self.calls = 0
+        self.answered = 0
+
+    def _looked_up(self, call: Call) -> Replies:
+        """One reply per request, in order; what was answered before a failure stays stored."""
+        match call.method:
+            case Method.NEXT_TOKENS:
+                return call.ask()
+            case Method.LOG_PROBS:
+                single = [ContinuationQuery((p,), q.continuation) for q in call.requests
+                          for p in q.prompts]  # fmt: skip
+                rows = iter(self._stored(Call(ByPrompt(call.model), call.method, single)))
+                return [
+                    np.stack([next(rows) for _ in q.prompts]) if q.prompts else np.empty((0, 1))
+                    for q in call.requests
+                ]
+        return self._stored(call)
+
+    def _stored(self, call: Call) -> list[Any]:
+        entry = ENTRIES[call.method]
+        prefix = digest_of(entry.name, self.model_id)
+        keys = [sha256(prefix + entry.digest(request)).digest() for request in call.requests]
+        found = self._cache.get(keys)
+        missing = {k: r for k, r in zip(keys, call.requests, strict=True) if k not in found}
+        names = list(missing)
+        self.hits += len(keys) - len(missing)
+        failed: dict[bytes, ModelError] = {}
+        for part in self._parts(replace(call, requests=list(missing.values()))):
+            self.answered += len(part)
+            encoded = {}
+            for index, reply in part:
+                if isinstance(reply, ModelError):
+                    failed[names[index]] = reply
+                else:
+                    encoded[names[index]] = entry.encode(reply)
+            self._cache.put(encoded, {key: entry.subject(missing[key]) for key in encoded})
+            found |= encoded
+        return [failed.get(key) or entry.decode(found[key]) for key in keys]
+
+    def _parts(self, call: Call) -> Iterator[Sequence[tuple[int, Any]]]:
+        """Ask for all requests; yield replies with their request's index, as many as are there."""
+        if call.method is Method.COMPLETE and isinstance(call.model, AnswersEach):
+            yield from self._each(call.model, call.requests)
+            return
+        entry, started = ENTRIES[call.method], 0
+        while chunk := call.requests[started : started + (self._chunk or entry.chunk)]:
+            self.calls += len(chunk)
+            asked = perf_counter()
+            replies = entry.check(call.ask(chunk), self.model_id)
+            share = (perf_counter() - asked) / len(chunk)
+            yield [(started + i, timed(reply, share)) for i, reply in enumerate(replies)]
+            started += len(chunk)
+
+    def _each(
+        self, model: AnswersEach, prompts: Sequence[Any]
+    ) -> Iterator[Sequence[tuple[int, Any]]]:
+        """One completion at a time. Raises ModelError when some prompt got no outcome."""
+        left = set(range(len(prompts)))
+        self.calls += len(prompts)
+        asked = perf_counter()
+        for index, outcome in model.complete_each(prompts):
+            left.discard(index)
+            yield [(index, timed(outcome, perf_counter() - asked))]
+            asked = perf_counter()
+        if left:
+            unanswered = f"{len(left)} of {len(prompts)} prompts unanswered"
+            raise ModelError(f"{self.model_id} left {unanswered}")
+
+
+def timed(reply: Any, seconds: float) -> Any:
+    """The reply; a completion with the seconds it took."""
+    return replace(reply, seconds=seconds) if isinstance(reply, Completion) else reply
