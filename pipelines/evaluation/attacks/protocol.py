@@ -92,11 +92,6 @@ def always(_: Aim) -> bool:
     return True
 
 
-def as_asked(question: str) -> str:
-    """The user asks what the attacker expects."""
-    return question
-
-
 @dataclass(frozen=True, slots=True)
 class Attack:
     """One attack by its name in schedules and reports.
@@ -113,7 +108,7 @@ class Attack:
     surface: Surface = Surface.LIST
     target: Callable[[Aim], str] = wanted
     ready: Callable[[Aim], bool] = always
-    asked: Callable[[str], str] = as_asked
+    asked: Callable[[str], str] = str
     removes_answers: bool = False
     several: int = 5
 
@@ -203,10 +198,3 @@ def check_positions(positions: Sequence[int], k: int | None) -> None:
         raise ConfigurationError(f"positions must be distinct and at least one: {positions}")
     if min(positions) < 1 or (k is not None and max(positions) > k):
         raise ConfigurationError(f"positions {list(positions)} are outside ranks 1 to {k or 'k'}")
-
-
-def false_passage(aim: Aim, number: int) -> str:
-    """False passage `number` (from 0) of the data, starting over when there are fewer."""
-    if not aim.false_passages:
-        raise UnattackableError(f"no false passage to plant for {aim.question!r}")
-    return aim.false_passages[number % len(aim.false_passages)]

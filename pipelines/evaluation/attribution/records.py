@@ -17,7 +17,7 @@ STAGING = (
     *(f"{HERE}.{name}" for name in ("events", "quotes", "staging")),
     *(
         f"radarstream.pipelines.evaluation.attacks.{name}"
-        for name in ("corpus", "protocol", "variations")
+        for name in ("corpus", "protocol", "texts", "variations")
     ),
     "radarstream.pipelines.evaluation.scoring",
 )
