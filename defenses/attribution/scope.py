@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.attribution.judge import Asked, Judge
-from radarstream.defenses.attribution.refusals import Refusal, refusal_in
+from radarstream.defenses.attribution.judge import Asked, Judge, Refusal, refusal_in
 from radarstream.defenses.protocol import AttemptAll, Complete, Request
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import Case, RankedText

@@ -7,8 +7,7 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.attribution.norm import Norm
-from radarstream.defenses.attribution.perplexity import Perplexity
+from radarstream.defenses.attribution.thresholds import Norm, Perplexity
 from radarstream.defenses.protocol import Norms
 from radarstream.pipelines.signals.attribution import attribute_all
 from radarstream.pipelines.signals.fulfilment import drive
