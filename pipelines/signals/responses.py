@@ -28,6 +28,13 @@ def completion_texts(generator: Generator, prompts: Sequence[Prompt]) -> list[st
     return [c if isinstance(c, ModelError) else c.text for c in completions]
 
 
+def or_raise(outcome: OutT | ModelError) -> OutT:
+    """The outcome; a ModelError is raised."""
+    if isinstance(outcome, ModelError):
+        raise outcome
+    return outcome
+
+
 def all_answered(outcomes: Sequence[OutT | ModelError]) -> list[OutT]:
     """Return the outcomes if none failed; PartialModelError otherwise."""
     answered = [outcome for outcome in outcomes if not isinstance(outcome, ModelError)]
