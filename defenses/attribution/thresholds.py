@@ -1,8 +1,7 @@
 """Norm and perplexity: texts that exceed every benign text."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 from pydantic import Field
@@ -31,20 +30,20 @@ class Thresholded(Baseline):
     Parameters
     ----------
     threshold
-        Texts above it are flagged. `calibrated` sets it. None flags nothing.
+        Texts above it are flagged; see `threshold_from`. None flags nothing.
     """
 
     threshold: float | None = None
 
-    def calibrated(self, benign: Sequence[str]) -> Generator[Request, Any, Self]:
-        """The same with the largest value of `benign` texts as threshold.
+    def threshold_from(self, benign: Sequence[str]) -> Generator[Request, Any, float]:
+        """The largest value of `benign` texts.
 
         Raises ValueError without texts, EvidenceError on malformed responses.
         """
         if not benign:
             raise ValueError("a threshold needs benign texts")
         values = yield from self.measured(tuple(benign))
-        return replace(self, threshold=float(values.max()))
+        return float(values.max())
 
     def judge(self, case: Case, shown: tuple[str, ...]) -> Judging:
         """Measure every text."""

@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.scoring import is_fooled, is_refusal
-from radarstream.pipelines.signals.isolation import isolating
 from radarstream.pipelines.signals.judging import (
     AnswerCase,
     AnswerLabel,
@@ -24,6 +23,7 @@ from radarstream.pipelines.signals.judging import (
     judge_long_forms,
 )
 from radarstream.pipelines.signals.ports import Generator
+from radarstream.pipelines.signals.responses import isolating
 from radarstream.schemas.errors import ModelError
 
 BATCH = 64  # cases a call, so that a run that is stopped has what the cache was given

@@ -73,7 +73,7 @@ def all_runs() -> list[Run]:
         runs.append(
             Run(
                 f"calibrated {type(built).__name__}",
-                lambda built=built: built.calibrated(BENIGN),
+                lambda built=built: built.threshold_from(BENIGN),
                 attributors.world,
             )
         )

@@ -41,9 +41,9 @@ class Spending:
             case LogProbsAll(requests=parts):
                 for part, answer in zip(parts, response, strict=True):
                     self.charge(part, answer)
-            case CompleteAll(requests=parts) | AttemptAll(requests=parts):
-                for part in parts:
-                    self.charge(part, None)
+            case CompleteAll(requests=singles) | AttemptAll(requests=singles):
+                for single in singles:
+                    self.charge(single, None)
             case Complete():
                 self._charge_completion(request)
             case LogProbs(rows=rows, continuation=continuation):

@@ -60,10 +60,17 @@ def given_from(
     """The undefended answer to each question from these documents, and whether the attacker wants
     it; a ModelError where a model failed.
     """
-    asked = zip(items, documents, strict=True)
-    answers = drive([undefended_answer(item.query.text, found) for item, found in asked], models)
+    questions = (item.query.text for item in items)
+    answers = answered(list(zip(questions, documents, strict=True)), models)
     wins = won([(item.query.text, item.labels) for item in items], answers, models)
     return list(zip(answers, wins, strict=True))
+
+
+def answered(
+    asked: Sequence[tuple[str, tuple[Document, ...]]], models: Models
+) -> list[AtomicAnswer | ModelError]:
+    """The undefended answer to each question from its documents."""
+    return drive([undefended_answer(question, found) for question, found in asked], models)
 
 
 def won(

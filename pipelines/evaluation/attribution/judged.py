@@ -20,8 +20,7 @@ from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.study.plugin import error_words
-from radarstream.pipelines.signals.attribution import attribute_all
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.fulfilment import attribute_all, drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.attribution import Attribution, Case

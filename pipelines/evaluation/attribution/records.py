@@ -21,7 +21,7 @@ STAGING = (
     ),
     "radarstream.pipelines.evaluation.scoring",
 )
-JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.attribution")
+JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.fulfilment")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -200,8 +200,8 @@ class AttributionPlugin:
         thresholds = self.study.record.thresholds
         if spec.name not in thresholds:
             benign = benign_sample(self.questions.corpus, self.request.seed)
-            (found,) = drive([attributor.calibrated(benign)], self.asking)
-            thresholds = thresholds | {spec.name: or_raise(found).threshold}
+            (found,) = drive([attributor.threshold_from(benign)], self.asking)
+            thresholds = thresholds | {spec.name: or_raise(found)}
             self.study.update(thresholds=thresholds)
             self.study.write_record()
         return replace(attributor, threshold=thresholds[spec.name])
