@@ -150,7 +150,7 @@ class TestBoth:
         assert found.detail == ""
 
     def test_calibrating_keeps_the_other_options(self, method, script):
-        assert run(method(max_texts=3).calibrated(["a"]), script()).max_texts == 3
+        assert run(calibrated(method(max_texts=3), ["a"]), script()).max_texts == 3
 
     def test_only_the_first_texts_are_judged(self, method, script):
         event = make_case(["a", "b", "c"])
