@@ -158,7 +158,7 @@ def _event_of(
     except ModelError as error:
         return replace(row, detail=error_words(error))
     row = replace(row, answer=answer.text, clean_answer=clean.text)
-    outcome = _outcome_of(item, row, answer, fooled=fooled, before=fooled_before)
+    outcome = outcome_of(item, row, answer, fooled=fooled, before=fooled_before)
     if outcome is not CaseState.EVENT:
         return replace(row, outcome=outcome)
     quote = quoted(item.scenario, item.query.id, answer.text, labels.target)
@@ -168,7 +168,7 @@ def _event_of(
     )
 
 
-def _outcome_of(
+def outcome_of(
     item: Staged, row: EventRow, answer: AtomicAnswer, *, fooled: bool, before: bool
 ) -> CaseState:
     """Whether the answer is one that the scenario complains about.

@@ -26,6 +26,7 @@ from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.snapshot import Labels
 
 Scoping = Generator[Request, Any, int]
 ScopeRule = Callable[[Case], Scoping]
@@ -110,13 +111,21 @@ def with_removal(
     found = {}
     for (row, item), (answer, win), persists in zip(sound, given, same, strict=True):
         try:
-            text = or_raise(answer).text
-            right = is_correct(text, item.labels)
-            after = After(text, or_raise(win), right, or_raise(persists))
-            found[row.key] = replace(row, after=after)
+            found[row.key] = replace(row, after=after_of(answer, win, persists, item.labels))
         except ModelError as error:
             found[row.key] = replace(row, attribution=None, error=error_words(error))
     return [found.get(row.key, row) for row in rows]
+
+
+def after_of(
+    answer: AtomicAnswer | ModelError,
+    attacked: bool | ModelError,
+    persists: bool | ModelError,
+    labels: Labels,
+) -> After:
+    """An answer and what it is worth. Raises the ModelError why nobody can tell."""
+    text = or_raise(answer).text
+    return After(text, or_raise(attacked), is_correct(text, labels), or_raise(persists))
 
 
 def _without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
