@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from radarstream.defenses.kernels.separation import chance_of_separation
+from radarstream.defenses.kernels.responsibility import chance_of_separation
 from radarstream.schemas.attribution import Finding, TextScore
 from radarstream.schemas.incidents import (
     MODEL_ERRED,

@@ -1,10 +1,11 @@
-"""Exact maximum independent set that prefers low vertex numbers."""
+"""Selections of ReliabilityRAG: independent sets that prefer low vertex numbers, and samples."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
@@ -50,8 +51,9 @@ def independent_set(edges: BoolArray, weights: Sequence[int] | None = None) -> B
     heavy = [1] * n if weights is None else list(weights)
     if len(heavy) != n or min(heavy, default=1) < 1:
         raise ValueError(f"there must be {n} weights of at least 1")
-    chosen = _Search(_neighbourhoods(edges), heavy).heaviest()
-    return np.array([chosen >> vertex & 1 for vertex in range(n)], dtype=np.bool_)
+    search = _Search(_neighbourhoods(edges), heavy)
+    search.extend(chosen=0, weight=0, candidates=(1 << n) - 1)
+    return np.array([search.best >> vertex & 1 for vertex in range(n)], dtype=np.bool_)
 
 
 class _Search:
@@ -62,10 +64,6 @@ class _Search:
         self.weights = weights
         self.best = 0
         self.best_weight = 0
-
-    def heaviest(self) -> int:
-        self.extend(0, 0, (1 << len(self.weights)) - 1)
-        return self.best
 
     def extend(self, chosen: int, weight: int, candidates: int) -> None:
         """Try every set that joins some of `candidates` to `chosen`, in lexicographic order."""
@@ -103,3 +101,64 @@ def _neighbourhoods(edges: BoolArray) -> list[int]:
         sum(1 << int(other) for other in np.flatnonzero(row) if other != vertex)
         for vertex, row in enumerate(edges)
     ]
+
+
+def uncontradicted(contradicts: BoolArray) -> BoolArray:
+    """Vertices that no better one contradicts, once those that contradict most are gone.
+
+    While a vertex contradicts more than half of those that remain (rounded down), all such
+    vertices are deleted; of the rest, those that none of the rest contradicts are selected.
+
+    Parameters
+    ----------
+    contradicts
+        (n, n); [i, j] says that vertex i contradicts the worse ranked vertex j > i. Only the upper
+        triangle is read.
+
+    Returns
+    -------
+    (n,) mask; empty only for n = 0, because the worst vertex contradicts nobody.
+    """
+    edges = np.triu(contradicts, 1)
+    remaining = np.ones(len(edges), dtype=np.bool_)
+    while True:
+        degrees = (edges & remaining).sum(axis=1)
+        loud = remaining & (degrees > remaining.sum() // 2)
+        if not loud.any():
+            break
+        remaining &= ~loud
+    return np.asarray(remaining & ~edges[remaining].any(axis=0))
+
+
+def rank_weights(k: int, gamma: float) -> FloatArray:
+    """(k,) probabilities proportional to gamma^(i - 1) for rank i; they sum to 1.
+
+    gamma is in [0, 1]; 1 weighs every rank alike, and 0 stands for the linear weights
+    1 - (i - 1) / k.
+
+    >>> rank_weights(10, 0.9)[[0, 9]].round(6).tolist()
+    [0.153534, 0.059482]
+    """
+    places = np.arange(k)
+    weights = 1.0 - places / max(k, 1) if gamma == 0.0 else gamma**places
+    return np.asarray(weights / weights.sum())
+
+
+def rank_samples(
+    rng: np.random.Generator,
+    weights: FloatArray,
+    *,
+    rounds: int,
+    size: int,
+    replacement: bool,
+) -> list[tuple[int, ...]]:
+    """`rounds` samples of `size` indices, each ascending and without repetition.
+
+    `weights` are the (k,) probabilities of a single draw, k > 0. An index that was drawn twice in
+    a round is in it once; without `replacement` a round holds `size` indices, or as many as there
+    are.
+    """
+    if not replacement:
+        size = min(size, int(np.count_nonzero(weights)))
+    drawn = [rng.choice(len(weights), size, replacement, weights) for _ in range(rounds)]
+    return [tuple(np.unique(sample).tolist()) for sample in drawn]
