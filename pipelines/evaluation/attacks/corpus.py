@@ -71,10 +71,11 @@ def inject(
     query = snapshot.query.id
     if any(i.attack == attack.name and i.query_id == query for i in corpus.injections):
         raise ConfigurationError(f"the corpus already holds {attack.name} on {query}")
-    removed = frozenset(
+    right = labels.answers if attack.removes_answers else ()
+    removed = tuple(
         entry.id
         for entry in corpus.entries
-        if attack.removes_answers and holds_answer(entry.document, labels)
+        if any(contains(entry.document.passage, answer, strict=True) for answer in right)
     )
     added = tuple(
         Entry(f"{attack.name}/{query}/{number}", attack.page(number, text, 1, snapshot))
@@ -85,15 +86,10 @@ def inject(
         query,
         labels.target or "",
         added=tuple(entry.id for entry in added),
-        removed=tuple(entry.id for entry in corpus.entries if entry.id in removed),
+        removed=removed,
     )
     kept = tuple(entry for entry in corpus.entries if entry.id not in removed)
     return Corpus(kept + added, (*corpus.injections, injection))
-
-
-def holds_answer(document: Document, labels: Labels) -> bool:
-    """Whether the document names any right answer, as whole words."""
-    return any(contains(document.passage, answer, strict=True) for answer in labels.answers)
 
 
 def retrieve(corpus: Corpus, question: str, k: int, embedder: Embedder) -> tuple[Entry, ...]:

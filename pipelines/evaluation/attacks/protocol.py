@@ -13,12 +13,21 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 
+from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, generator
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 BENIGN = "benign"
+TOP, RANDOM, CORPUS = "top", "random", "corpus"
+
+
+class Surface(StrEnum):
+    """Where an attack's texts go."""
+
+    LIST = "list"
+    CORPUS = "corpus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +56,46 @@ class Condition:
         place = "+".join(map(str, self.positions)) or self.place
         return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
 
+    @property
+    def surface(self) -> Surface:
+        """Where the texts go."""
+        on_list = self.positions or self.place in ("", TOP, RANDOM)
+        return Surface.LIST if on_list else Surface.CORPUS
 
-class Surface(StrEnum):
-    """Where an attack's texts go."""
+    @property
+    def timing(self) -> Timing:
+        """The schedule, parsed."""
+        return Timing.parse(self.schedule)
 
-    LIST = "list"
-    CORPUS = "corpus"
+    @property
+    def peak(self) -> int:
+        """The most texts planted at one step."""
+        if self.attack == BENIGN:
+            return 0
+        if (peak := self.timing.peak) is not None:
+            return peak
+        if self.positions:
+            return len(self.positions)
+        return int(self.place[1:]) if self.surface is Surface.CORPUS else 1
+
+    def check_depth(self, k: int) -> None:
+        """Raise ConfigurationError when ranks beyond the first k are needed."""
+        deepest = max(self.positions, default=0)
+        if self.place in (TOP, RANDOM):
+            deepest = self.peak
+        if deepest > k:
+            raise ConfigurationError(
+                f"positions of {self.name} reach rank {deepest}, beyond k = {k}"
+            )
+
+    def ranks(self, moment: Moment, count: int, k: int, seed: int) -> list[int]:
+        """The ranks of `count` texts on a list at this moment, distinct, from 1 to k."""
+        if self.positions:
+            return list(self.positions[:count])
+        if self.place == TOP:
+            return list(range(1, count + 1))
+        drawn = generator(seed, moment, "places").choice(k, size=count, replace=False)
+        return sorted(int(rank) + 1 for rank in drawn)
 
 
 class UnattackableError(ConfigurationError):
