@@ -15,21 +15,11 @@ def eigenvector_centrality(
 ) -> FloatArray:
     """Approximate the principal eigenvector of weights + epsilon * I (RADAR, Eq. 32-35).
 
-    Parameters
-    ----------
-    weights
-        (n, n), >= 0; n = 0 is allowed. RADAR's are symmetric with a zero diagonal.
-    epsilon
-        Self-loop of every node.
-    iterations
-        Power steps from the uniform vector. Ten do not converge on star-like graphs: the hub's
-        share then alternates, but its order among the nodes does not.
-    delta
-        Keeps the normalisation away from 0/0.
-
-    Returns
-    -------
-    (n,) values >= 0 of Euclidean length about 1.
+    `weights` are (n, n) and >= 0, n = 0 is allowed; RADAR's are symmetric with a zero diagonal.
+    `epsilon` is the self-loop of every node, `delta` keeps the normalisation away from 0/0. Power
+    iteration from the uniform vector: ten steps do not converge on star-like graphs, where the
+    hub's share alternates, but its order among the nodes does not. Returns (n,) values >= 0 of
+    Euclidean length about 1.
     """
     n = len(weights)
     matrix = weights + epsilon * np.eye(n)

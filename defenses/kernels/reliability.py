@@ -10,37 +10,20 @@ BoolArray = NDArray[np.bool_]
 
 
 def independent_set(edges: BoolArray, weights: Sequence[int] | None = None) -> BoolArray:
-    """The heaviest set of vertices without an edge among them.
+    """(n,) mask of the heaviest set of vertices without an edge among them.
 
     Of several heaviest sets, the one whose ascending vertex numbers come first in lexicographic
     order; with weights, where the numbers of a vertex count as often as it weighs. So the result
     is unique, and vertices numbered by rank make it prefer better ranks (ReliabilityRAG).
 
-    Parameters
-    ----------
-    edges
-        (n, n) symmetric; the diagonal is ignored; n = 0 is allowed.
-    weights
-        (n,) positive whole numbers; 1 each without.
+    `edges` are (n, n) and symmetric, the diagonal is ignored, n = 0 is allowed; `weights` are
+    positive whole numbers, 1 each without. Raises ValueError on anything else.
 
-    Returns
-    -------
-    (n,) mask of the set.
-
-    Raises
-    ------
-    ValueError
-        On an asymmetric or not square matrix, or a weight below 1.
-
-    Notes
-    -----
     Branch and bound on bit masks: the lowest vertex is first taken, then left out, so sets come in
     lexicographic order and only a heavier one replaces the best so far. The bound covers the
     remaining vertices by cliques, of each of which at most the heaviest vertex can be taken.
     Exponential in the worst case; milliseconds for 30 vertices.
 
-    Examples
-    --------
     >>> cycle = np.roll(np.eye(5, dtype=bool), 1, axis=1)
     >>> np.flatnonzero(independent_set(cycle | cycle.T)).tolist()
     [0, 2]
@@ -104,20 +87,13 @@ def _neighbourhoods(edges: BoolArray) -> list[int]:
 
 
 def uncontradicted(contradicts: BoolArray) -> BoolArray:
-    """Vertices that no better one contradicts, once those that contradict most are gone.
+    """(n,) mask of vertices that no better one contradicts, once the most contradicting are gone.
 
     While a vertex contradicts more than half of those that remain (rounded down), all such
     vertices are deleted; of the rest, those that none of the rest contradicts are selected.
 
-    Parameters
-    ----------
-    contradicts
-        (n, n); [i, j] says that vertex i contradicts the worse ranked vertex j > i. Only the upper
-        triangle is read.
-
-    Returns
-    -------
-    (n,) mask; empty only for n = 0, because the worst vertex contradicts nobody.
+    (n, n) `contradicts` [i, j] says that vertex i contradicts the worse ranked vertex j > i; only
+    the upper triangle is read. Empty only for n = 0, because the worst vertex contradicts nobody.
     """
     edges = np.triu(contradicts, 1)
     remaining = np.ones(len(edges), dtype=np.bool_)
