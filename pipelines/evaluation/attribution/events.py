@@ -50,8 +50,7 @@ def observe(items: Sequence[Staged], models: Models, *, k: int) -> list[EventRow
 
 def retrieved(corpus: Corpus, question: str, models: Models, k: int) -> tuple[Document, ...]:
     """The k documents nearest to the question, best first."""
-    found = ranked(corpus, question, k, models.embedder)
-    return tuple(replace(e.document, rank=rank) for rank, (e, _) in enumerate(found, start=1))
+    return tuple(text.document for text in ranked(corpus, question, k, models.embedder))
 
 
 def given_from(
@@ -128,10 +127,7 @@ def noisy(answer: str, query_id: str) -> str:
 def _nearest(item: Staged, models: Models, k: int) -> tuple[EventText, ...]:
     """The texts an answer may come from, nearest first."""
     found = ranked(item.corpus, item.query.text, SEGMENTS * k, models.embedder)
-    return tuple(
-        EventText(e.id, replace(e.document, rank=rank), similarity, item.role(e.id))
-        for rank, (e, similarity) in enumerate(found, start=1)
-    )
+    return tuple(EventText(t.id, t.document, t.similarity or 0.0, item.role(t.id)) for t in found)
 
 
 def _event_of(
