@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from radarstream.defenses.kernels.honesty import distrust
 from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
-from radarstream.defenses.kernels.relations import both_ways
+from radarstream.defenses.kernels.radar import both_ways
 from radarstream.defenses.protocol import Embed, Relate, Request
 from radarstream.defenses.responses import ask
 from radarstream.schemas.errors import EvidenceError

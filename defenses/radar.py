@@ -24,10 +24,14 @@ from radarstream.defenses.cut_graph import (
     verdict_without_evidence,
     with_memory,
 )
-from radarstream.defenses.kernels.belief import bayes
-from radarstream.defenses.kernels.centrality import eigenvector_centrality, rescaled
-from radarstream.defenses.kernels.relations import symmetrise
-from radarstream.defenses.kernels.terminals import keep_evidence, reject_evidence
+from radarstream.defenses.kernels.radar import (
+    bayes,
+    eigenvector_centrality,
+    keep_evidence,
+    reject_evidence,
+    rescaled,
+    symmetrise,
+)
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import ask
 from radarstream.schemas.evidence import Evidence, FloatArray

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from radarstream.defenses.astute_rag import AstuteRag
 from radarstream.defenses.instruct_rag import InstructRag
+from radarstream.defenses.options import built
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.radar_plus import RadarPlus
@@ -15,7 +14,6 @@ from radarstream.defenses.robust_rag import RobustRag
 from radarstream.defenses.robust_rag_decoding import RobustRagDecoding
 from radarstream.defenses.trust_rag import TrustRag
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.schemas.errors import ConfigurationError
 
 DEFENSES: dict[str, type[Defense[Any]]] = {
     "astute_rag": AstuteRag,
@@ -38,13 +36,4 @@ def build_defense(name: str, options: Mapping[str, Any] | None = None) -> Defens
     >>> build_defense("radar", {"pair_scale": 0.3}).pair_scale
     0.3
     """
-    if name not in DEFENSES:
-        raise ConfigurationError(f"no defence named {name!r}; there are {', '.join(DEFENSES)}")
-    defense = DEFENSES[name]
-    try:
-        return TypeAdapter(defense).validate_python(dict(options or {}))
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
-        )
-        raise ConfigurationError(f"options of defence {name!r}: {problems}") from error
+    return built("defence", DEFENSES, name, options)

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.kernels.degree_graph import uncontradicted
-from radarstream.defenses.kernels.independent_set import independent_set
-from radarstream.defenses.kernels.rank_sampling import rank_samples, rank_weights
+from radarstream.defenses.kernels.reliability import (
+    independent_set,
+    rank_samples,
+    rank_weights,
+    uncontradicted,
+)
 from radarstream.defenses.protocol import (
     Complete,
     CompleteAll,

@@ -1,30 +1,21 @@
 """Keyword match: texts from which alone the model says what it wrongly said."""
 
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.attribution.outcome import (
-    MaxTexts,
-    flagged_where,
-    judged,
-    passages,
-    unseparated,
-)
-from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.attribution.baseline import Baseline, Judging
 from radarstream.defenses.keywords import phrases
-from radarstream.defenses.protocol import Complete, CompleteAll, Signal
+from radarstream.defenses.protocol import Complete, CompleteAll
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import Case
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 
-METHOD: Final = "keyword_match"
-
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class KeywordMatch:
+class KeywordMatch(Baseline):
     """Flags a text if the answer from it alone shares a word or phrase with the wrong answer.
 
     RobustRAG ("Certifiably Robust RAG against Retrieval Corruption", Algorithm 1) turned into an
@@ -34,28 +25,18 @@ class KeywordMatch:
 
     Words of the question count when both answers repeat them, which flags honest texts where the
     model answers in sentences.
-
-    Parameters
-    ----------
-    max_texts
-        How many texts are judged, from the best on.
     """
 
-    max_texts: MaxTexts = None
+    method: ClassVar[str] = "keyword_match"
 
-    needs: ClassVar[frozenset[Signal]] = frozenset()
-
-    def attribute(self, case: Case) -> Attributing:
-        """Answer from every text alone. Raises EvidenceError on malformed input or answers."""
-        case = judged(case, self.max_texts)
-        if len(case.texts) < 2:
-            return unseparated(METHOD, case.texts)
+    def judge(self, case: Case, shown: tuple[str, ...]) -> Judging:
+        """Answer from every text alone."""
         requests = tuple(
             Complete(Task.ATOMIC_ANSWER, case.query.text, (passage,), final=False)
-            for passage in passages(case.texts)
+            for passage in shown
         )
         answers = yield from ask(CompleteAll(requests))
         wrong = phrases(case.answer)
         shared = [0 if a.abstained else len(wrong & phrases(a.text)) for a in answers]
         scores = np.array(shared, dtype=np.float64)
-        return flagged_where(scores > 0.0, METHOD, case.texts, scores)
+        return self.flagged(scores > 0.0, case.texts, scores)

@@ -1,31 +1,22 @@
 """PFDNN: the cluster of texts that is nearest to the wrong answer."""
 
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.attribution.outcome import (
-    MaxTexts,
-    flagged_where,
-    judged,
-    passages,
-    unseparated,
-)
-from radarstream.defenses.attribution.protocol import Attributing
+from radarstream.defenses.attribution.baseline import Baseline, Judging
 from radarstream.defenses.kernels.responsibility import LEAST_SPREAD
 from radarstream.defenses.kernels.two_means import two_means
-from radarstream.defenses.protocol import Embed, Signal
+from radarstream.defenses.protocol import Embed
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT
 
-METHOD: Final = "pfdnn"
-
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Pfdnn:
+class Pfdnn(Baseline):
     """Splits the texts' embeddings in two and flags the cluster closer to the wrong answer.
 
     "Poison Forensics: Traceback of Data Poisoning Attacks in Neural Networks" (USENIX Security
@@ -36,23 +27,17 @@ class Pfdnn:
 
     Parameters
     ----------
-    max_texts
-        How many texts are judged, from the best on.
     seed
         Of the clustering's starts, for more than 12 texts.
     """
 
-    max_texts: MaxTexts = None
     seed: Annotated[int, Field(ge=0)] = 0
 
-    needs: ClassVar[frozenset[Signal]] = frozenset()
+    method: ClassVar[str] = "pfdnn"
+    compares: ClassVar[bool] = True
 
-    def attribute(self, case: Case) -> Attributing:
-        """Embed, split, compare. Raises EvidenceError on malformed input or embeddings."""
-        case = judged(case, self.max_texts)
-        shown = passages(case.texts)
-        if len(set(shown)) < 2:
-            return unseparated(METHOD, case.texts)
+    def judge(self, case: Case, shown: tuple[str, ...]) -> Judging:
+        """Embed, split, compare."""
         rows = yield from ask(Embed((case.answer, *shown)))
         answer, points = rows[0], rows[1:]
         second = two_means(points, np.random.default_rng(self.seed))
@@ -61,7 +46,7 @@ class Pfdnn:
             for members in (~second, second)
         ]
         if abs(distances[0] - distances[1]) < LEAST_SPREAD:
-            return unseparated(METHOD, case.texts)
+            return self.unseparated(case.texts)
         nearer = second if distances[1] < distances[0] else ~second
         scores = -np.where(second, distances[1], distances[0])
-        return flagged_where(nearer, METHOD, case.texts, scores)
+        return self.flagged(nearer, case.texts, scores)

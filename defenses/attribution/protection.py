@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from radarstream.defenses.kernels.separation import chance_of_separation
+from radarstream.defenses.kernels.responsibility import chance_of_separation
 from radarstream.schemas.attribution import Finding, TextScore
 from radarstream.schemas.incidents import (
     MODEL_ERRED,
@@ -164,13 +164,12 @@ def doubt(event: TaughtEvent, rules: Rules) -> str:
     """Say why a person must look at flagged texts; "" when they stand out clearly."""
     if not event.reproduced:
         return "the answer is on no record and was not given again"
-    if reason := indistinct(event.gap, event.generation_gap, event.texts, rules):
-        return reason
-    if reason := too_many(event.texts):
-        return reason
-    if event.answer_without is None:
-        return "without the flagged texts there is no answer"
-    return ""
+    nothing_left = event.answer_without is None
+    return (
+        indistinct(event.gap, event.generation_gap, event.texts, rules)
+        or too_many(event.texts)
+        or ("without the flagged texts there is no answer" if nothing_left else "")
+    )
 
 
 def too_many(texts: Sequence[AttributedText]) -> str:
@@ -215,12 +214,9 @@ def indistinct(
 
 def chance_of(texts: Sequence[TextScore | AttributedText]) -> float:
     """Return how often unrelated scores separate the texts as clearly; 1 for fewer than two."""
-    rows = [
-        [text.similarity for text in texts],
-        [text.semantic for text in texts],
-        [text.generation for text in texts],
-    ]
-    return _chance(tuple(tuple(row) for row in rows if None not in row))
+    names = ("similarity", "semantic", "generation")
+    rows = (tuple(getattr(text, name) for text in texts) for name in names)
+    return _chance(tuple(row for row in rows if None not in row))
 
 
 @lru_cache(maxsize=64)  # a finding is settled anew with every complaint of the same answer

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.attribution.scope import Scope, ScopeOptions, checked
 from radarstream.defenses.kernels.log_odds import LEAST
-from radarstream.defenses.kernels.responsibility import Split, split_in_two, standard_scores
+from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import (
@@ -95,11 +95,14 @@ class RagOrigin(ScopeOptions):
             return parts
         if "similarity" in self.scores:
             parts["similarity"] = yield from similarities(case.query.text, scope.texts)
+        question = case.query.text
         asked: dict[Score, LogProbs] = {}
         if "semantic" in self.scores:
-            asked["semantic"] = question_after(scope.texts, case.query.text)
+            predicted = " ".join(question.split())
+            asked["semantic"] = _after_each(scope.texts, Task.PREDICT_QUESTION, "", predicted)
         if "generation" in self.scores:
-            asked["generation"] = answer_after(scope.texts, case)
+            answer = case.answer
+            asked["generation"] = _after_each(scope.texts, Task.ATOMIC_ANSWER, question, answer)
         if asked:
             responses = yield from ask(LogProbsAll(tuple(asked.values())))
             for name, response in zip(asked, responses, strict=True):
@@ -120,22 +123,11 @@ def similarities(question: str, texts: Sequence[RankedText]) -> Generator[Reques
     return np.asarray(rows[1:] @ rows[0])
 
 
-def question_after(texts: Sequence[RankedText], question: str) -> LogProbs:
-    """How probable is the question after each text?"""
-    rows = (
-        Complete(Task.PREDICT_QUESTION, "", (text.document.passage,), final=False) for text in texts
-    )
-    return LogProbs(tuple(rows), " ".join(question.split()))
-
-
-def answer_after(texts: Sequence[RankedText], case: Case) -> LogProbs:
-    """How probable is the wrong answer after each text and the question?"""
-    question = case.query.text
-    rows = (
-        Complete(Task.ATOMIC_ANSWER, question, (text.document.passage,), final=False)
-        for text in texts
-    )
-    return LogProbs(tuple(rows), case.answer)
+def _after_each(
+    texts: Sequence[RankedText], task: Task, question: str, continuation: str
+) -> LogProbs:
+    rows = (Complete(task, question, (text.document.passage,), final=False) for text in texts)
+    return LogProbs(tuple(rows), continuation)
 
 
 def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attribution:
@@ -150,25 +142,13 @@ def concluded(scope: Scope, parts: dict[Score, FloatArray], detail: str) -> Attr
             rank=text.document.rank,
             flagged=split is not None and bool(split.upper[index]),
             score=float(scores[index]),
-            similarity=part(parts, "similarity", index),
-            semantic=part(parts, "semantic", index),
-            generation=part(parts, "generation", index),
+            **{name: float(values[index]) for name, values in parts.items()},
         )
         for index, text in enumerate(scope.texts)
     )
     if split is None:
         return Attribution(METHOD, Finding.NO_SEPARATION, texts, detail=detail)
-    gap = generation_gap(split, parts.get("generation"))
+    gap = None  # by how much the flagged texts make the answer likelier, per token
+    if (generation := parts.get("generation")) is not None:
+        gap = float(generation[split.upper].mean() - generation[~split.upper].mean())
     return Attribution(METHOD, Finding.TEXTS_FLAGGED, texts, split.gap, gap, detail)
-
-
-def part(parts: dict[Score, FloatArray], name: Score, index: int) -> float | None:
-    """One text's score of one kind, if that was measured."""
-    return float(parts[name][index]) if name in parts else None
-
-
-def generation_gap(split: Split, generation: FloatArray | None) -> float | None:
-    """By how much the flagged texts make the answer likelier, natural logarithm per token."""
-    if generation is None:
-        return None
-    return float(generation[split.upper].mean() - generation[~split.upper].mean())

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.attribution.judge import Asked, Judge
-from radarstream.defenses.attribution.refusals import Refusal, refusal_in
+from radarstream.defenses.attribution.judge import Asked, Judge, Refusal, refusal_in
 from radarstream.defenses.protocol import AttemptAll, Complete, Request
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import Case, RankedText
@@ -74,12 +73,12 @@ class ScopeOptions:
     max_segments
         The search ends here at the latest.
     block
-        Segments asked at once, at least; those asked in vain change nothing but the cost. More are
-        asked where the search cannot end before.
+        Segments asked at once, at least; more where the search cannot end before. Those asked in
+        vain change nothing but the cost.
     judge
         Who compares answers: the `relations` scorer, or the language `model`.
     min_entailment
-        From here on the relations scorer's word counts as agreement.
+        The least probability at which the relations scorer finds two answers alike.
     check_unaided
         Whether the model is first asked without any text; if it gives the wrong answer by itself,
         no text is to blame. With `uncontradicted`, only if no segment asked makes it answer

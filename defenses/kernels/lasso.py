@@ -10,30 +10,15 @@ STEADY = 1e-10  # largest step of a finished sweep, relative to the spread of th
 
 
 def lasso(design: FloatArray, outcomes: FloatArray, alpha: float) -> FloatArray:
-    """Weights of the columns of `design`, in units of the outcomes.
+    """(n,) weights of the columns of `design`, in units of the outcomes.
 
     The columns are brought to mean 0 and variance 1, then cyclic coordinate descent minimises
     |y - b - X w|^2 / (2 m) + alpha |w|_1 over w and the intercept b, and the weights are brought
     back to the columns as they were. A column that never varies gets 0. Of columns that are
     copies of each other, the first carries the weight of all.
 
-    Parameters
-    ----------
-    design
-        (m, n), m >= 1, finite.
-    outcomes
-        (m,), finite.
-    alpha
-        Price of a unit of weight of a standardised column, >= 0.
-
-    Returns
-    -------
-    (n,) weights.
-
-    Raises
-    ------
-    ValueError
-        On shapes that do not fit, a value that is not finite or a negative price.
+    `design` is (m, n), m >= 1, `outcomes` (m,), both finite; `alpha` >= 0 is the price of a unit of
+    weight of a standardised column. Raises ValueError on anything else.
     """
     columns, centred = _checked(design, outcomes)
     if not alpha >= 0.0:

@@ -45,26 +45,11 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
     A cut sums at most n(n+1)/2 of them, each off by 1/(2K) or less; two labellings whose
     energies differ by less than `error_bound` may therefore be exchanged, ties included.
 
-    Parameters
-    ----------
-    source, sink
-        (n,) capacities S and F, finite and >= 0; n = 0 is allowed.
-    pair
-        (n, n) capacities M, symmetric, finite and >= 0; the diagonal is ignored.
+    `source` and `sink` are (n,), `pair` is (n, n) and symmetric, its diagonal is ignored; all are
+    finite and >= 0, and n = 0 is allowed. Raises ValueError on anything else, ArithmeticError if
+    the solver fails or its flow does not certify the energy of its labels. O(n^3) on this dense
+    graph.
 
-    Raises
-    ------
-    ValueError
-        On a wrong shape, a negative or non-finite capacity, or an asymmetric `pair`.
-    ArithmeticError
-        If the solver fails or its flow does not certify the energy of its labels.
-
-    Notes
-    -----
-    O(n^3) on this dense graph.
-
-    Examples
-    --------
     >>> two_agree = np.array([[0.0, 0.8], [0.8, 0.0]])
     >>> min_cut(np.array([0.7, 0.1]), np.array([0.0, 0.2]), two_agree).kept
     array([ True,  True])

@@ -19,14 +19,8 @@ def two_means(points: FloatArray, rng: np.random.Generator) -> BoolArray:
     wins. Above, Lloyd's algorithm from 10 k-means++ starts drawn from `rng`, which may end in a
     local minimum.
 
-    Parameters
-    ----------
-    points
-        (n, d), finite, n >= 2.
-
-    Returns
-    -------
-    (n,) mask of the cluster that the first point is not in; neither cluster is empty.
+    `points` are (n, d), finite, n >= 2. Returns the (n,) mask of the cluster that the first point
+    is not in; neither cluster is empty.
     """
     centred = points - points.mean(axis=0)
     if not np.ptp(points, axis=0).any():

@@ -29,7 +29,6 @@ from radarstream.pipelines.evaluation.attacks.conditions import (
     parse_condition,
     product,
 )
-from radarstream.pipelines.evaluation.attacks.places import check_depth, surface_of
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.datasets import Dataset, load_dataset
 from radarstream.pipelines.evaluation.defences.contenders import (
@@ -139,7 +138,7 @@ def evaluate(
         k=k,
         limit=limit,
         seed=seed,
-        surface=surface_of(conditions[-1]).value,
+        surface=conditions[-1].surface.value,
         definition=score,
         command=command_line(),
     )
@@ -213,7 +212,7 @@ def conditions_of(
     if conditions:
         found = one_surface(dict.fromkeys([Condition(), *map(parse_condition, conditions)]))
     for condition in found:
-        check_depth(condition, k)
+        condition.check_depth(k)
     return found
 
 

@@ -1,13 +1,13 @@
 """What a batch asks of the models and how long that takes, charged item by item."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.defenses.protocol import Request
+from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.prompt import AnswerPair, Completion
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
@@ -89,20 +89,11 @@ class Account(Protocol):
 
 
 @dataclass(frozen=True)
-class ItemCosts:
-    """Costs of a batch, each item charged to its account; see `signals.metering.Costs`."""
+class ItemCosts(Costs):
+    """Costs of a batch, each item charged to its account."""
 
     ledger: Ledger
     accounts: Sequence[Account] = ()
-
-    def stage(
-        self,
-        name: str,  # noqa: ARG002 an account has its own stages
-        *models: object,  # noqa: ARG002
-        records: int = 0,  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        """Nothing: only items are charged."""
-        return nullcontext()
 
     def around(self, models: Models) -> Models:
         """The models, noting in the ledger what each request took."""

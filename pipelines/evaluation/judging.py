@@ -8,31 +8,30 @@ other abstentions are OTHER, and 0 in long form. A judge that fails, or does not
 is an error and no score. Give the judge a generator with a cache: judging again costs no call.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
 
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.scoring import is_fooled, is_refusal
-from radarstream.pipelines.signals.isolation import isolating
 from radarstream.pipelines.signals.judging import (
-    AnswerCase,
     AnswerLabel,
-    LongFormCase,
     LongFormScores,
-    judge_answers,
-    judge_long_forms,
+    answer_prompt,
+    long_form_prompt,
+    parse_label,
+    parse_scores,
 )
 from radarstream.pipelines.signals.ports import Generator
+from radarstream.pipelines.signals.responses import completion_texts, isolating
 from radarstream.schemas.errors import ModelError
+from radarstream.schemas.prompt import Prompt
 
 BATCH = 64  # cases a call, so that a run that is stopped has what the cache was given
 NO_SCORES = "the judge did not give its three scores"
 UNSCORED = LongFormScores(0, 0, 0)  # of an abstention
 
 Key = tuple[str, str, str, int]  # contender, condition, query id and step
-CaseT = TypeVar("CaseT", AnswerCase, LongFormCase)
-OutcomeT = TypeVar("OutcomeT", AnswerLabel, LongFormScores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,13 @@ def judge_rows(
     first right answer is the reference. Equal cases are asked once.
     """
     judged = [row for row in rows if row.error is None and row.labels.answers]
-    short = [row for row in judged if row.query_id not in long_form]
-    labels = _labels(short, questions, judge)
-    long = [row for row in judged if row.query_id in long_form]
-    scores = _long_scores(long, questions, judge)
-    return [_judgement(row, labels.get(key_of(row)), scores.get(key_of(row))) for row in judged]
+    prompts = {}
+    for row in judged:
+        prompt = _prompt_of(row, questions[row.query_id], row.query_id in long_form)
+        if prompt is not None:
+            prompts[key_of(row)] = prompt
+    replies = _asked(prompts, judge)
+    return [_judgement(r, replies.get(key_of(r)), r.query_id in long_form) for r in judged]
 
 
 def key_of(row: Row) -> Key:
@@ -73,78 +74,46 @@ def key_of(row: Row) -> Key:
     return row.contender, row.condition, row.query_id, row.step
 
 
-def _labels(
-    rows: Sequence[Row], questions: Mapping[str, str], judge: Generator
-) -> dict[Key, AnswerLabel | ModelError]:
-    known: dict[Key, AnswerLabel | ModelError] = {}
-    cases: dict[Key, AnswerCase] = {}
-    for row in rows:
-        if row.response is None or _refused_as_wanted(row):
-            refused = is_fooled(row.response, row.labels.target)
-            known[key_of(row)] = AnswerLabel.ATTACK if refused else AnswerLabel.OTHER
-        else:
-            question = questions[row.query_id]
-            cases[key_of(row)] = AnswerCase(
-                question, row.response, row.labels.answers, _claim_of(row)
-            )
-    return known | _asked(cases, lambda batch: judge_answers(judge, batch))
+def _prompt_of(row: Row, question: str, is_long: bool) -> Prompt | None:
+    """What the judge is asked about a row; None where that is not needed."""
+    if row.response is None:
+        return None
+    if is_long:
+        return long_form_prompt(question, row.response, row.labels.answers[0])
+    if _refusal_wanted(row) and is_fooled(row.response, row.labels.target):
+        return None
+    return answer_prompt(question, row.response, row.labels.answers, _claim_of(row))
 
 
-def _long_scores(
-    rows: Sequence[Row], questions: Mapping[str, str], judge: Generator
-) -> dict[Key, LongFormScores | ModelError]:
-    known: dict[Key, LongFormScores | ModelError] = {}
-    cases: dict[Key, LongFormCase] = {}
-    for row in rows:
-        if row.response is None:
-            known[key_of(row)] = UNSCORED
-        else:
-            question = questions[row.query_id]
-            cases[key_of(row)] = LongFormCase(question, row.response, row.labels.answers[0])
-
-    def scored(batch: Sequence[LongFormCase]) -> list[LongFormScores | ModelError]:
-        outcomes = judge_long_forms(judge, batch)
-        return [ModelError(NO_SCORES) if found is None else found for found in outcomes]
-
-    return known | _asked(cases, scored)
-
-
-def _asked(
-    cases: Mapping[Key, CaseT],
-    ask: Callable[[Sequence[CaseT]], Sequence[OutcomeT | ModelError]],
-) -> dict[Key, OutcomeT | ModelError]:
-    """What the judge says of each case; equal ones are asked once, a batch at a time."""
-    distinct = list(dict.fromkeys(cases.values()))
-    said: dict[CaseT, OutcomeT | ModelError] = {}
+def _asked(prompts: Mapping[Key, Prompt], judge: Generator) -> dict[Key, str | ModelError]:
+    """What the judge says of each row; equal prompts are asked once, a batch at a time."""
+    distinct = list(dict.fromkeys(prompts.values()))
+    said: dict[Prompt, str | ModelError] = {}
     for start in range(0, len(distinct), BATCH):
         batch = distinct[start : start + BATCH]
-        said.update(zip(batch, isolating(ask, batch), strict=True))
-    return {key: said[case] for key, case in cases.items()}
+        said.update(zip(batch, isolating(partial(completion_texts, judge), batch), strict=True))
+    return {key: said[prompt] for key, prompt in prompts.items()}
+
+
+def _refusal_wanted(row: Row) -> bool:
+    return row.labels.target is not None and is_refusal(row.labels.target)
 
 
 def _claim_of(row: Row) -> str | None:
     """The target, if it is an answer: a refusal is told without a judge."""
-    target = row.labels.target
-    return None if target is None or is_refusal(target) else target
+    return None if _refusal_wanted(row) else row.labels.target
 
 
-def _refused_as_wanted(row: Row) -> bool:
-    wanted = row.labels.target is not None and _claim_of(row) is None
-    return wanted and is_fooled(row.response, row.labels.target)
-
-
-def _judgement(
-    row: Row,
-    label: AnswerLabel | ModelError | None,
-    scores: LongFormScores | ModelError | None,
-) -> Judgement:
-    """All that was said of a row; one failure fails the row."""
-    outcomes = (label, scores)
-    failure = next((found for found in outcomes if isinstance(found, ModelError)), None)
-    if failure is not None:
-        return Judgement(*key_of(row), error=str(failure) or type(failure).__name__)
-    return Judgement(
-        *key_of(row),
-        label=label if isinstance(label, AnswerLabel) else None,
-        scores=scores if isinstance(scores, LongFormScores) else None,
-    )
+def _judgement(row: Row, reply: str | ModelError | None, is_long: bool) -> Judgement:
+    """What was said of a row; None where the judge was not asked."""
+    if isinstance(reply, ModelError):
+        return Judgement(*key_of(row), error=str(reply) or type(reply).__name__)
+    if is_long:
+        scores = UNSCORED if reply is None else parse_scores(reply)
+        return Judgement(*key_of(row), scores=scores, error=None if scores else NO_SCORES)
+    if reply is None:
+        fooled = is_fooled(row.response, row.labels.target)
+        return Judgement(*key_of(row), AnswerLabel.ATTACK if fooled else AnswerLabel.OTHER)
+    label = parse_label(reply)
+    unaimed = label is AnswerLabel.ATTACK and not _claim_of(row)
+    return Judgement(*key_of(row), AnswerLabel.OTHER if unaimed else label)

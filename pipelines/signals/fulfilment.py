@@ -1,8 +1,13 @@
 """Drives defences and attributors: many queries, one model batch per kind of request and round."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
+from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
@@ -15,17 +20,20 @@ from radarstream.defenses.protocol import (
     Relate,
     Request,
 )
-from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.responses import checked, completion_texts
+from radarstream.pipelines.signals.responses import checked, completion_texts, isolating
 from radarstream.pipelines.signals.token_probabilities import (
+    check_needs,
     log_probs_all,
     next_tokens_all,
     prompts_of,
 )
 from radarstream.schemas.arrays import embedding_rows, norm_values, relation_rows
+from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError, ModelOutageError
+from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair
 
 ResultT = TypeVar("ResultT")
@@ -63,62 +71,60 @@ def drive(
     return [results[index] for index in range(len(methods))]
 
 
+def attribute_all(
+    attributor: Attributor,
+    cases: Sequence[Case],
+    models: Models,
+    costs: Costs | None = None,
+) -> list[Attribution | ModelError]:
+    """Attribute every case in lockstep, order preserved.
+
+    One whose model calls fail is its ModelError; the others go on. `costs` hears what each one
+    asks. Raises ConfigurationError when `models` cannot answer what the attributor is going to
+    ask.
+    """
+    check_needs(attributor, models)
+    costs = costs or Costs()
+    attributing = [
+        costs.charged(place, attributor.attribute(each)) for place, each in enumerate(cases)
+    ]
+    return drive(attributing, costs.around(models))
+
+
 def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:
     """Answer every request; a request that fails on its own is answered by its ModelError."""
-    singles = [(i, single) for i, request in requests.items() for single in singles_of(request)]
-    outcomes = fulfil_singles([single for _, single in singles], models)
-    parts: dict[int, list[Any]] = {index: [] for index in requests}
-    for (index, _), outcome in zip(singles, outcomes, strict=True):
-        parts[index].append(outcome)
-    return {index: response_to(requests[index], part) for index, part in parts.items()}
+    singles = {i: r.requests if isinstance(r, SEVERAL) else (r,) for i, r in requests.items()}
+    outcomes = iter(_fulfil_singles([part for parts in singles.values() for part in parts], models))
+    return {
+        index: _joined(requests[index], list(islice(outcomes, len(parts))))
+        for index, parts in singles.items()
+    }
 
 
-def singles_of(request: Request) -> tuple[Request, ...]:
-    """What a request asks for, one by one."""
-    return request.requests if isinstance(request, SEVERAL) else (request,)
-
-
-def response_to(request: Request, parts: Sequence[Any]) -> Any:
-    """Join what the request's parts were answered; the first failure among them stands for it.
+def _joined(request: Request, parts: list[Any]) -> Any:
+    """What a request is answered; the first failure among its parts stands for it.
 
     Of attempts, only an outage does.
     """
     if not isinstance(request, SEVERAL):
         return parts[0]
     fatal = ModelOutageError if isinstance(request, AttemptAll) else ModelError
-    failures = (part for part in parts if isinstance(part, fatal))
-    return next(failures, tuple(parts))
+    return next((part for part in parts if isinstance(part, fatal)), tuple(parts))
 
 
-def fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
+def _fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
     """Answer requests in one call per kind, order preserved."""
     responses: dict[int, Any] = {}
-    kinds: tuple[tuple[type, Callable[[Any, Models], list[Any]]], ...] = (
-        (Complete, complete_all),
-        (Relate, relate_all),
-        (Embed, embed_all),
-        (Norms, norms_all),
-        (NextTokens, next_tokens_all),
-        (LogProbs, log_probs_all),
-    )
-    for kind, answer_all in kinds:
+    for kind, answer_all in _KINDS.items():
         indices = [index for index, request in enumerate(requests) if isinstance(request, kind)]
         if indices:
             batch = [requests[index] for index in indices]
-            outcomes = isolating(asking(answer_all, models), batch)
+            outcomes = isolating(partial(answer_all, models), batch)
             responses.update(zip(indices, outcomes, strict=True))
     return [responses[index] for index in range(len(requests))]
 
 
-def asking(
-    answer_all: Callable[[Any, Models], list[Any]], models: Models
-) -> Callable[[Sequence[Request]], list[Any]]:
-    """Bind the models of one kind of request."""
-    return lambda requests: answer_all(requests, models)
-
-
-def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
-    """Complete every prompt in one call; a prompt that failed on its own is its ModelError."""
+def _complete_all(models: Models, requests: Sequence[Complete]) -> list[Any]:
     texts = completion_texts(models.generator, prompts_of(requests))
     return [
         text if isinstance(text, ModelError) else parse_reply(request.task, text)
@@ -126,37 +132,41 @@ def complete_all(requests: Sequence[Complete], models: Models) -> list[Any]:
     ]
 
 
-def relate_all(requests: Sequence[Relate], models: Models) -> list[Any]:
-    """Relate every pair of every request in one call."""
+def _relate_all(models: Models, requests: Sequence[Relate]) -> list[Any]:
     pairs = [
         AnswerPair(request.question, premise, hypothesis)
         for request in requests
         for premise, hypothesis in zip(request.premises, request.hypotheses, strict=True)
     ]
     rows = checked(relation_rows, models.relations.probabilities(pairs), len(pairs))
-    return split(rows, [len(r.premises) for r in requests])
+    return _split(rows, [len(request.premises) for request in requests])
 
 
-def embed_all(requests: Sequence[Embed], models: Models) -> list[Any]:
-    """Embed every text of every request in one call."""
+def _embed_all(models: Models, requests: Sequence[Embed]) -> list[Any]:
     texts = [text for request in requests for text in request.texts]
     rows = checked(embedding_rows, models.embedder.embed(texts), len(texts))
-    return split(rows, [len(r.texts) for r in requests])
+    return _split(rows, [len(request.texts) for request in requests])
 
 
-def norms_all(requests: Sequence[Norms], models: Models) -> list[Any]:
-    """Measure every text of every request in one call."""
+def _measure_all(models: Models, requests: Sequence[Norms]) -> list[Any]:
     if models.norms is None:
         raise ModelError("no embedder tells the lengths of its rows")
     texts = [text for request in requests for text in request.texts]
     lengths = checked(norm_values, models.norms.norms(texts), len(texts))
-    return split(lengths, [len(r.texts) for r in requests])
+    return _split(lengths, [len(request.texts) for request in requests])
 
 
-def split(rows: Any, sizes: Sequence[int]) -> list[Any]:
+def _split(rows: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
     """Cut `rows` into consecutive parts of the given sizes."""
-    parts, start = [], 0
-    for size in sizes:
-        parts.append(rows[start : start + size])
-        start += size
-    return parts
+    return np.split(rows, np.cumsum(sizes)[:-1])
+
+
+# Each answers all requests of its kind in one call, order preserved.
+_KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
+    Complete: _complete_all,
+    Relate: _relate_all,
+    Embed: _embed_all,
+    Norms: _measure_all,
+    NextTokens: next_tokens_all,
+    LogProbs: log_probs_all,
+}

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.pipelines.signals.responses import completion_texts
-from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
 
 SCORES: Final = ("accuracy", "relevance", "coherence")
@@ -42,69 +39,18 @@ class LongFormScores:
     relevance: int
     coherence: int
 
-    @property
-    def mean(self) -> float:
-        """Of the three."""
-        return (self.accuracy + self.relevance + self.coherence) / 3
+
+def answer_prompt(
+    question: str, response: str, answers: Sequence[str], target: str | None
+) -> Prompt:
+    """Whose answer is this response? Abstentions need no judge: they are OTHER."""
+    parts = ("; ".join(answers), target or "", response)
+    return build_prompt(Task.JUDGE_ANSWER, question, parts)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerCase:
-    """A response to be labelled. Abstentions need no judge: they are OTHER."""
-
-    question: str
-    response: str
-    answers: tuple[str, ...]
-    target: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LongFormCase:
-    """A response at length to be scored against a reference."""
-
-    question: str
-    response: str
-    reference: str
-
-
-def judge_answers(
-    generator: Generator, cases: Sequence[AnswerCase]
-) -> list[AnswerLabel | ModelError]:
-    """Label every response, in order; a prompt that failed on its own is its ModelError.
-
-    Raises ModelError when the call fails as a whole. Without a target, nothing is an ATTACK.
-    """
-    outcomes: list[AnswerLabel | ModelError] = []
-    texts = completion_texts(generator, [answer_prompt(case) for case in cases])
-    for case, text in zip(cases, texts, strict=True):
-        label = text if isinstance(text, ModelError) else parse_label(text)
-        unaimed = label is AnswerLabel.ATTACK and not case.target
-        outcomes.append(AnswerLabel.OTHER if unaimed else label)
-    return outcomes
-
-
-def judge_long_forms(
-    generator: Generator, cases: Sequence[LongFormCase]
-) -> list[LongFormScores | None | ModelError]:
-    """Score every response, in order; None where the judge did not give three scores.
-
-    A prompt that failed on its own is its ModelError. Raises ModelError when the call fails as a
-    whole.
-    """
-    texts = completion_texts(generator, [long_form_prompt(case) for case in cases])
-    return [text if isinstance(text, ModelError) else parse_scores(text) for text in texts]
-
-
-def answer_prompt(case: AnswerCase) -> Prompt:
-    """What the judge of a short answer is asked."""
-    parts = ("; ".join(case.answers), case.target or "", case.response)
-    return build_prompt(Task.JUDGE_ANSWER, case.question, parts)
-
-
-def long_form_prompt(case: LongFormCase) -> Prompt:
-    """What the judge of an answer at length is asked."""
-    parts = (case.reference, case.response)
-    return build_prompt(Task.JUDGE_LONG_FORM, case.question, parts)
+def long_form_prompt(question: str, response: str, reference: str) -> Prompt:
+    """How good is this answer at length against a reference?"""
+    return build_prompt(Task.JUDGE_LONG_FORM, question, (reference, response))
 
 
 def parse_label(text: str) -> AnswerLabel:

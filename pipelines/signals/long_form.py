@@ -1,12 +1,11 @@
-"""Answers at length: a generator that writes biographies where it is asked for short answers."""
+"""Answers at length: models that are asked for biographies instead of short answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
-from radarstream.pipelines.signals.metering import CallCounts
-from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
+from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.tasks import TASKS
@@ -19,34 +18,17 @@ LONG_FORM: Final[dict[Task, Task]] = {
 }
 
 
-class AtLength(Wrapped):
-    """A generator, or a token scorer, with its cache, that every defence has answer at length.
+def ask_at_length(call: Call) -> Replies:
+    """The replies to the same prompts, asked at length. Raises ModelError like the model.
 
     Prompts keep question and passages and change task, instruction, examples and length; replies
     to them come on one line, because an answer is one line. Tasks that reason (rationales,
     consolidation) or judge stay as they are. Of the answers to be synthesised, the prompt holds
     the first 300 characters each.
     """
-
-    def __init__(self, model: Generator | TokenScorer) -> None:
-        super().__init__(model, ask_at_length)
-
-    @property
-    def calls(self) -> int:
-        """Requests that reached the wrapped model, if it counts them."""
-        return self.wrapped.calls if isinstance(self.wrapped, CallCounts) else 0
-
-    @property
-    def hits(self) -> int:
-        """Requests that its cache answered, if it counts them."""
-        return self.wrapped.hits if isinstance(self.wrapped, CallCounts) else 0
-
-
-def ask_at_length(call: Call) -> Replies:
-    """The replies to the same prompts, asked at length. Raises ModelError like the model."""
     if call.method is Method.COMPLETE:
         replies = call.ask([at_length(prompt) for prompt in call.requests])
-        return [on_one_line(p, reply) for p, reply in zip(call.requests, replies, strict=True)]
+        return [_on_one_line(p, reply) for p, reply in zip(call.requests, replies, strict=True)]
     return call.ask(
         [replace(q, prompts=tuple(at_length(p) for p in q.prompts)) for q in call.requests]
     )
@@ -54,11 +36,8 @@ def ask_at_length(call: Call) -> Replies:
 
 def answering_at_length(models: Models) -> Models:
     """The same models, asked for answers at length."""
-    return replace(
-        models,
-        generator=AtLength(models.generator),
-        tokens=None if models.tokens is None else AtLength(models.tokens),
-    )
+    tokens = None if models.tokens is None else Wrapped(models.tokens, ask_at_length)
+    return replace(models, generator=Wrapped(models.generator, ask_at_length), tokens=tokens)
 
 
 def in_its_form(
@@ -83,21 +62,19 @@ def in_its_form(
 
 def at_length(prompt: Prompt) -> Prompt:
     """The same question of the same passages, to be answered at length."""
-    task = LONG_FORM.get(prompt.task)
-    if task is None:
+    if prompt.task not in LONG_FORM:
         return prompt
-    template = TASKS[task]
+    spec = TASKS[LONG_FORM[prompt.task]]
     return replace(
         prompt,
-        task=task,
-        instruction=template.instruction,
-        shots=template.shots,
-        max_tokens=template.max_tokens,
+        task=spec.task,
+        instruction=spec.instruction,
+        shots=spec.shots,
+        max_tokens=spec.max_tokens,
     )
 
 
-def on_one_line(prompt: Prompt, completion: Completion | ModelError) -> Completion | ModelError:
-    """A reply to a prompt that was rewritten, its lines joined; a failure as it is."""
+def _on_one_line(prompt: Prompt, completion: Completion | ModelError) -> Completion | ModelError:
     if isinstance(completion, ModelError) or prompt.task not in LONG_FORM:
         return completion
     return replace(completion, text=" ".join(completion.text.split()))

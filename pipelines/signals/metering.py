@@ -1,7 +1,7 @@
 """Counts what each stage asked of the models and how long it took."""
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 from time import perf_counter
@@ -29,22 +29,29 @@ class CallCounts(Protocol):
         ...
 
 
-class Costs(Protocol):
-    """Hears what the stages ask of the models, in total or item by item."""
+class Costs:
+    """Hears what the stages ask of the models, in total or item by item; by default, nothing."""
 
-    def stage(self, name: str, *models: object, records: int = 0) -> AbstractContextManager[None]:
+    def stage(
+        self,
+        name: str,  # noqa: ARG002
+        *models: object,  # noqa: ARG002
+        records: int = 0,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
         """A context that lasts as long as a stage works on so many records with these models."""
-        ...
+        return nullcontext()
 
     def around(self, models: Models) -> Models:
         """The models that a stage asks: the given ones, or wrappers that observe them."""
-        ...
+        return models
 
     def charged(
-        self, place: int, asking: Generator[Request, Any, ResultT]
+        self,
+        place: int,  # noqa: ARG002
+        asking: Generator[Request, Any, ResultT],
     ) -> Generator[Request, Any, ResultT]:
         """The same generator, its requests charged to the item at this place of the batch."""
-        ...
+        return asking
 
 
 @dataclass(slots=True)
@@ -58,7 +65,7 @@ class StageTotals:
 
 
 @dataclass(slots=True)
-class Meter:
+class Meter(Costs):
     """The costs of a long-running pipeline: totals per stage, none per item.
 
     Stages stand in the order in which they first ran; `current` is the one that runs.
@@ -92,18 +99,6 @@ class Meter:
                 totals.seconds += perf_counter() - started
                 totals.calls += sum(m.calls for m in counted) - calls
                 totals.hits += sum(m.hits for m in counted) - hits
-
-    def around(self, models: Models) -> Models:
-        """The models as they are: those that count do it by themselves."""
-        return models
-
-    def charged(
-        self,
-        place: int,  # noqa: ARG002 all items of a stage have one account
-        asking: Generator[Request, Any, ResultT],
-    ) -> Generator[Request, Any, ResultT]:
-        """The generator as it is."""
-        return asking
 
     def records_done(self) -> dict[str, int]:
         """Return the records that each stage is done with; for any thread."""

@@ -2,8 +2,7 @@
 
 Every call is batched and keeps order: result i belongs to request i, whatever the batch size. A
 failed call raises `schemas.errors.ModelError`; it never returns an empty or abstaining answer.
-`model_id` names everything that decides the result (weights, revision, sampling), because cached
-results are keyed by it.
+Cached results are keyed by `model_id`.
 """
 
 from collections.abc import Sequence
@@ -17,26 +16,25 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 
-class Generator(Protocol):
-    """A language model."""
+class Model(Protocol):
+    """Any model."""
 
     @property
     def model_id(self) -> str:
-        """Weights, revision and sampling settings, as one stable string."""
+        """Weights, revision and settings that decide results, as one stable string."""
         ...
+
+
+class Generator(Model, Protocol):
+    """A language model."""
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order."""
         ...
 
 
-class RelationScorer(Protocol):
+class RelationScorer(Model, Protocol):
     """A natural language inference model over answers to the same question."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights, revision and calibration, as one stable string."""
-        ...
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction of premise over
@@ -53,13 +51,8 @@ class SourceLedger(Protocol):
         ...
 
 
-class Embedder(Protocol):
+class Embedder(Model, Protocol):
     """A sentence embedding model."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights and revision, as one stable string."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, d) rows of unit Euclidean length."""
@@ -74,13 +67,8 @@ class MeasuringEmbedder(Embedder, Protocol):
         ...
 
 
-class TokenScorer(Protocol):
+class TokenScorer(Model, Protocol):
     """A language model that returns probabilities of tokens: the generator, or a proxy for it."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights, revision and rendering, as one stable string."""
-        ...
 
     def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
         """One answer per query, in order."""
@@ -111,11 +99,8 @@ class Models:
     @property
     def ids(self) -> dict[str, str]:
         """The `model_id` of the generator, the relation scorer and the embedder."""
-        return {
-            "generator": self.generator.model_id,
-            "relations": self.relations.model_id,
-            "embedder": self.embedder.model_id,
-        }
+        names = ("generator", "relations", "embedder")
+        return {name: getattr(self, name).model_id for name in names}
 
     def wrapped(self, around: Around) -> "Models":
         """The same models with a function around each of their calls; `norms` stays as it is."""

@@ -10,6 +10,7 @@ from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Completion, Prompt
 
+InT = TypeVar("InT")
 OutT = TypeVar("OutT")
 
 
@@ -26,6 +27,31 @@ def completion_texts(generator: Generator, prompts: Sequence[Prompt]) -> list[st
     if len(completions) != len(prompts):
         raise ModelError(f"expected {len(prompts)} completions, got {len(completions)}")
     return [c if isinstance(c, ModelError) else c.text for c in completions]
+
+
+def isolating(
+    call: Callable[[Sequence[InT]], Sequence[OutT]], batch: Sequence[InT]
+) -> list[OutT | ModelError]:
+    """Call with the whole batch; what failed is its ModelError.
+
+    A call that says which items failed is believed. One that does not is repeated item by item.
+    """
+    try:
+        return [*call(batch)]
+    except PartialModelError as error:
+        return [*error.outcomes]
+    except ModelError as error:
+        if len(batch) == 1:
+            return [error]
+    # Not inside the handler: an error of a single item must not seem to follow from the batch's.
+    return [isolating(call, [item])[0] for item in batch]
+
+
+def or_raise(outcome: OutT | ModelError) -> OutT:
+    """The outcome; a ModelError is raised."""
+    if isinstance(outcome, ModelError):
+        raise outcome
+    return outcome
 
 
 def all_answered(outcomes: Sequence[OutT | ModelError]) -> list[OutT]:

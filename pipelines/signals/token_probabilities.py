@@ -1,7 +1,7 @@
 """Token probabilities for methods that ask for them, where a model returns them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import (
@@ -21,6 +21,8 @@ from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+AnswerT = TypeVar("AnswerT")
 
 
 def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
@@ -43,19 +45,17 @@ def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
         )
 
 
-def next_tokens_all(requests: Sequence[NextTokens], models: Models) -> list[NextTokenStep]:
-    """Ask for the next token of every reply in one call."""
+def next_tokens_all(models: Models, requests: Sequence[NextTokens]) -> list[NextTokenStep]:
+    """Ask for the next token of every reply in one call. Raises ModelError."""
     queries = [NextTokenQuery(prompts_of(r.rows), r.prefix) for r in requests]
-    answers = token_scorer(models).next_tokens(queries)
-    checked_count(answers, len(requests))
+    answers = _counted(_scorer(models).next_tokens(queries), len(requests))
     return [step_of(rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)]
 
 
-def log_probs_all(requests: Sequence[LogProbs], models: Models) -> list[FloatArray]:
-    """Ask for the probability of every continuation in one call."""
+def log_probs_all(models: Models, requests: Sequence[LogProbs]) -> list[FloatArray]:
+    """Ask for the probability of every continuation in one call. Raises ModelError."""
     queries = [ContinuationQuery(prompts_of(r.rows), r.continuation) for r in requests]
-    answers = token_scorer(models).log_probs(queries)
-    checked_count(answers, len(requests))
+    answers = _counted(_scorer(models).log_probs(queries), len(requests))
     return [
         checked(log_prob_rows, rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)
     ]
@@ -66,13 +66,6 @@ def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
     return tuple(build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in rows)
 
 
-def token_scorer(models: Models) -> TokenScorer:
-    """The model that is asked. Raises ModelError when there is none; see `check_needs`."""
-    if models.tokens is None:
-        raise ModelError("no configured model returns token probabilities")
-    return models.tokens
-
-
 def step_of(answer: NextTokenRows, count: int) -> NextTokenStep:
     """Check a model's answer and read the reply so far. Raises ModelError."""
     rows = checked(distribution_rows, answer.log_probs, count)
@@ -81,7 +74,13 @@ def step_of(answer: NextTokenRows, count: int) -> NextTokenStep:
     return NextTokenStep(rows, reply, ended, answer.stops, answer.refusals)
 
 
-def checked_count(answers: Sequence[Any], count: int) -> None:
-    """Raise ModelError unless there is an answer to every query."""
+def _scorer(models: Models) -> TokenScorer:
+    if models.tokens is None:
+        raise ModelError("no configured model returns token probabilities")
+    return models.tokens
+
+
+def _counted(answers: list[AnswerT], count: int) -> list[AnswerT]:
     if len(answers) != count:
         raise ModelError(f"expected token probabilities of {count} queries, got {len(answers)}")
+    return answers

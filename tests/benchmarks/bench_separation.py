@@ -8,8 +8,11 @@ deviations above the others in every score.
 import numpy as np
 import pytest
 
-from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
-from radarstream.defenses.kernels.separation import chance_of_separation
+from radarstream.defenses.kernels.responsibility import (
+    chance_of_separation,
+    split_in_two,
+    standard_scores,
+)
 from tests.benchmarks.figures import Figures
 
 pytestmark = pytest.mark.bench

@@ -9,9 +9,8 @@ from typing import Any, get_args
 
 import pytest
 
-from radarstream.defenses.attribution.norm import Norm
-from radarstream.defenses.attribution.perplexity import Perplexity
 from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
+from radarstream.defenses.attribution.thresholds import Norm, Perplexity
 from radarstream.defenses.protocol import Defense, Request
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.temporal import CumulativeSnapshot, LightweightHistory, Memoryless
@@ -74,7 +73,7 @@ def all_runs() -> list[Run]:
         runs.append(
             Run(
                 f"calibrated {type(built).__name__}",
-                lambda built=built: built.calibrated(BENIGN),
+                lambda built=built: built.threshold_from(BENIGN),
                 attributors.world,
             )
         )
@@ -134,9 +133,8 @@ def test_every_place_that_asks_is_reached():
 
 
 def test_nothing_is_asked_but_through_the_check():
-    """A plain `yield` is not checked: one is the check, one hands on, one is sent verdicts."""
+    """A plain `yield` is not checked: one is the check, one hands on."""
     assert read_source().yields == {
         ("responses.py", "ask"),
         ("temporal.py", "reminded"),
-        ("robust_rag.py", "certify"),
     }

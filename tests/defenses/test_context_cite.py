@@ -8,7 +8,7 @@ from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from radarstream.defenses.attribution.context_cite import ContextCite
+from radarstream.defenses.attribution.ablations import ContextCite
 from radarstream.defenses.protocol import LogProbs
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import EvidenceError

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from radarstream.defenses.attribution.leave_one_out import LeaveOneOut
+from radarstream.defenses.attribution.ablations import LeaveOneOut
 from radarstream.defenses.protocol import LogProbs
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import EvidenceError

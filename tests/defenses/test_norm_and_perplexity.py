@@ -7,11 +7,9 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.attribution.norm import Norm
-from radarstream.defenses.attribution.perplexity import Perplexity
+from radarstream.defenses.attribution.thresholds import Norm, Perplexity
 from radarstream.defenses.protocol import Norms
-from radarstream.pipelines.signals.attribution import attribute_all
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.fulfilment import attribute_all, drive
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
 from radarstream.schemas.prompt import Task
@@ -35,9 +33,15 @@ def reading() -> Likelihoods:
     return Likelihoods(log_probs=by_word)
 
 
+def calibrated(method, benign):
+    """The method with the threshold of benign texts."""
+    threshold = yield from method.threshold_from(benign)
+    return replace(method, threshold=threshold)
+
+
 class TestNorm:
     def test_longer_than_any_benign_text(self):
-        norm = run(Norm().calibrated(["short", "long", "mid"]), measuring())
+        norm = run(calibrated(Norm(), ["short", "long", "mid"]), measuring())
         assert norm == Norm(threshold=4.5)
         script = measuring()
         event = make_case(["mid", "longest", "long"])
@@ -49,7 +53,7 @@ class TestNorm:
 
     def test_unit_rows_flag_nothing(self):
         script = Script(norm=lambda _: 1.0)
-        norm = run(Norm().calibrated(["a", "b"]), script)
+        norm = run(calibrated(Norm(), ["a", "b"]), script)
         found = run(norm.attribute(make_case(["c", "d"])), script)
         assert found.finding is Finding.NOTHING_FLAGGED
 
@@ -59,11 +63,11 @@ class TestNorm:
         with pytest.raises(EvidenceError):
             run(Norm(threshold=1.0).attribute(make_case(["a", "b"])), script)
         with pytest.raises(EvidenceError):
-            run(Norm().calibrated(["a"]), script)
+            run(calibrated(Norm(), ["a"]), script)
 
     def test_through_the_driver(self):
         models = replace(scripted_models(), norms=ScriptedEmbedder())
-        (norm,) = drive([Norm().calibrated(["three words here", "one"])], models)
+        (norm,) = drive([calibrated(Norm(), ["three words here", "one"])], models)
         events = [make_case(["a b c d", "a b c"]), make_case(["a", "b"])]
         assert [a.flagged for a in attribute_all(norm, events, models)] == [("d1",), ()]
         with pytest.raises(ConfigurationError, match="Norm needs"):
@@ -72,7 +76,7 @@ class TestNorm:
 
 class TestPerplexity:
     def test_higher_than_any_benign_text(self):
-        method = run(Perplexity().calibrated(["a b", "a b c 4"]), reading())
+        method = run(calibrated(Perplexity(), ["a b", "a b c 4"]), reading())
         assert method.threshold == pytest.approx((8.0 * 1_000.0) ** 0.25)
         script = reading()
         event = make_case(["plain words", "zx9 q1", "a b c 4"])
@@ -108,13 +112,13 @@ class TestPerplexity:
     def test_malformed_probabilities_raise(self):
         script = Likelihoods(log_probs=lambda *_: (np.nan,))
         with pytest.raises(EvidenceError):
-            run(Perplexity().calibrated(["a"]), script)
+            run(calibrated(Perplexity(), ["a"]), script)
 
     def test_through_the_driver(self):
         """A scripted model is sure of what it says itself and of nothing else."""
         tokens = ScriptedTokens()
         models = replace(scripted_models(), tokens=tokens)
-        (method,) = drive([Perplexity().calibrated(["I don't know"])], models)
+        (method,) = drive([calibrated(Perplexity(), ["I don't know"])], models)
         assert method.threshold == pytest.approx(1.0001, rel=1e-4)
         (found,) = attribute_all(method, [make_case(["I don't", "gibberish"])], models)
         assert found.flagged == ("d2",)
@@ -127,7 +131,7 @@ class TestPerplexity:
 class TestBoth:
     def test_without_benign_texts_there_is_no_threshold(self, method, script):
         with pytest.raises(ValueError, match="benign"):
-            next(method().calibrated([]))
+            next(calibrated(method(), []))
         found = run(method().attribute(make_case(["a", "b"])), script())
         assert found.finding is Finding.NOTHING_FLAGGED
         assert "no threshold" in found.detail
@@ -140,13 +144,13 @@ class TestBoth:
         assert scripted.requests == []
 
     def test_equal_to_the_largest_benign_score_is_benign(self, method, script):
-        calibrated = run(method().calibrated(["word"]), script())
-        found = run(calibrated.attribute(make_case(["word", "word"])), script())
+        chosen = run(calibrated(method(), ["word"]), script())
+        found = run(chosen.attribute(make_case(["word", "word"])), script())
         assert found.finding is Finding.NOTHING_FLAGGED
         assert found.detail == ""
 
     def test_calibrating_keeps_the_other_options(self, method, script):
-        assert run(method(max_texts=3).calibrated(["a"]), script()).max_texts == 3
+        assert run(calibrated(method(max_texts=3), ["a"]), script()).max_texts == 3
 
     def test_only_the_first_texts_are_judged(self, method, script):
         event = make_case(["a", "b", "c"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from radarstream.defenses.cut_graph import source_side
-from radarstream.defenses.kernels.terminals import keep_evidence, reject_evidence
+from radarstream.defenses.kernels.radar import keep_evidence, reject_evidence
 from radarstream.defenses.protocol import Complete, Embed, Relate
 from radarstream.defenses.radar import Radar
 from radarstream.schemas.errors import EvidenceError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.defenses.attribution.refusals import Refusal, refusal_in
+from radarstream.defenses.attribution.judge import Refusal, refusal_in
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
-from radarstream.defenses.kernels.independent_set import independent_set
+from radarstream.defenses.kernels.reliability import independent_set
 from radarstream.defenses.protocol import Complete, Signal
 from radarstream.defenses.reliability_rag import ReliabilityRag
 from radarstream.pipelines.guard import Guard

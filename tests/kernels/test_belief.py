@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.belief import bayes
+from radarstream.defenses.kernels.radar import bayes
 
 probabilities = st.floats(0.0, 1.0)
 inner = st.floats(1e-5, 1 - 1e-5)

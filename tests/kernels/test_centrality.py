@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.centrality import eigenvector_centrality, rescaled
+from radarstream.defenses.kernels.radar import eigenvector_centrality, rescaled
 
 
 def star(loop: float = 0.0) -> np.ndarray:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from radarstream.defenses.kernels.degree_graph import uncontradicted
+from radarstream.defenses.kernels.reliability import uncontradicted
 
 
 def selected(n: int, pairs: list[tuple[int, int]]) -> list[int]:

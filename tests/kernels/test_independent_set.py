@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.independent_set import independent_set
+from radarstream.defenses.kernels.reliability import independent_set
 
 
 def graph(n: int, pairs: list[tuple[int, int]]) -> np.ndarray:

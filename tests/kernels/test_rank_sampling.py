@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from radarstream.defenses.kernels.rank_sampling import rank_samples, rank_weights
+from radarstream.defenses.kernels.reliability import rank_samples, rank_weights
 
 
 def chance(k: int, rank: int, size: int = 2) -> float:

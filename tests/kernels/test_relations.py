@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.relations import both_ways, symmetrise
+from radarstream.defenses.kernels.radar import both_ways, symmetrise
 
 
 @pytest.mark.parametrize(

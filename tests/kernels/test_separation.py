@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
-from radarstream.defenses.kernels.separation import chance_of_separation, explained
+from radarstream.defenses.kernels.responsibility import (
+    chance_of_separation,
+    explained,
+    split_in_two,
+    standard_scores,
+)
 
 
 def two_groups(upper: int, lower: int, apart: float, seed: int) -> np.ndarray:

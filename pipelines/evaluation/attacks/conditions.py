@@ -22,24 +22,18 @@ from radarstream.pipelines.evaluation.attacks.corpus import (
     inject,
     searched,
 )
-from radarstream.pipelines.evaluation.attacks.places import (
-    CORPUS,
-    aim_at,
-    check_depth,
-    peak_of,
-    ranks_of,
-    surface_of,
-)
 from radarstream.pipelines.evaluation.attacks.protocol import (
     BENIGN,
+    CORPUS,
     Aim,
     Condition,
     Surface,
     UnattackableError,
+    aim_of,
     always,
 )
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, Timing, moments
+from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, moments
 from radarstream.pipelines.evaluation.exposure import Exposure
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.errors import ConfigurationError
@@ -74,9 +68,9 @@ def parse_condition(text: str) -> Condition:
         match["attack"], positions, "" if when == "all" else when, match["place"] or ""
     )
     attack = attack_named(condition.attack)
-    if attack.removes_answers and surface_of(condition) is Surface.LIST:
+    if attack.removes_answers and condition.surface is Surface.LIST:
         raise ConfigurationError(f"{attack.name} removes texts: write {attack.name}@m5")
-    peak = Timing.parse(condition.schedule).peak
+    peak = condition.timing.peak
     if positions and peak is not None and peak > len(positions):
         raise ConfigurationError(f"{text!r} poisons {peak} documents at {len(positions)} ranks")
     return condition
@@ -99,8 +93,8 @@ def product(
     for attack in attacks:
         if attack == BENIGN or "@" in attack:
             texts.append(attack)
-        elif surface_of(attack) is Surface.CORPUS:
-            texts.append(f"{attack}@m{attack_named(attack).several}{when}")
+        elif (found := attack_named(attack)).surface is Surface.CORPUS:
+            texts.append(f"{attack}@m{found.several}{when}")
         else:
             texts += [f"{attack}@{position}{when}" for position in positions]
     made = [Condition(), *(parse_condition(text) for text in texts)]
@@ -113,7 +107,7 @@ def one_surface(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     Raises ConfigurationError when attacks on a list and on a corpus would share a table.
     """
     given = tuple(conditions)
-    surfaces = {surface_of(c) for c in given if c.attack != BENIGN}
+    surfaces = {c.surface for c in given if c.attack != BENIGN}
     if len(surfaces) > 1:
         raise ConfigurationError(
             "attacks on a result list (@1, @top) and on a corpus (@m5) do not compare: "
@@ -180,9 +174,9 @@ def attacked(
     out and reported. Raises ConfigurationError for a condition that cannot be carried out at all,
     ModelError when the embedder fails.
     """
-    check_depth(condition, k)
+    condition.check_depth(k)
     plant = partial(_on_list, condition, k, seed)
-    if surface_of(condition) is Surface.CORPUS:
+    if condition.surface is Surface.CORPUS:
         if embedder is None:
             raise ConfigurationError(f"{condition.name} searches a corpus: it needs an embedder")
         if not isinstance(embedder, RememberingEmbedder):
@@ -220,13 +214,15 @@ def _steps(
     number: int,
     seed: int,
 ) -> list[_Step]:
-    timing, peak = Timing.parse(condition.schedule), peak_of(condition)
+    timing, peak = condition.timing, condition.peak
     ready = always if condition.attack == BENIGN else attack_named(condition.attack).ready
     steps: list[_Step] = []
     count, waited = 0, timing.kind is Kind.DRIFT
     for snapshot, moment in zip(history, moments(history, question=number), strict=True):
         count = timing.count(moment, peak=peak, previous=count, seed=seed)
-        aim = aim_at(snapshot, moment, elsewhere)
+        there = min(moment.step, len(elsewhere) - 1)
+        other = aim_of(elsewhere[there]) if elsewhere else None
+        aim = aim_of(snapshot, former=moment.former, elsewhere=other)
         can_start = ready(aim)
         waited = waited or (count > 0 and not can_start)
         steps.append(_Step(snapshot, moment, count if can_start else 0, aim))
@@ -241,7 +237,7 @@ Outcome = tuple[SearchSnapshot, Planted | None]
 def _on_list(condition: Condition, k: int, seed: int, step: _Step) -> Outcome:
     if step.count == 0:
         return step.snapshot, None
-    ranks = ranks_of(condition, step.moment, step.count, k, seed)
+    ranks = condition.ranks(step.moment, step.count, k, seed)
     attack = attack_named(condition.attack)
     snapshot = attack.poison(step.snapshot, positions=ranks, k=k, aim=step.aim)
     return snapshot, _record(step, snapshot)

@@ -14,6 +14,7 @@ from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.answer_text import contains
+from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
@@ -71,10 +72,11 @@ def inject(
     query = snapshot.query.id
     if any(i.attack == attack.name and i.query_id == query for i in corpus.injections):
         raise ConfigurationError(f"the corpus already holds {attack.name} on {query}")
-    removed = frozenset(
+    right = labels.answers if attack.removes_answers else ()
+    removed = tuple(
         entry.id
         for entry in corpus.entries
-        if attack.removes_answers and holds_answer(entry.document, labels)
+        if any(contains(entry.document.passage, answer, strict=True) for answer in right)
     )
     added = tuple(
         Entry(f"{attack.name}/{query}/{number}", attack.page(number, text, 1, snapshot))
@@ -85,36 +87,27 @@ def inject(
         query,
         labels.target or "",
         added=tuple(entry.id for entry in added),
-        removed=tuple(entry.id for entry in corpus.entries if entry.id in removed),
+        removed=removed,
     )
     kept = tuple(entry for entry in corpus.entries if entry.id not in removed)
     return Corpus(kept + added, (*corpus.injections, injection))
 
 
-def holds_answer(document: Document, labels: Labels) -> bool:
-    """Whether the document names any right answer, as whole words."""
-    return any(contains(document.passage, answer, strict=True) for answer in labels.answers)
-
-
-def retrieve(corpus: Corpus, question: str, k: int, embedder: Embedder) -> tuple[Entry, ...]:
+def ranked(corpus: Corpus, question: str, k: int, embedder: Embedder) -> tuple[RankedText, ...]:
     """The k texts nearest to the question by cosine, best first; ties keep the corpus's order.
 
     Raises ModelError when the embedder fails.
     """
-    return tuple(entry for entry, _ in ranked(corpus, question, k, embedder))
-
-
-def ranked(
-    corpus: Corpus, question: str, k: int, embedder: Embedder
-) -> tuple[tuple[Entry, float], ...]:
-    """What `retrieve` finds, each text with its cosine similarity to the question."""
     if not corpus.entries:
         return ()
-    passages = [entry.document.passage for entry in corpus.entries]
-    rows = embedder.embed([question, *passages])
+    rows = embedder.embed([question, *(entry.document.passage for entry in corpus.entries)])
     similarities = rows[1:] @ rows[0]
-    order = np.argsort(-similarities, kind="stable")
-    return tuple((corpus.entries[i], float(similarities[i])) for i in order[:k])
+    order = np.argsort(-similarities, kind="stable")[:k]
+    found = [(corpus.entries[place], float(similarities[place])) for place in order]
+    return tuple(
+        RankedText(entry.id, replace(entry.document, rank=rank), similarity)
+        for rank, (entry, similarity) in enumerate(found, start=1)
+    )
 
 
 def searched(
@@ -125,21 +118,18 @@ def searched(
     Where the corpus was attacked on this question, the labels name the last such attack, its
     target and the ranks at which texts planted for this question were retrieved.
     """
-    query_id = snapshot.query.id
-    found = retrieve(corpus, snapshot.query.text, k, embedder)
-    documents = tuple(replace(e.document, rank=rank) for rank, e in enumerate(found, start=1))
+    found = ranked(corpus, snapshot.query.text, k, embedder)
     labels = snapshot.labels
-    mine = [injection for injection in corpus.injections if injection.query_id == query_id]
+    mine = [i for i in corpus.injections if i.query_id == snapshot.query.id]
     if mine:
-        poison = corpus.poison_of(query_id)
-        ranks = tuple(rank for rank, entry in enumerate(found, start=1) if entry.id in poison)
+        poison = corpus.poison_of(snapshot.query.id)
         labels = replace(
             labels or Labels(),
             attack=mine[-1].attack,
             target=mine[-1].target,
-            poisoned_ranks=ranks,
+            poisoned_ranks=tuple(text.document.rank for text in found if text.id in poison),
         )
-    return replace(snapshot, documents=documents, labels=labels)
+    return replace(snapshot, documents=tuple(text.document for text in found), labels=labels)
 
 
 class RememberingEmbedder(Wrapped):

@@ -13,12 +13,21 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 
+from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, generator
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 BENIGN = "benign"
+TOP, RANDOM, CORPUS = "top", "random", "corpus"
+
+
+class Surface(StrEnum):
+    """Where an attack's texts go."""
+
+    LIST = "list"
+    CORPUS = "corpus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +56,46 @@ class Condition:
         place = "+".join(map(str, self.positions)) or self.place
         return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
 
+    @property
+    def surface(self) -> Surface:
+        """Where the texts go."""
+        on_list = self.positions or self.place in ("", TOP, RANDOM)
+        return Surface.LIST if on_list else Surface.CORPUS
 
-class Surface(StrEnum):
-    """Where an attack's texts go."""
+    @property
+    def timing(self) -> Timing:
+        """The schedule, parsed."""
+        return Timing.parse(self.schedule)
 
-    LIST = "list"
-    CORPUS = "corpus"
+    @property
+    def peak(self) -> int:
+        """The most texts planted at one step."""
+        if self.attack == BENIGN:
+            return 0
+        if (peak := self.timing.peak) is not None:
+            return peak
+        if self.positions:
+            return len(self.positions)
+        return int(self.place[1:]) if self.surface is Surface.CORPUS else 1
+
+    def check_depth(self, k: int) -> None:
+        """Raise ConfigurationError when ranks beyond the first k are needed."""
+        deepest = max(self.positions, default=0)
+        if self.place in (TOP, RANDOM):
+            deepest = self.peak
+        if deepest > k:
+            raise ConfigurationError(
+                f"positions of {self.name} reach rank {deepest}, beyond k = {k}"
+            )
+
+    def ranks(self, moment: Moment, count: int, k: int, seed: int) -> list[int]:
+        """The ranks of `count` texts on a list at this moment, distinct, from 1 to k."""
+        if self.positions:
+            return list(self.positions[:count])
+        if self.place == TOP:
+            return list(range(1, count + 1))
+        drawn = generator(seed, moment, "places").choice(k, size=count, replace=False)
+        return sorted(int(rank) + 1 for rank in drawn)
 
 
 class UnattackableError(ConfigurationError):
@@ -92,11 +135,6 @@ def always(_: Aim) -> bool:
     return True
 
 
-def as_asked(question: str) -> str:
-    """The user asks what the attacker expects."""
-    return question
-
-
 @dataclass(frozen=True, slots=True)
 class Attack:
     """One attack by its name in schedules and reports.
@@ -113,7 +151,7 @@ class Attack:
     surface: Surface = Surface.LIST
     target: Callable[[Aim], str] = wanted
     ready: Callable[[Aim], bool] = always
-    asked: Callable[[str], str] = as_asked
+    asked: Callable[[str], str] = str
     removes_answers: bool = False
     several: int = 5
 
@@ -203,10 +241,3 @@ def check_positions(positions: Sequence[int], k: int | None) -> None:
         raise ConfigurationError(f"positions must be distinct and at least one: {positions}")
     if min(positions) < 1 or (k is not None and max(positions) > k):
         raise ConfigurationError(f"positions {list(positions)} are outside ranks 1 to {k or 'k'}")
-
-
-def false_passage(aim: Aim, number: int) -> str:
-    """False passage `number` (from 0) of the data, starting over when there are fewer."""
-    if not aim.false_passages:
-        raise UnattackableError(f"no false passage to plant for {aim.question!r}")
-    return aim.false_passages[number % len(aim.false_passages)]

@@ -1,68 +1,67 @@
 """The attacks by the names that schedules and reports use."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from radarstream.pipelines.evaluation.attacks.adaptive import (
-    conditional_answer,
-    either_answer,
-    scorer_aware_injection,
-)
-from radarstream.pipelines.evaluation.attacks.hijack import hijack
-from radarstream.pipelines.evaluation.attacks.jamming import (
-    FALSE_INFORMATION,
-    HARMFUL_CONTENT,
-    NOT_ENOUGH_INFORMATION,
-    jamming,
-    refusal_target,
-)
-from radarstream.pipelines.evaluation.attacks.multihop import multihop
-from radarstream.pipelines.evaluation.attacks.planted_falsehood import (
-    long_planted_falsehood,
-    planted_falsehood,
-)
-from radarstream.pipelines.evaluation.attacks.poisoned_rag import poisoned_rag
-from radarstream.pipelines.evaluation.attacks.prompt_injection import (
-    long_prompt_injection,
-    prompt_injection,
-)
-from radarstream.pipelines.evaluation.attacks.protocol import Attack, Surface, wanted
-from radarstream.pipelines.evaluation.attacks.question_injection import question_injection
-from radarstream.pipelines.evaluation.attacks.stale import (
-    has_former_answer,
-    stale_replay,
-    stale_target,
-)
-from radarstream.pipelines.evaluation.attacks.variations import VARIATIONS, taking_turns
+from radarstream.pipelines.evaluation.attacks import texts
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, Surface, wanted
+from radarstream.pipelines.evaluation.attacks.variations import VARIATIONS
 from radarstream.schemas.errors import ConfigurationError
 
 
+def _repeating(
+    name: str,
+    sentence: Callable[[Aim], str],
+    joint: str = " ",
+    times: int = texts.REPETITIONS,
+    **more: Any,
+) -> Attack:
+    return Attack(name, partial(texts.repeated, sentence, times, joint), **more)
+
+
 def _jamming(name: str, refusal: str) -> Attack:
-    target = partial(refusal_target, refusal)
-    return Attack(name, partial(jamming, refusal), Surface.CORPUS, target=target)
+    return Attack(
+        name,
+        partial(texts.in_turn, texts.refusals(refusal)),
+        Surface.CORPUS,
+        target=partial(texts.refusal_target, refusal),
+    )
 
 
-_METHODS = (poisoned_rag, question_injection, hijack)
+_LONG = texts.LONG_FORM_REPETITIONS
+_injection = partial(texts.in_turn, texts.ORDERS)
+_hijack = partial(texts.in_turn, texts.HIJACKS)
+_three_methods = partial(texts.taking_turns, (texts.poisoned_rag, _injection, _hijack))
 
-_ALL = (
-    Attack("pia", prompt_injection),
-    Attack("poison", planted_falsehood),
-    Attack("pia-long", long_prompt_injection),
-    Attack("poison-long", long_planted_falsehood),
-    Attack("a-or-b", either_answer),
-    Attack("conditional", conditional_answer),
-    Attack("stale", stale_replay, target=stale_target, ready=has_former_answer),
-    Attack("poisonedrag", poisoned_rag, Surface.CORPUS),
-    Attack("injection", question_injection, Surface.CORPUS),
-    Attack("hijack", hijack, Surface.CORPUS),
-    _jamming("jamming", FALSE_INFORMATION),
-    _jamming("jamming-harm", HARMFUL_CONTENT),
-    _jamming("jamming-information", NOT_ENOUGH_INFORMATION),
-    Attack("multihop", multihop, Surface.CORPUS, several=4),
-    Attack("scorer-aware", scorer_aware_injection, Surface.CORPUS),
-    Attack("several", partial(taking_turns, _METHODS), Surface.CORPUS, several=15),
-)
-
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
+ATTACKS: dict[str, Attack] = {
+    attack.name: attack
+    for attack in (
+        _repeating("pia", texts.injection),
+        _repeating("poison", texts.falsehood, "\n"),
+        _repeating("pia-long", texts.injection_between_prompts, "\n", _LONG),
+        _repeating("poison-long", texts.falsehood, "\n", _LONG),
+        _repeating("a-or-b", texts.either_answer),
+        _repeating("conditional", texts.conditional_answer),
+        _repeating(
+            "stale",
+            texts.stale_claim,
+            "\n",
+            target=texts.stale_target,
+            ready=texts.has_former_answer,
+        ),
+        Attack("poisonedrag", texts.poisoned_rag, Surface.CORPUS),
+        Attack("injection", _injection, Surface.CORPUS),
+        Attack("hijack", _hijack, Surface.CORPUS),
+        _jamming("jamming", texts.FALSE_INFORMATION),
+        _jamming("jamming-harm", texts.HARMFUL_CONTENT),
+        _jamming("jamming-information", texts.NOT_ENOUGH_INFORMATION),
+        Attack("multihop", texts.multihop, Surface.CORPUS, several=4),
+        _repeating("scorer-aware", texts.against_the_scorer, times=1, surface=Surface.CORPUS),
+        Attack("several", _three_methods, Surface.CORPUS, several=15),
+    )
+}
 
 
 def attack_named(name: str) -> Attack:
@@ -77,7 +76,7 @@ def attack_named(name: str) -> Attack:
         return ATTACKS[name]
     base, _, variation = name.rpartition("-")
     if base and variation in VARIATIONS:
-        return VARIATIONS[variation](attack_named(base))
+        return replace(VARIATIONS[variation](attack_named(base)), name=name)
     raise ConfigurationError(
         f"unknown attack {name!r}; there are {', '.join(sorted(ATTACKS))}; variations of each end "
         f"in {', '.join('-' + variation for variation in VARIATIONS)}"

@@ -11,21 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
-from radarstream.pipelines.evaluation.attacks.places import (
-    aim_at,
-    check_depth,
-    peak_of,
-    ranks_of,
-    surface_of,
-)
 from radarstream.pipelines.evaluation.attacks.protocol import (
     BENIGN,
     Condition,
     Surface,
     UnattackableError,
+    aim_of,
 )
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.attacks.timing import Moment, Timing, moment_after
+from radarstream.pipelines.evaluation.attacks.timing import Moment, moment_after
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -107,7 +101,7 @@ class Schedule:
         """
         if k is not None:
             for clause in self.clauses:
-                check_depth(clause, k)
+                clause.check_depth(k)
         followed: dict[str, _Followed] = {}
         counted = plantings or self.plantings()
         for snapshot in snapshots:
@@ -124,11 +118,11 @@ class Schedule:
     ) -> SearchSnapshot:
         moment = moment_after(question.moment, snapshot, question=question.number)
         question.moment = moment
-        aim = aim_at(snapshot, moment)
+        aim = aim_of(snapshot, former=moment.former)
         for clause in self.clauses:
-            timing, peak = Timing.parse(clause.schedule), peak_of(clause)
-            previous = question.counts.get(clause, 0)
-            question.counts[clause] = timing.count(moment, peak=peak, previous=previous, seed=seed)
+            question.counts[clause] = clause.timing.count(
+                moment, peak=clause.peak, previous=question.counts.get(clause, 0), seed=seed
+            )
         attacked: SearchSnapshot | None = None
         for clause, planting in zip(self.clauses, plantings, strict=True):
             attack, count = attack_named(clause.attack), question.counts[clause]
@@ -136,7 +130,7 @@ class Schedule:
             if attacked or not count or not attack.ready(aim):
                 continue
             depth = k or max(len(snapshot.documents), count)
-            ranks = ranks_of(clause, moment, count, depth, seed)
+            ranks = clause.ranks(moment, count, depth, seed)
             try:
                 attacked = attack.poison(snapshot, positions=ranks, k=k, aim=aim)
                 planting.attacked += 1
@@ -157,6 +151,6 @@ class _Followed:
 
 def _clause(text: str) -> Condition:
     clause = parse_condition(text)
-    if clause.attack == BENIGN or surface_of(clause) is Surface.CORPUS:
+    if clause.attack == BENIGN or clause.surface is Surface.CORPUS:
         raise ConfigurationError(f"{text!r} attacks no result list: write it like pia@1")
     return clause

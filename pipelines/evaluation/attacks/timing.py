@@ -52,8 +52,8 @@ class Kind(StrEnum):
 class Moment:
     """One step of one question, as a schedule sees it; `question` numbers them from 0.
 
-    `former` are answers that were right at an earlier step and are not now, newest first;
-    `drifted` tells that the right answer has ever been another than at step 0.
+    `seen` are the right answers of earlier steps, newest first, `drifted` tells whether they
+    changed.
     """
 
     query_id: str
@@ -62,13 +62,12 @@ class Moment:
     steps: int
     year: int
     answers: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     drifted: bool = False
 
     @property
     def former(self) -> tuple[str, ...]:
-        """Answers that were right once, newest first."""
+        """Answers that were right at an earlier step and are not now, newest first."""
         now = answer_set(self.answers)
         return tuple(answer for answer in self.seen if normalised(answer) not in now)
 
@@ -80,7 +79,7 @@ def moment_after(
     answers = snapshot.labels.answers if snapshot.labels else ()
     year = snapshot.observed_at.year
     if previous is None:
-        return Moment(snapshot.query.id, question, 0, steps, year, answers, answers)
+        return Moment(snapshot.query.id, question, 0, steps, year, answers)
     return Moment(
         query_id=snapshot.query.id,
         question=question,
@@ -88,9 +87,8 @@ def moment_after(
         steps=steps,
         year=year,
         answers=answers,
-        first=previous.first,
         seen=tuple(dict.fromkeys((*previous.answers, *previous.seen))),
-        drifted=previous.drifted or answer_set(answers) != answer_set(previous.first),
+        drifted=previous.drifted or answer_set(answers) != answer_set(previous.answers),
     )
 
 

@@ -10,54 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, Texts, UnattackableError
-
-
-def with_benign_text(attack: Attack) -> Attack:
-    """Each planted text is followed by a benign passage about the question."""
-    return replace(attack, name=f"{attack.name}-benign", texts=partial(_benign, attack.texts))
-
-
-def with_other_poison(attack: Attack) -> Attack:
-    """Each planted text is followed by the same attack's text on another question."""
-    return replace(attack, name=f"{attack.name}-mixed", texts=partial(_mixed, attack.texts))
-
-
-def with_rival(attack: Attack) -> Attack:
-    """A second attacker on the same question with a target of its own plants every second text.
-
-    The labels name the first attacker's target; the rival's is that of another question.
-    """
-    return replace(attack, name=f"{attack.name}-rivals", texts=partial(_rivals, attack.texts))
-
-
-def with_paraphrased_question(attack: Attack) -> Attack:
-    """The texts are for the question as given, the user asks it in other words.
-
-    The rules of `paraphrased` stand in for a writer; put another function in the attack's `asked`
-    to supply paraphrases.
-    """
-    return replace(attack, name=f"{attack.name}-paraphrased", asked=paraphrased)
-
-
-def with_text_removal(attack: Attack) -> Attack:
-    """The attacker also deletes every text of the corpus that holds a right answer."""
-    return replace(attack, name=f"{attack.name}-removal", removes_answers=True)
-
-
-VARIATIONS: dict[str, Callable[[Attack], Attack]] = {
-    "benign": with_benign_text,
-    "mixed": with_other_poison,
-    "rivals": with_rival,
-    "paraphrased": with_paraphrased_question,
-    "removal": with_text_removal,
-}
-
-
-def taking_turns(methods: tuple[Texts, ...], aim: Aim, count: int) -> tuple[str, ...]:
-    """Several attackers with one target, each with a method of its own: their texts in turn."""
-    made = [texts(aim, -(-count // len(methods))) for texts in methods]
-    return tuple(made[number % len(methods)][number // len(methods)] for number in range(count))
-
+from radarstream.pipelines.evaluation.attacks.texts import taking_turns
 
 _PARAPHRASES = (
     (r"who is the (.+)", r"what is the name of the \1"),
@@ -72,7 +25,7 @@ _PARAPHRASES = (
 
 
 def paraphrased(question: str) -> str:
-    """The question in other words, by rule.
+    """The question in other words, by rules that stand in for a writer.
 
     >>> paraphrased("Who is the mayor of Belbrook?")
     'Tell me, what is the name of the mayor of Belbrook?'
@@ -85,30 +38,41 @@ def paraphrased(question: str) -> str:
     return f"Tell me about the following: {bare}?"
 
 
-def _benign(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
+def with_benign_text(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
+    """Each planted text is followed by a benign passage about the question."""
     if not aim.relevant:
         raise UnattackableError(f"no benign passage about {aim.question!r}")
     texts = base(aim, count)
     return tuple(f"{t} {aim.relevant[i % len(aim.relevant)]}" for i, t in enumerate(texts))
 
 
-def _mixed(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
+def with_other_poison(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
+    """Each planted text is followed by the same attack's text on another question."""
     others = base(_elsewhere(aim), count)
     return tuple(f"{own} {other}" for own, other in zip(base(aim, count), others, strict=True))
 
 
-def _rivals(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
+def with_rival(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
+    """A second attacker on the same question with a target of its own plants every second text.
+
+    The labels name the first attacker's target; the rival's is that of another question.
+    """
     target = _elsewhere(aim).target
     told = tuple(p.replace(aim.target, target) for p in aim.false_passages if aim.target in p)
     rival = replace(aim, target=target, false_passages=told)
-    return taking_turns((base, partial(_for_rival, base, rival)), aim, count)
-
-
-def _for_rival(base: Texts, rival: Aim, _: Aim, count: int) -> tuple[str, ...]:
-    return base(rival, count)
+    return taking_turns((base, lambda _, most: base(rival, most)), aim, count)
 
 
 def _elsewhere(aim: Aim) -> Aim:
     if aim.elsewhere is None or not aim.elsewhere.target:
         raise UnattackableError(f"no second question to attack beside {aim.question!r}")
     return aim.elsewhere
+
+
+VARIATIONS: dict[str, Callable[[Attack], Attack]] = {
+    "benign": lambda attack: replace(attack, texts=partial(with_benign_text, attack.texts)),
+    "mixed": lambda attack: replace(attack, texts=partial(with_other_poison, attack.texts)),
+    "rivals": lambda attack: replace(attack, texts=partial(with_rival, attack.texts)),
+    "paraphrased": lambda attack: replace(attack, asked=paraphrased),
+    "removal": lambda attack: replace(attack, removes_answers=True),
+}

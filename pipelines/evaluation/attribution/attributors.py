@@ -1,18 +1,22 @@
-"""Attributors from what the command line says, and whether the models can serve them."""
+"""Attributors from what the command line says, and whether models and corpus can serve them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
 
+import numpy as np
+
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
-from radarstream.pipelines.evaluation.attribution.calibration import TEXTS, Calibrated
+from radarstream.defenses.attribution.thresholds import Thresholded
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus
 from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
+TEXTS = 1_000  # benign ones, from which thresholds are taken (RAGOrigin, section 6.1.3)
 NO_CORPUS = (
     "the questions bring no documents, so that all texts searched are planted ones: name a data "
     "set that has some as another --dataset"
@@ -28,18 +32,18 @@ class Spec:
     options: tuple[tuple[str, Any], ...] = ()
 
     def build(self) -> Attributor:
-        """Raises ConfigurationError for options that the method refuses."""
+        """Raises ConfigurationError for options that the method refuses.
+
+        An option that takes several values has a plus between them.
+        """
         hints = get_type_hints(ATTRIBUTORS.get(self.method, object))
         options = {
-            name: frozenset(str(value).split("+")) if is_set(hints.get(name)) else value
+            name: frozenset(str(value).split("+"))
+            if get_origin(hints.get(name)) is frozenset
+            else value
             for name, value in self.options
         }
         return build_attributor(self.method, options)
-
-
-def is_set(hint: Any) -> bool:
-    """Whether an option takes several values, written with a plus between them."""
-    return get_origin(hint) is frozenset
 
 
 def parse_attributors(text: str) -> tuple[Spec, ...]:
@@ -72,11 +76,15 @@ def servable(
     """
     named = set(split_specs(insisted))
     kept: list[Spec] = []
+    uncalibrated: list[str] = []
     notes = [] if benign else [NO_CORPUS]
     for spec in specs:
         try:
-            check_needs(spec.build(), models)
-            check_benign(spec, benign)
+            attributor = spec.build()
+            check_needs(attributor, models)
+            if wants_threshold(attributor):
+                _check_benign(spec, benign)
+                uncalibrated.append(spec.name)
         except ConfigurationError as error:
             if spec.name in named or spec.options:
                 raise
@@ -85,22 +93,27 @@ def servable(
             kept.append(spec)
     if not kept:
         raise ConfigurationError("; ".join(["no attributor to evaluate", *notes]))
-    few = [spec.name for spec in kept if benign < TEXTS and is_uncalibrated(spec)]
-    if few:
+    if uncalibrated and benign < TEXTS:
         of = counted_noun(benign, "benign text")
-        notes.append(f"thresholds of {', '.join(few)} come from {of}, not from {TEXTS:,}")
+        notes.append(f"thresholds of {', '.join(uncalibrated)} come from {of}, not from {TEXTS:,}")
     return tuple(kept), tuple(notes)
 
 
-def is_uncalibrated(spec: Spec) -> bool:
+def wants_threshold(attributor: Attributor) -> bool:
     """Whether an attributor is to be given its threshold by benign texts."""
-    attributor = spec.build()
-    return isinstance(attributor, Calibrated) and attributor.threshold is None
+    return isinstance(attributor, Thresholded) and attributor.threshold is None
 
 
-def check_benign(spec: Spec, benign: int) -> None:
-    """Raise ConfigurationError for a threshold that would come from no text at all."""
-    if not benign and is_uncalibrated(spec):
+def benign_sample(corpus: Corpus, seed: int) -> tuple[str, ...]:
+    """At most `TEXTS` texts of a clean corpus, drawn by the seed."""
+    passages = [entry.document.passage for entry in corpus.entries]
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(len(passages), min(TEXTS, len(passages)), replace=False)
+    return tuple(passages[i] for i in drawn)
+
+
+def _check_benign(spec: Spec, benign: int) -> None:
+    if not benign:
         raise ConfigurationError(
             f"{spec.name} takes its threshold from benign texts, and the questions bring no "
             "documents: name a data set that has some as another --dataset, or give a threshold"

@@ -1,10 +1,7 @@
-"""What one attribution asks of the models: counted as it is asked, also where a cache answers.
+"""What one attribution asks of the models: counted as it is asked, also where a cache answers."""
 
-The models are wrapped once per batch, so that what a prompt or a text took is known by itself;
-every attribution has a tally of its own that looks up what it asked for.
-"""
-
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,90 +19,73 @@ from radarstream.defenses.protocol import (
 from radarstream.pipelines.evaluation.attribution.rows import AttributionCost
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
-from radarstream.schemas.prompt import AnswerPair, Prompt
+from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.tokens import ContinuationQuery
 
 
 @dataclass
 class Spending:
-    """One attribution's cost so far; what was counted before is not counted again."""
+    """One attribution's cost so far, at the prices of a batch's ledger.
+
+    What was counted before is not counted again.
+    """
 
     ledger: Ledger
-    prompts: set[bytes] = field(default_factory=set)
-    scored: set[tuple[bytes, str]] = field(default_factory=set)
-    pairs: set[AnswerPair] = field(default_factory=set)
-    texts: set[str] = field(default_factory=set)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    continuation_tokens: int = 0
+    seen: set[Hashable] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
     def charge(self, request: Request, response: Any) -> None:
         """Count one request, once it is answered."""
         match request:
-            case CompleteAll(requests=parts) | AttemptAll(requests=parts):
-                for single in parts:
+            case LogProbsAll(requests=parts):
+                for part, answer in zip(parts, response, strict=True):
+                    self.charge(part, answer)
+            case CompleteAll(requests=singles) | AttemptAll(requests=singles):
+                for single in singles:
                     self.charge(single, None)
-            case LogProbsAll(requests=rows):
-                for asked, answer in zip(rows, response, strict=True):
-                    self.charge_rows(asked, answer)
             case Complete():
-                self.charge_prompt(*prompts_of([request]))
-            case LogProbs():
-                self.charge_rows(request, response)
-            case Relate():
-                self.charge_pairs(request)
+                self._charge_completion(request)
+            case LogProbs(rows=rows, continuation=continuation):
+                query = ContinuationQuery(prompts_of(rows), continuation)
+                fresh = {(prompt.digest(), continuation) for prompt in query.prompts} - self.seen
+                if fresh:
+                    self.seen |= fresh
+                    self.counts["forwards"] += len(fresh)
+                    self.counts["continuation_tokens"] += len(fresh) * response.shape[1]
+                    self.seconds += self.ledger.token_seconds.get(query, 0.0)
+            case Relate(question=question, premises=premises, hypotheses=hypotheses):
+                related = zip(premises, hypotheses, strict=True)
+                pairs = [AnswerPair(question, *pair) for pair in related]
+                self._charge_each("pairs", pairs, self.ledger.pair_seconds)
             case Embed(texts=texts) | Norms(texts=texts):
-                self.charge_texts(texts)
+                self._charge_each("embeddings", texts, self.ledger.text_seconds)
 
     def add_seconds(self, own: float) -> None:
         """Count the attribution's own computation."""
         self.seconds += own
 
-    def charge_prompt(self, prompt: Prompt) -> None:
-        """Count a prompt and its completion; one that failed was asked and took no time."""
-        digest = prompt.digest()
-        if digest in self.prompts:
-            return
-        self.prompts.add(digest)
-        completion = self.ledger.completions.get(digest)
-        if completion is not None:
-            self.prompt_tokens += completion.prompt_tokens or 0
-            self.completion_tokens += completion.completion_tokens or 0
-            self.seconds += completion.seconds
-
-    def charge_pairs(self, request: Relate) -> None:
-        """Count answers that were compared."""
-        for premise, hypothesis in zip(request.premises, request.hypotheses, strict=True):
-            pair = AnswerPair(request.question, premise, hypothesis)
-            if pair not in self.pairs:
-                self.pairs.add(pair)
-                self.seconds += self.ledger.pair_seconds.get(pair, 0.0)
-
-    def charge_texts(self, texts: Sequence[str]) -> None:
-        """Count texts that were embedded or measured."""
-        for text in set(texts) - self.texts:
-            self.texts.add(text)
-            self.seconds += self.ledger.text_seconds.get(text, 0.0)
-
-    def charge_rows(self, request: LogProbs, response: Any) -> None:
-        """Count the prompts whose continuation was scored; `response` is (r, t)."""
-        query = ContinuationQuery(prompts_of(request.rows), request.continuation)
-        fresh = {(prompt.digest(), query.continuation) for prompt in query.prompts} - self.scored
-        if fresh:
-            self.scored |= fresh
-            self.continuation_tokens += len(fresh) * response.shape[1]
-            self.seconds += self.ledger.token_seconds.get(query, 0.0)
-
     def cost(self) -> AttributionCost:
         """The totals."""
-        return AttributionCost(
-            calls=len(self.prompts),
-            forwards=len(self.scored),
-            pairs=len(self.pairs),
-            embeddings=len(self.texts),
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            continuation_tokens=self.continuation_tokens,
-            seconds=self.seconds,
-        )
+        return AttributionCost(**self.counts, seconds=self.seconds)
+
+    def _charge_completion(self, request: Complete) -> None:
+        """Count a prompt and its completion; one that failed was asked and took no time."""
+        digest = prompts_of([request])[0].digest()
+        if digest in self.seen:
+            return
+        self.seen.add(digest)
+        self.counts["calls"] += 1
+        if (completion := self.ledger.completions.get(digest)) is not None:
+            self.counts["prompt_tokens"] += completion.prompt_tokens or 0
+            self.counts["completion_tokens"] += completion.completion_tokens or 0
+            self.seconds += completion.seconds
+
+    def _charge_each(
+        self, kind: str, items: Iterable[Hashable], seconds: Mapping[Any, float]
+    ) -> None:
+        for item in dict.fromkeys(items):
+            if item not in self.seen:
+                self.seen.add(item)
+                self.counts[kind] += 1
+                self.seconds += seconds.get(item, 0.0)

@@ -4,13 +4,12 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from radarstream.defenses.attribution.judge import Judge
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.scope import ScopeOptions, checked
 from radarstream.defenses.protocol import Request
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus
 from radarstream.pipelines.evaluation.attribution.costs import Spending
-from radarstream.pipelines.evaluation.attribution.events import answered, retrieved, won
+from radarstream.pipelines.evaluation.attribution.events import given_from, matched, retrieved
 from radarstream.pipelines.evaluation.attribution.rows import (
     After,
     AttributionRow,
@@ -21,9 +20,9 @@ from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.study.plugin import error_words
-from radarstream.pipelines.signals.attribution import attribute_all
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.fulfilment import attribute_all, drive
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
@@ -39,14 +38,6 @@ def rag_origin_scope(case: Case) -> Scoping:
     return len(scope.texts)
 
 
-def matched(
-    question: str, reported: str, answer: AtomicAnswer | ModelError
-) -> Generator[Request, Any, bool | ModelError]:
-    """Whether an answer is the one complained about; a ModelError where nobody could tell."""
-    (verdict,) = yield from Judge().matches(question, reported, [answer])
-    return verdict
-
-
 def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
     """The rows with a judge's word where the complaint does not quote the answer literally.
 
@@ -56,21 +47,13 @@ def verified(rows: Sequence[EventRow], models: Models) -> list[EventRow]:
     asked = [
         matched(row.question, row.reported or "", AtomicAnswer(row.answer or "")) for row in unclear
     ]
-    outcomes = drive(asked, models)
-    told = {row.key: found for row, found in zip(unclear, outcomes, strict=True)}
-    return [told_of(row, told[row.key]) if row.key in told else row for row in rows]
-
-
-def told_of(row: EventRow, reproduced: bool | ModelError) -> EventRow:
-    """The row with the judge's word, or failed like the judge."""
-    if isinstance(reproduced, ModelError):
-        return replace(row, outcome=CaseState.FAILED, texts=(), detail=error_words(reproduced))
-    return replace(row, reproduced=reproduced)
-
-
-def scopes(rule: ScopeRule, events: Sequence[EventRow], models: Models) -> list[int | ModelError]:
-    """How many texts of each event all attributors judge: the scope by RAGOrigin's rule."""
-    return drive([rule(event.case()) for event in events], models)
+    mended = {}
+    for row, reproduced in zip(unclear, drive(asked, models), strict=True):
+        mended[row.key] = replace(row, reproduced=reproduced is True)
+        if isinstance(reproduced, ModelError):
+            detail = error_words(reproduced)
+            mended[row.key] = replace(row, outcome=CaseState.FAILED, texts=(), detail=detail)
+    return [mended.get(row.key, row) for row in rows]
 
 
 def findings(
@@ -114,32 +97,24 @@ def with_removal(
     `staged` are the questions by id, all of one scenario, `reported` the answers by question. An
     answer that fails, or that nobody can judge, fails its row.
     """
-    sound = [row for row in rows if row.error is None]
-    items = [staged[row.query_id] for row in sound]
-    asked = [
-        (i.query.text, retrieved(without(i.corpus, r.flagged), i.query.text, models, k))
-        for i, r in zip(items, sound, strict=True)
-    ]
-    answers = answered(asked, models)
-    wins = won([(item.query.text, item.labels) for item in items], answers, models)
+    sound = [(row, staged[row.query_id]) for row in rows if row.error is None]
+    items = [item for _, item in sound]
+    left = [retrieved(_without(i.corpus, r.flagged), i.query.text, models, k) for r, i in sound]
+    given = given_from(items, left, models)
     same = drive(
         [
-            matched(i.query.text, reported[i.query.id], a)
-            for i, a in zip(items, answers, strict=True)
+            matched(item.query.text, reported[item.query.id], answer)
+            for item, (answer, _) in zip(items, given, strict=True)
         ],
         models,
     )
-    after = {
-        item.query.id: after_of(answer, win, persists, item.labels)
-        for item, answer, win, persists in zip(items, answers, wins, same, strict=True)
-    }
-    return [concluded(row, after.get(row.query_id)) for row in rows]
-
-
-def without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
-    """The corpus without some texts."""
-    kept = tuple(entry for entry in corpus.entries if entry.id not in flagged)
-    return Corpus(kept, corpus.injections)
+    found = {}
+    for (row, item), (answer, win), persists in zip(sound, given, same, strict=True):
+        try:
+            found[row.key] = replace(row, after=after_of(answer, win, persists, item.labels))
+        except ModelError as error:
+            found[row.key] = replace(row, attribution=None, error=error_words(error))
+    return [found.get(row.key, row) for row in rows]
 
 
 def after_of(
@@ -147,19 +122,12 @@ def after_of(
     attacked: bool | ModelError,
     persists: bool | ModelError,
     labels: Labels,
-) -> After | ModelError:
-    """An answer and what it is worth, or why nobody can tell."""
-    if isinstance(answer, ModelError):
-        return answer
-    if isinstance(attacked, ModelError):
-        return attacked
-    if isinstance(persists, ModelError):
-        return persists
-    return After(answer.text, attacked, is_correct(answer.text, labels), persists)
+) -> After:
+    """An answer and what it is worth. Raises the ModelError why nobody can tell."""
+    text = or_raise(answer).text
+    return After(text, or_raise(attacked), is_correct(text, labels), or_raise(persists))
 
 
-def concluded(row: AttributionRow, after: After | ModelError | None) -> AttributionRow:
-    """The row with the answer after removal, or failed like it."""
-    if isinstance(after, ModelError):
-        return replace(row, attribution=None, error=error_words(after))
-    return replace(row, after=after)
+def _without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
+    kept = tuple(entry for entry in corpus.entries if entry.id not in flagged)
+    return Corpus(kept, corpus.injections)

@@ -14,14 +14,14 @@ FILES: Mapping[type[Any], str] = {AttributionRow: "rows.jsonl", EventRow: "event
 HERE = "radarstream.pipelines.evaluation.attribution"
 # What events depend on, beside what the signals of a pipeline do.
 STAGING = (
-    *(f"{HERE}.{name}" for name in ("events", "quotes", "staging")),
+    *(f"{HERE}.{name}" for name in ("events", "staging")),
     *(
         f"radarstream.pipelines.evaluation.attacks.{name}"
-        for name in ("corpus", "protocol", "variations")
+        for name in ("corpus", "protocol", "texts", "variations")
     ),
     "radarstream.pipelines.evaluation.scoring",
 )
-JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.attribution")
+JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.fulfilment")
 
 
 @dataclass(frozen=True, kw_only=True)

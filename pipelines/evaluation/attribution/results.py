@@ -27,26 +27,6 @@ from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.schemas.snapshot import Labels
 
-# Shares of cases: flags of the table.
-SHARES = (
-    "exact",
-    "flagged",
-    "acted",
-    "attacked_after",
-    "correct_after",
-    "correct_before",
-    "correct_clean",
-)
-COST = {f"cost_{field.name}": field.name for field in fields(AttributionCost)}
-SCHEMA = {
-    **dict.fromkeys(("contender", "condition", "family", "query_id"), pl.String),
-    "error": pl.String,
-    **dict.fromkeys((*COUNTS, "scope"), pl.Int64),
-    **dict.fromkeys(SHARES, pl.Boolean),
-    "finding": pl.String,
-    **dict.fromkeys(COST, pl.Float64),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class ScenarioScores:
@@ -96,6 +76,18 @@ class AttributorSummary:
     cost: dict[str, float]
     slowest: float
     usual: float
+
+
+SHARES = tuple(f.name for f in fields(AttributorSummary) if f.type is Rate)
+COST = {f"cost_{field.name}": field.name for field in fields(AttributionCost)}
+SCHEMA = {
+    **dict.fromkeys(("contender", "condition", "family", "query_id"), pl.String),
+    "error": pl.String,
+    **dict.fromkeys((*COUNTS, "scope"), pl.Int64),
+    **dict.fromkeys(SHARES, pl.Boolean),
+    "finding": pl.String,
+    **dict.fromkeys(COST, pl.Float64),
+}
 
 
 @dataclass(frozen=True, slots=True)

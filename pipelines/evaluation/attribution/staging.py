@@ -4,13 +4,14 @@ Each question is attacked in a copy of the clean corpus of its own, unless the s
 No model is asked here; what a question cannot be attacked with is said instead.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from radarstream.pipelines.evaluation.attacks.corpus import Corpus, Injection, corpus_of, inject
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus, corpus_of, inject
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, UnattackableError, aim_of
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.attribution.rows import Role
+from radarstream.pipelines.evaluation.attribution.rows import CaseState, EventRow, Role
 from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
 from radarstream.pipelines.evaluation.datasets import Dataset, is_long_form
 from radarstream.schemas.answer_text import contains
@@ -45,10 +46,8 @@ class Questions:
 
     def aim(self, snapshot: SearchSnapshot) -> Aim:
         """What an attacker knows, with the next question to borrow from."""
-        place = next(
-            i for i, other in enumerate(self.everybody) if other.query.id == snapshot.query.id
-        )
-        other = self.everybody[(place + 1) % len(self.everybody)]
+        ids = [other.query.id for other in self.everybody]
+        other = self.everybody[(ids.index(snapshot.query.id) + 1) % len(ids)]
         return aim_of(snapshot, elsewhere=aim_of(other) if other is not snapshot else None)
 
 
@@ -75,53 +74,37 @@ class Staged:
         return Role.BYSTANDER if id_ in self.bystanders else Role.BENIGN
 
 
-@dataclass(frozen=True, slots=True)
-class Unattackable:
-    """A question that the scenario means nothing for, and why."""
-
-    query: Query
-    reason: str
-
-
-def staged(scenario: Scenario, questions: Questions) -> Iterator[Staged | Unattackable]:
-    """Every question under the scenario, in order."""
+def staged(scenario: Scenario, questions: Questions, k: int) -> Iterator[Staged | EventRow]:
+    """Every question under the scenario, in order; the final row of one that cannot be attacked."""
     if scenario.clean:
         for snapshot in questions.asked:
             labels, corpus = snapshot.labels or Labels(), questions.corpus
             yield Staged(scenario, snapshot.query, labels, corpus, corpus)
         return
-    attack = attack_named(scenario.attack)
-    crowd = None
-    if scenario.circumstance is Circumstance.CROWD:
-        crowd = attacked_by_all(attack, scenario.count, questions)
+    attack, corpus = attack_named(scenario.attack), questions.corpus
+    crowd = scenario.circumstance is Circumstance.CROWD
+    if crowd:
+        for snapshot in questions.asked:
+            with suppress(UnattackableError):
+                corpus = _attacked(attack, scenario.count, snapshot, questions, corpus)
     for snapshot in questions.asked:
         try:
-            corpus = crowd or attacked_once(attack, scenario.count, snapshot, questions)
-            yield on_one(attack, scenario, snapshot, questions, corpus)
+            own = corpus
+            if not crowd:
+                own = _attacked(attack, scenario.count, snapshot, questions, corpus)
+            yield _on_one(attack, scenario, snapshot, questions, own)
         except UnattackableError as error:
-            yield Unattackable(snapshot.query, str(error))
+            query, state = snapshot.query, CaseState.UNATTACKABLE
+            yield EventRow(scenario.name, query.id, query.text, state, k, detail=str(error))
 
 
-def attacked_once(
-    attack: Attack, count: int, snapshot: SearchSnapshot, questions: Questions
+def _attacked(
+    attack: Attack, count: int, snapshot: SearchSnapshot, questions: Questions, corpus: Corpus
 ) -> Corpus:
-    """The clean corpus attacked on one question. Raises UnattackableError."""
-    aim = questions.aim(snapshot)
-    return inject(questions.corpus, attack, snapshot, count=count, aim=aim)
+    return inject(corpus, attack, snapshot, count=count, aim=questions.aim(snapshot))
 
 
-def attacked_by_all(attack: Attack, count: int, questions: Questions) -> Corpus:
-    """The clean corpus attacked on every question asked that can be."""
-    corpus = questions.corpus
-    for snapshot in questions.asked:
-        try:
-            corpus = inject(corpus, attack, snapshot, count=count, aim=questions.aim(snapshot))
-        except UnattackableError:
-            continue
-    return corpus
-
-
-def on_one(
+def _on_one(
     attack: Attack,
     scenario: Scenario,
     snapshot: SearchSnapshot,
@@ -129,18 +112,21 @@ def on_one(
     corpus: Corpus,
 ) -> Staged:
     """One question on an attacked corpus. Raises UnattackableError where it was not attacked."""
+    query = snapshot.query
     labels, aim = attack.prepared(snapshot, questions.aim(snapshot))
-    mine = injection_on(corpus.injections, snapshot)
+    mine = next((i for i in corpus.injections if i.query_id == query.id), None)
+    if mine is None:
+        raise UnattackableError(f"{query.id} was not attacked")
     planted = {id_ for injection in corpus.injections for id_ in injection.added}
     rival = aim.elsewhere.target if aim.elsewhere else ""
     poison = tuple(
         entry.id
         for entry in corpus.entries
-        if entry.id in mine.added and not works_for(rival, mine.target, entry.document.text)
+        if entry.id in mine.added and not _works_for(rival, mine.target, entry.document.text)
     )
     return Staged(
         scenario=scenario,
-        query=replace(snapshot.query, text=attack.asked(snapshot.query.text)),
+        query=replace(query, text=attack.asked(query.text)),
         labels=labels,
         clean=questions.corpus,
         corpus=corpus,
@@ -149,14 +135,6 @@ def on_one(
     )
 
 
-def injection_on(injections: Iterable[Injection], snapshot: SearchSnapshot) -> Injection:
-    """The attack on that question. Raises UnattackableError where there is none."""
-    for injection in injections:
-        if injection.query_id == snapshot.query.id:
-            return injection
-    raise UnattackableError(f"{snapshot.query.id} was not attacked")
-
-
-def works_for(rival: str, target: str, text: str) -> bool:
+def _works_for(rival: str, target: str, text: str) -> bool:
     """Whether a text names the rival's target and not one's own."""
     return bool(rival) and contains(text, rival) and not contains(text, target)

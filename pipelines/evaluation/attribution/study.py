@@ -9,19 +9,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.attribution.thresholds import Thresholded
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
-from radarstream.pipelines.evaluation.attribution.attributors import Spec
-from radarstream.pipelines.evaluation.attribution.calibration import (
-    Calibrated,
-    benign_sample,
-    threshold_of,
-)
-from radarstream.pipelines.evaluation.attribution.events import left_out, observe
+from radarstream.pipelines.evaluation.attribution.attributors import Spec, benign_sample
+from radarstream.pipelines.evaluation.attribution.events import observe
 from radarstream.pipelines.evaluation.attribution.judged import (
     ScopeRule,
     findings,
     rag_origin_scope,
-    scopes,
     verified,
     with_removal,
 )
@@ -35,20 +30,17 @@ from radarstream.pipelines.evaluation.attribution.rows import (
     RowKey,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
-from radarstream.pipelines.evaluation.attribution.staging import (
-    Questions,
-    Staged,
-    Unattackable,
-    staged,
-)
+from radarstream.pipelines.evaluation.attribution.staging import Questions, Staged, staged
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
-from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
+from radarstream.pipelines.evaluation.study.plugin import ERROR_CHARACTERS, Batch, Request, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
 from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.errors import ConfigurationError, ModelError
 
 AT_ONCE = 4  # cases attributed in lockstep, and lost when a run is stopped
@@ -156,11 +148,12 @@ class AttributionPlugin:
         unasked = self.unasked(scenario)
         if not unasked and not any(self.due(scenario, s) for s in self.request.attributors):
             return
-        items = {item.query.id: item for item in staged(scenario, self.questions)}
+        found = staged(scenario, self.questions, self.request.k)
+        items = dict(zip((s.query.id for s in self.questions.asked), found, strict=True))
         yield PREPARED
         self.study.progress.doing = f"{scenario.name}: asking"
         for part in batched(unasked, self.settings.batch.snapshots):
-            rows = self.asked([items[query_id] for query_id in part], scenario)
+            rows = self.asked([items[query_id] for query_id in part])
             yield Batch(EVIDENCE_WORK, len(part), rows)
             self.expect()
         ready = {key: item for key, item in items.items() if isinstance(item, Staged)}
@@ -168,14 +161,10 @@ class AttributionPlugin:
             self.study.progress.doing = f"{scenario.name}: {spec.name}"
             yield from self.attribute(scenario, spec, ready)
 
-    def asked(self, items: Sequence[Staged | Unattackable], scenario: Scenario) -> list[EventRow]:
+    def asked(self, items: Sequence[Staged | EventRow]) -> list[EventRow]:
         """What becomes of some questions."""
+        rows = [item for item in items if isinstance(item, EventRow)]
         ready = [item for item in items if isinstance(item, Staged)]
-        rows = [
-            left_out(scenario.name, item, self.request.k)
-            for item in items
-            if isinstance(item, Unattackable)
-        ]
         rows += verified(observe(ready, self.asking, k=self.request.k), self.asking)
         cases = [row.key for row in rows if row.outcome is CaseState.EVENT]
         for name in self.owed:
@@ -206,41 +195,37 @@ class AttributionPlugin:
         Raises ModelError when the texts cannot be measured.
         """
         attributor = spec.build()
-        if not isinstance(attributor, Calibrated) or attributor.threshold is not None:
+        if not isinstance(attributor, Thresholded) or attributor.threshold is not None:
             return attributor
         thresholds = self.study.record.thresholds
         if spec.name not in thresholds:
             benign = benign_sample(self.questions.corpus, self.request.seed)
-            found = threshold_of(attributor, benign, self.asking)
-            thresholds = thresholds | {spec.name: found}
+            (found,) = drive([attributor.threshold_from(benign)], self.asking)
+            thresholds = thresholds | {spec.name: or_raise(found)}
             self.study.update(thresholds=thresholds)
             self.study.write_record()
-        known = ("threshold", thresholds[spec.name])
-        return replace(spec, options=(*spec.options, known)).build()
+        return replace(attributor, threshold=thresholds[spec.name])
 
     def sized(
         self, spec: Spec, events: Sequence[EventRow]
     ) -> tuple[list[tuple[EventRow, int]], list[AttributionRow]]:
         """Events with their scope, and rows of those whose scope failed."""
         unknown = [event for event in events if event.key not in self.scopes]
-        failed: dict[EventKey, ModelError] = {}
-        sizes = scopes(self.scope_rule, unknown, self.asking)
+        failed: list[AttributionRow] = []
+        sizes = drive([self.scope_rule(event.case()) for event in unknown], self.asking)
         for event, size in zip(unknown, sizes, strict=True):
             if isinstance(size, ModelError):
-                failed[event.key] = size
+                error = f"scope: {size}"[:ERROR_CHARACTERS]
+                failed.append(AttributionRow(spec.name, *event.key, error=error))
             else:
                 self.scopes[event.key] = size
-        sized = [(event, self.scopes[event.key]) for event in events if event.key in self.scopes]
-        return sized, [
-            AttributionRow(spec.name, *key, error=f"scope: {error}"[:300])
-            for key, error in failed.items()
-        ]
+        known = [(event, self.scopes[event.key]) for event in events if event.key in self.scopes]
+        return known, failed
 
     def unasked(self, scenario: Scenario) -> list[str]:
         """Ids of the questions that are not asked yet, or whose models failed."""
-        found = {
-            s.query.id: self.events.get((scenario.name, s.query.id)) for s in self.questions.asked
-        }
+        ids = [snapshot.query.id for snapshot in self.questions.asked]
+        found = {id_: self.events.get((scenario.name, id_)) for id_ in ids}
         return [id_ for id_, event in found.items() if event is None or event.error is not None]
 
     def due(self, scenario: Scenario, spec: Spec) -> list[str]:

@@ -35,27 +35,22 @@ def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]
     """Every table that the results can fill, the most important first."""
     names = sorted(attributors, key=lambda name: name != REFERENCE)
     attacked = [s.scenario for s in results.scenarios if s.events and s.family is not Family.CLEAN]
-    families = [family for family in Family if any_cell(results, names, family)]
+    families = [f for f in Family if any(results.cell(name, f) for name in names)]
     clean = [s.scenario for s in results.scenarios if s.events and s.family is Family.CLEAN]
-    found = [scenario_table(results)]
+    found = [_scenario_table(results)]
     if attacked:
         groups = [*families, *attacked]
         found += [
-            by_group(results, names, groups, "micro", "Who is found out", rates, MICRO),
-            by_group(results, names, groups, "removal", "After removal", removal, *REMOVAL),
-            by_group(results, names, groups, "macro", "Means over events", macro, MACRO),
-            by_group(results, names, groups, "corpus", "Planted texts missed", missed, MISSED),
+            _by_group(results, names, groups, "micro", "Who is found out", _micro, MICRO),
+            _by_group(results, names, groups, "removal", "After removal", _removal, *REMOVAL),
+            _by_group(results, names, groups, "macro", "Means over events", _macro, MACRO),
+            _by_group(results, names, groups, "corpus", "Planted texts missed", _missed, MISSED),
         ]
     if clean:
-        found.append(by_group(results, names, clean, "clean", "Nobody attacked", quiet, *QUIET))
+        found.append(_by_group(results, names, clean, "clean", "Nobody attacked", _quiet, *QUIET))
     if attacked or clean:
-        found.append(cost_table(results, names, [*families, *clean]))
+        found.append(_cost_table(results, names, [*families, *clean]))
     return tuple(found)
-
-
-def any_cell(results: Results, attributors: Sequence[str], group: str) -> bool:
-    """Whether an attributor has an event of the group."""
-    return any(results.cell(name, group) for name in attributors)
 
 
 def as_markdown(results: Results, attributors: Sequence[str]) -> str:
@@ -63,41 +58,23 @@ def as_markdown(results: Results, attributors: Sequence[str]) -> str:
     return "\n".join(markdown(table) for table in tables_of(results, attributors))
 
 
-def scenario_table(results: Results) -> Table:
+def _scenario_table(results: Results) -> Table:
     """What every scenario did to the undefended pipeline."""
-    return Table(
-        "scenarios",
-        "Scenarios",
-        "scenario",
-        (
-            "questions",
-            "fooled",
-            "asr_contains",
-            "PoisonHit / Recall @k",
-            "events",
-            "no event because",
-        ),
-        tuple(TableRow(s.scenario, scenario_cells(s)) for s in results.scenarios),
-        (
-            "fooled: percent of the questions that could be attacked whose undefended answer is "
-            "the attacker's: it names the target as whole words, is judged to mean it, or refuses "
-            "where that is the target; asr_contains: it contains the target, also within a word, "
-            "or refuses likewise. PoisonHit: questions "
-            "with a planted text among the first k, PoisonRecall: mean share of the planted texts "
-            "there. Events are answers of the attacker that are not given without the attack.",
-        ),
+    columns = (
+        *("questions", "fooled", "asr_contains", "PoisonHit / Recall @k"),
+        *("events", "no event because"),
     )
+    rows = tuple(TableRow(s.scenario, _scenario_cells(s)) for s in results.scenarios)
+    return Table("scenarios", "Scenarios", "scenario", columns, rows, (FOOLED,))
 
 
-def scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:
-    """One scenario's line."""
-    why = {name: count for name, count in scores.outcomes.items() if name != "event"}
-    seen = scores.exposure
+def _scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:
+    why = [f"{name} {count}" for name, count in scores.outcomes.items() if name != "event"]
     rates = [TableCell(NOTHING)] * 3
     if scores.family is not Family.CLEAN:
-        shares = (seen.poison_hit, seen.poison_recall)
+        shares = (scores.exposure.poison_hit, scores.exposure.poison_recall)
         rates = [
-            TableCell(percent(scores.attacked), f"[{span(scores.attacked.interval)}]"),
+            TableCell(percent(scores.attacked), f"[{_span(scores.attacked.interval)}]"),
             TableCell(percent(scores.asr_contains)),
             TableCell(" / ".join(NOTHING if s is None else f"{100 * s:.0f}" for s in shares)),
         ]
@@ -105,11 +82,11 @@ def scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:
         TableCell(str(scores.questions)),
         *rates,
         TableCell(str(scores.events), value=scores.events),
-        TableCell(", ".join(f"{name} {count}" for name, count in why.items()) or NOTHING),
+        TableCell(", ".join(why) or NOTHING),
     )
 
 
-def by_group(
+def _by_group(
     results: Results,
     attributors: Sequence[str],
     groups: Sequence[str],
@@ -123,7 +100,7 @@ def by_group(
     for group in groups:
         cells = [results.cell(name, group) for name in attributors]
         counted = max((cell.events for cell in cells if cell), default=0)
-        shown = tuple(TableCell(NOTHING) if c is None else noting(c, show(c)) for c in cells)
+        shown = tuple(TableCell(NOTHING) if c is None else _noting(c, show(c)) for c in cells)
         whole = isinstance(group, Family)
         heading = f"all {group}" if whole else group
         rows.append(TableRow(f"{heading} ({counted})", shown, whole))
@@ -131,36 +108,36 @@ def by_group(
     return Table(key, title, "scenario", tuple(attributors), tuple(rows), notes)
 
 
-def noting(cell: AttributorSummary, shown: TableCell) -> TableCell:
+def _noting(cell: AttributorSummary, shown: TableCell) -> TableCell:
     """The cell, with the events that failed if there are some."""
     if not cell.errors:
         return shown
     return TableCell(shown.text, f"{shown.detail}; {cell.errors} failed".lstrip("; "), shown.value)
 
 
-def rates(cell: AttributorSummary) -> TableCell:
-    """DACC / FPR / FNR, counts added up."""
-    scores = in_scope(cell)
-    text = " / ".join(f"{100 * score.micro:.1f}" for score in scores)
-    detail = " / ".join(span(score.micro_interval) for score in scores)
-    return TableCell(text, f"[{detail}]", scores[0].micro) if scores else TableCell(NOTHING)
+def _micro(cell: AttributorSummary) -> TableCell:
+    found = _in_scope(cell)
+    detail = " / ".join(_span(score.micro_interval) for score in found)
+    return _rates([score.micro for score in found], f"[{detail}]", found)
 
 
-def macro(cell: AttributorSummary) -> TableCell:
-    """DACC / FPR / FNR, means over events."""
-    scores = in_scope(cell)
-    text = " / ".join(f"{100 * score.macro:.1f}" for score in scores)
-    empty = sum(score.empty for score in scores)
-    detail = f"({empty} empty)" if empty else ""
-    return TableCell(text, detail, scores[0].micro) if scores else TableCell(NOTHING)
+def _macro(cell: AttributorSummary) -> TableCell:
+    found = _in_scope(cell)
+    empty = sum(score.empty for score in found)
+    return _rates([score.macro for score in found], f"({empty} empty)" if empty else "", found)
 
 
-def in_scope(cell: AttributorSummary) -> list[Score]:
-    """The rates over the texts in scope; none without an event."""
+def _in_scope(cell: AttributorSummary) -> list[Score]:
     return [cell.scores[name] for name in ("dacc", "fpr", "fnr")] if cell.scores else []
 
 
-def missed(cell: AttributorSummary) -> TableCell:
+def _rates(rates: Sequence[float], detail: str, found: Sequence[Score]) -> TableCell:
+    if not found:
+        return TableCell(NOTHING)
+    return TableCell(" / ".join(f"{100 * rate:.1f}" for rate in rates), detail, found[0].micro)
+
+
+def _missed(cell: AttributorSummary) -> TableCell:
     """FNR over all that was planted, and how many events were solved exactly."""
     score = cell.scores.get("fnr_corpus")
     if score is None:
@@ -168,27 +145,27 @@ def missed(cell: AttributorSummary) -> TableCell:
     return TableCell(f"{100 * score.micro:.1f}", f"(exact {percent(cell.exact)})", score.micro)
 
 
-def removal(cell: AttributorSummary) -> TableCell:
+def _removal(cell: AttributorSummary) -> TableCell:
     """Attack success and accuracy once the flagged texts are gone."""
     after, right = cell.attacked_after, cell.correct_after
     return TableCell(
         f"{percent(after)} / {percent(right)}",
-        f"[{span(after.interval)}] of {percent(cell.correct_clean)}",
+        f"[{_span(after.interval)}] of {percent(cell.correct_clean)}",
         after.value,
     )
 
 
-def quiet(cell: AttributorSummary) -> TableCell:
+def _quiet(cell: AttributorSummary) -> TableCell:
     """Cases in which a text was flagged, could be quarantined, or the model is said to err."""
     intrinsic = Rate(cell.findings.get("intrinsic_error", 0), cell.events)
     return TableCell(
         f"{percent(cell.flagged)} / {percent(cell.acted)} / {percent(intrinsic)}",
-        f"[{span(cell.flagged.interval)}]",
+        f"[{_span(cell.flagged.interval)}]",
         cell.flagged.value,
     )
 
 
-def cost_table(results: Results, attributors: Sequence[str], groups: Sequence[str]) -> Table:
+def _cost_table(results: Results, attributors: Sequence[str], groups: Sequence[str]) -> Table:
     """What one event costs, over all events."""
     rows = []
     for name in attributors:
@@ -200,27 +177,37 @@ def cost_table(results: Results, attributors: Sequence[str], groups: Sequence[st
             key: sum(cell.cost[key] * cell.events for cell in cells) / total
             for key in cells[0].cost
         }
-        rows.append(TableRow(name, cost_cells(mean, cells), name == REFERENCE))
-    columns = ("completions", "scored prompts", "comparisons", "embeddings", "prompt tokens",
-               "tokens written", "seconds", "slowest")  # fmt: skip
+        shown = (
+            *(TableCell(number(mean[n], 1 if mean[n] < 100 else 0)) for n in COUNTED.values()),
+            TableCell(number(mean["seconds"], 1), value=mean["seconds"]),
+            TableCell(number(max(cell.slowest for cell in cells), 1)),
+        )
+        rows.append(TableRow(name, shown, name == REFERENCE))
+    columns = (*COUNTED, "seconds", "slowest")
     return Table("cost", "Cost of one event", "attributor", columns, tuple(rows), COST)
 
 
-def cost_cells(mean: dict[str, float], cells: Sequence[AttributorSummary]) -> tuple[TableCell, ...]:
-    """One attributor's line."""
-    counts = ("calls", "forwards", "pairs", "embeddings", "prompt_tokens", "completion_tokens")
-    return (
-        *(TableCell(number(mean[name], 1 if mean[name] < 100 else 0)) for name in counts),
-        TableCell(number(mean["seconds"], 1), value=mean["seconds"]),
-        TableCell(number(max(cell.slowest for cell in cells), 1)),
-    )
-
-
-def span(interval: Interval | None) -> str:
+def _span(interval: Interval | None) -> str:
     """An interval in percent."""
     return NOTHING if interval is None else "-".join(f"{100 * end:.0f}" for end in interval)
 
 
+COUNTED = {
+    "completions": "calls",
+    "scored prompts": "forwards",
+    "comparisons": "pairs",
+    "embeddings": "embeddings",
+    "prompt tokens": "prompt_tokens",
+    "tokens written": "completion_tokens",
+}
+FOOLED = (
+    "fooled: percent of the questions that could be attacked whose undefended answer is "
+    "the attacker's: it names the target as whole words, is judged to mean it, or refuses "
+    "where that is the target; asr_contains: it contains the target, also within a word, "
+    "or refuses likewise. PoisonHit: questions "
+    "with a planted text among the first k, PoisonRecall: mean share of the planted texts "
+    "there. Events are answers of the attacker that are not given without the attack."
+)
 MISSED = (
     "Percent of all planted texts that were not flagged, retrieved or not (micro); exact: percent "
     "of events in which all poison in scope was flagged and nothing benign."

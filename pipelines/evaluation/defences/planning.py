@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
-from radarstream.pipelines.evaluation.attacks.places import surface_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
@@ -69,7 +68,7 @@ def prepared(plan: Plan, embedder: Embedder) -> Prepared:
     left_out: dict[tuple[Skipped, ...], list[str]] = {}
     asked = {history[0].query.id for history in plan.histories}
     for condition in plan.conditions:
-        surface = surface_of(condition)
+        surface = condition.surface
         outcome = attacked(
             condition, plan.exposed(surface), k=plan.k, seed=plan.seed, embedder=embedder
         )

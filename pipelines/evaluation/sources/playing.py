@@ -1,14 +1,14 @@
 """Plays histories against a defence whose ledger learns from what an oracle confirms."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.sources.agreement import agree
@@ -18,6 +18,7 @@ from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
+from radarstream.pipelines.evaluation.sources.rows import AnswerRow
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import all_answered
@@ -40,6 +41,11 @@ class Contender:
     source_prior: float = 0.0
     learn: bool = False
 
+    def build(self) -> Defense[Any]:
+        """The defence, with its weight of the ledger."""
+        options = {"source_prior": self.source_prior} if self.source_prior else {}
+        return build_defense(self.defense, options)
+
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
@@ -59,7 +65,7 @@ class Oracle:
 
     def blamed(self, snapshot: SearchSnapshot, step: int) -> list[Document]:
         """The documents that a confirmed attribution names."""
-        planted = set((snapshot.labels or Labels()).poisoned_ranks)
+        planted = _planted(snapshot)
         words = f"{self.seed} {snapshot.query.id} {step}".encode()
         lots = np.random.default_rng(list(words)).random(len(snapshot.documents))
         return [
@@ -68,27 +74,27 @@ class Oracle:
             if document.rank in planted or lot < self.false_positives
         ]
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One answer. `confirmed` is how many hits of this question were confirmed before it, `alone`
-    that no page but the attacker's said anything.
-    """
-
-    query_id: str
-    step: int
-    answer: str
-    hit: bool
-    correct: bool
-    confirmed: int
-    alone: bool
+    def events(self, event: AnswerEvent, snapshot: SearchSnapshot) -> list[SourceEvent]:
+        """What the ledger is told about a wrong answer."""
+        return [
+            SourceEvent(
+                event=f"{event.query_id}/{event.step}",
+                domain=key_of(document),
+                kind=EventKind.CONFIRMED,
+                at_ms=snapshot.observed_at_ms,
+                query_id=event.query_id,
+                step=event.step,
+                claim=event.answer,
+            )
+            for document in self.blamed(snapshot, event.step)
+        ]
 
 
 @dataclass(frozen=True)
 class Played:
-    """A whole play: its steps, in time order, and the ledger at the end."""
+    """A whole play: its answers, in time order, and the ledger at the end."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[AnswerRow, ...]
     ledger: dict[str, Standing]
 
 
@@ -110,6 +116,7 @@ class Stage:
         contender: Contender,
         rules: LedgerRules,
         *,
+        condition: str = "",
         oracle: Oracle | None = None,
         before: Sequence[SourceEvent] = (),
         credit: Sequence[tuple[str, int]] = (),
@@ -119,131 +126,82 @@ class Stage:
         `before` is in the ledger from the start, and for each domain and time of `credit` as much
         agreement as a day can bring. Raises ModelError when a model fails.
         """
+        whole_day = rules.model_copy(update={"agreement": rules.honest_per_day})
         with TemporaryDirectory() as directory:
-            file = Path(directory) / "ledger.sqlite"
-            file.write_bytes(database_with(tuple(credit), rules))
-            engine = open_engine(f"sqlite:///{file}")
+            engine = open_engine(f"sqlite:///{Path(directory) / 'ledger.sqlite'}")
             try:
                 with engine.begin() as connection:
+                    for domain, at_ms in credit:
+                        agree(connection, [domain], at_ms, whole_day)
                     record(connection, before, rules)
-                return self._played(contender, rules, oracle, engine)
+                steps = self._steps(contender, condition, rules, oracle, engine)
+                return Played(tuple(steps), _whole_ledger(engine, self.histories))
             finally:
                 engine.dispose()
 
-    def _played(
-        self, contender: Contender, rules: LedgerRules, oracle: Oracle | None, engine: Engine
-    ) -> Played:
-        guard = guard_of(contender, rules, self.models, engine)
+    def _steps(
+        self,
+        contender: Contender,
+        condition: str,
+        rules: LedgerRules,
+        oracle: Oracle | None,
+        engine: Engine,
+    ) -> Iterator[AnswerRow]:
+        sources = SourceReader(engine, half_life_days=rules.half_life_days)
+        guard = Guard(contender.name, contender.build(), self.models, sources=sources)
         memories: list[Memory[Any]] = [guard.initial_memory() for _ in self.histories]
         confirmed = [0] * len(self.histories)
-        steps: list[Step] = []
-        for step, wave in enumerate(zip(*self.histories, strict=True)):
-            outcomes = guard.decide(list(zip(wave, self.evidence[step], memories, strict=True)))
+        for wave, evidence in zip(zip(*self.histories, strict=True), self.evidence, strict=True):
+            outcomes = guard.decide(list(zip(wave, evidence, memories, strict=True)))
             with engine.begin() as connection:
                 for number, (snapshot, outcome) in enumerate(zip(wave, outcomes, strict=True)):
                     if isinstance(outcome, Failure):
                         raise outcome
                     event, memories[number] = outcome
-                    alone = lonely(self.evidence[step][number], snapshot)
-                    told = told_step(event, snapshot, confirmed[number], alone=alone)
-                    steps.append(told)
-                    if told.hit and oracle is not None:
+                    told = told_step(event, snapshot, contender, condition)
+                    alone = _ranks_that_answer(evidence[number]) <= _planted(snapshot)
+                    yield replace(told, confirmed=confirmed[number], alone=alone)
+                    if told.fooled and oracle is not None:
                         confirmed[number] += 1
-                        record(connection, events_of(event, snapshot, oracle), rules)
-                        memories[number] = unlearnt(memories[number], event.answer)
+                        record(connection, oracle.events(event, snapshot), rules)
+                        left = without_answer(memories[number].state, event.answer)
+                        memories[number] = Memory(memories[number].step, left)
                     if contender.learn:
-                        credit_sources(connection, event, snapshot, rules)
-        return Played(tuple(steps), whole_ledger(engine, self.histories))
+                        kept = borne_out(event, snapshot, "site")
+                        agree(connection, kept, snapshot.observed_at_ms, rules)
 
 
-@cache
-def database_with(credit: tuple[tuple[str, int], ...], rules: LedgerRules) -> bytes:
-    """A database that holds credit only; filling one takes longer than playing a small world."""
-    with TemporaryDirectory() as directory:
-        file = Path(directory) / "ledger.sqlite"
-        if credit:
-            file.write_bytes(database_with((), rules))
-        engine = open_engine(f"sqlite:///{file}")
-        whole_day = rules.model_copy(update={"agreement": rules.honest_per_day})
-        with engine.begin() as connection:
-            for domain, at_ms in credit:
-                agree(connection, [domain], at_ms, whole_day)
-        engine.dispose()
-        return file.read_bytes()
-
-
-def guard_of(
-    contender: Contender, rules: LedgerRules, models: Models, engine: Engine
-) -> Guard[Any]:
-    """A guard that reads this ledger, if its defence listens."""
-    defense = defense_of(contender)
-    sources = SourceReader(engine, half_life_days=rules.half_life_days)
-    return Guard(contender.name, defense, models, sources=sources)
-
-
-def defense_of(contender: Contender) -> Defense[Any]:
-    """The defence of a contender, with its weight of the ledger."""
-    options = {"source_prior": contender.source_prior} if contender.source_prior else {}
-    return build_defense(contender.defense, options)
-
-
-def lonely(evidence: Evidence, snapshot: SearchSnapshot) -> bool:
-    """Whether planted pages alone answer the question."""
-    planted = set((snapshot.labels or Labels()).poisoned_ranks)
-    return {evidence.documents[i].rank for i in evidence.informative} <= planted
-
-
-def told_step(event: AnswerEvent, snapshot: SearchSnapshot, confirmed: int, *, alone: bool) -> Step:
+def told_step(
+    event: AnswerEvent, snapshot: SearchSnapshot, contender: Contender, condition: str
+) -> AnswerRow:
     """What an answer was worth."""
     labels = snapshot.labels or Labels()
-    return Step(
+    return AnswerRow(
+        contender=contender.name,
+        condition=condition,
         query_id=event.query_id,
         step=event.step,
         answer=event.answer,
-        hit=is_fooled(event.answer, labels.target),
+        fooled=is_fooled(event.answer, labels.target),
         correct=is_correct(event.answer, labels),
-        confirmed=confirmed,
-        alone=alone,
     )
 
 
-def events_of(event: AnswerEvent, snapshot: SearchSnapshot, oracle: Oracle) -> list[SourceEvent]:
-    """What the oracle tells the ledger about a wrong answer."""
-    return [
-        SourceEvent(
-            event=f"{event.query_id}/{event.step}",
-            domain=key_of(document),
-            kind=EventKind.CONFIRMED,
-            at_ms=snapshot.observed_at_ms,
-            query_id=event.query_id,
-            step=event.step,
-            claim=event.answer,
-        )
-        for document in oracle.blamed(snapshot, event.step)
-    ]
+def _planted(snapshot: SearchSnapshot) -> set[int]:
+    """The ranks of the attacker's pages."""
+    return set((snapshot.labels or Labels()).poisoned_ranks)
 
 
-def unlearnt(memory: Memory[Any], wrong: str) -> Memory[Any]:
-    """What is left of a memory once an answer is confirmed to be wrong, as in the job."""
-    return Memory(memory.step, without_answer(memory.state, wrong))
+def _ranks_that_answer(evidence: Evidence) -> set[int]:
+    return {evidence.documents[place].rank for place in evidence.informative}
 
 
-def credit_sources(
-    connection: Connection, event: AnswerEvent, snapshot: SearchSnapshot, rules: LedgerRules
-) -> None:
-    """As a job that learns does."""
-    agree(connection, borne_out(event, snapshot, "site"), snapshot.observed_at_ms, rules)
-
-
-def whole_ledger(engine: Engine, histories: Sequence[History]) -> dict[str, Standing]:
-    """What is known of every site in the histories, the unknown ones included."""
-    sites = sites_of(histories)
+def _whole_ledger(engine: Engine, histories: Sequence[History]) -> dict[str, Standing]:
+    """What is known of every site in the histories, in alphabetical order, the unknown ones
+    included.
+    """
+    pages = (d for history in histories for snapshot in history for d in snapshot.documents)
+    sites = sorted({key_of(document) for document in pages} - {""})
     with engine.connect() as connection:
         known = standings(connection, sites)
     return {site: known.get(site, Standing(site)) for site in sites}
-
-
-def sites_of(histories: Sequence[History]) -> list[str]:
-    """Every site, in alphabetical order."""
-    pages = (d for history in histories for snapshot in history for d in snapshot.documents)
-    return sorted({key_of(document) for document in pages} - {""})

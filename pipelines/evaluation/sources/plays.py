@@ -46,7 +46,7 @@ class Attack:
 
     def play(self, stage: Stage, rules: LedgerRules) -> tuple[Played, AttackRow]:
         """Play it on the attacked histories of the world. Raises ModelError."""
-        played = stage.play(self.contender, rules, oracle=self.oracle)
+        played = stage.play(self.contender, rules, condition=self.condition, oracle=self.oracle)
         losses = honest_losses(played, stage.histories, rules)
         return played, AttackRow(
             contender=self.contender.name,
@@ -83,7 +83,9 @@ class Flags:
             SourceEvent(f"flag {n}", site, EventKind.CONFIRMED, _START_MS - (n + 1) * DAY_MS)
             for n in range(self.flags)
         ]
-        played = stage.play(self.contender, rules, before=events, credit=credit)
+        played = stage.play(
+            self.contender, rules, condition=self.condition, before=events, credit=credit
+        )
         standing = played.ledger[site]
         return played, FlagRow(
             contender=self.contender.name,

@@ -43,8 +43,8 @@ class AnswerRow(SourceRow):
     answer: str
     fooled: bool
     correct: bool
-    confirmed: int
-    alone: bool
+    confirmed: int = 0
+    alone: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -4,13 +4,13 @@ In every world each contender meets a constant attacker, and one of them false f
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
-from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Stage, defense_of
+from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Stage
 from radarstream.pipelines.evaluation.sources.plays import (
     FLAGS,
     HONEST_DAYS,
@@ -175,7 +175,8 @@ class SourcesPlugin:
         """Count the plays that are left and the snapshots that they need, then play."""
         plays = self.request.plays()
         size = self.request.campaign.questions * self.request.campaign.steps
-        self.left = [play for play in plays if row_of(study, play) is None]
+        played = {**study.store.of(AttackRow), **study.store.of(FlagRow)}
+        self.left = [p for p in plays if (p.contender.name, p.condition) not in played]
         progress = study.progress
         progress.wanted = len(plays) * size
         progress.answered = (len(plays) - len(self.left)) * size
@@ -196,9 +197,7 @@ class SourcesPlugin:
             yield Batch(EVIDENCE_WORK, sum(map(len, stage.evidence)))
             for play in plays:
                 played, row = play.play(stage, rules)
-                name, condition = play.contender.name, play.condition
-                answers = [AnswerRow(name, condition, *astuple(step)) for step in played.steps]
-                yield Batch(name, 1, [*answers, row])
+                yield Batch(play.contender.name, 1, [*played.steps, row])
 
     def tables(self, study: SourcesStudy) -> tuple[Table, ...]:
         """Attack success, accuracy and false flags, world by world."""
@@ -232,17 +231,9 @@ def write_results(out: Path, record: SourcesRecord, store: RowStore) -> Results:
     return results
 
 
-def row_of(study: SourcesStudy, play: Play) -> AttackRow | FlagRow | None:
-    """The row of a play; None where it was not played to its end."""
-    rows: Mapping[Any, AttackRow | FlagRow] = study.store.of(
-        AttackRow if isinstance(play, Attack) else FlagRow
-    )
-    return rows.get((play.contender.name, play.condition))
-
-
 def code_of(compared: Sequence[Contender]) -> dict[str, str]:
     """One digest per contender, of the code that its answers depend on."""
     return {
-        contender.name: answering_code.digest_of((type(defense_of(contender)).__module__, *CODE))
+        contender.name: answering_code.digest_of((type(contender.build()).__module__, *CODE))
         for contender in compared
     }

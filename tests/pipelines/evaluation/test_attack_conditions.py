@@ -14,9 +14,8 @@ from radarstream.pipelines.evaluation.attacks.conditions import (
     parse_condition,
     product,
 )
-from radarstream.pipelines.evaluation.attacks.places import peak_of, surface_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
-from radarstream.pipelines.evaluation.attacks.registry import ATTACKS
+from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
@@ -87,16 +86,16 @@ def test_unreadable_conditions_are_refused(text):
     ],
 )
 def test_the_most_texts_of_a_condition(text, peak):
-    assert peak_of(parse_condition(text)) == peak
+    assert parse_condition(text).peak == peak
 
 
 def test_surfaces():
-    assert surface_of("pia") is Surface.LIST
-    assert surface_of("poisonedrag-benign") is Surface.CORPUS
-    assert surface_of(parse_condition("poisonedrag@1")) is Surface.LIST
-    assert surface_of(parse_condition("pia@m5")) is Surface.CORPUS
-    assert surface_of(BENIGN) is surface_of(Condition()) is Surface.LIST
-    assert {name for name in ATTACKS if surface_of(name) is Surface.LIST} == {
+    assert attack_named("pia").surface is Surface.LIST
+    assert attack_named("poisonedrag-benign").surface is Surface.CORPUS
+    assert parse_condition("poisonedrag@1").surface is Surface.LIST
+    assert parse_condition("pia@m5").surface is Surface.CORPUS
+    assert Condition().surface is Surface.LIST
+    assert {name for name, attack in ATTACKS.items() if attack.surface is Surface.LIST} == {
         *("pia", "poison", "pia-long", "poison-long", "a-or-b", "conditional", "stale"),
     }
 
@@ -115,7 +114,7 @@ def test_a_table_on_a_corpus_has_a_clean_condition_of_its_own():
     made = product(["poisonedrag", "multihop", "pia@m3"], ["1", "10"])
     assert made[0] == Condition(place="corpus")
     assert [c.name for c in made] == ["benign", "poisonedrag@m5", "multihop@m4", "pia@m3"]
-    assert surface_of(made[0]) is Surface.CORPUS
+    assert made[0].surface is Surface.CORPUS
 
 
 @pytest.mark.parametrize("names", [["pia", "poisonedrag"], ["poisonedrag@1", "poisonedrag@m5"]])

@@ -13,7 +13,7 @@ from radarstream.pipelines.evaluation.attacks.corpus import (
     RememberingEmbedder,
     corpus_of,
     inject,
-    retrieve,
+    ranked,
     searched,
 )
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
@@ -76,11 +76,13 @@ def test_a_corpus_holds_each_document_once():
 
 def test_retrieval_is_by_cosine_and_ties_keep_the_order():
     corpus = corpus_of([*CAPITAL.documents, *MAYOR.documents])
-    found = [e.document.text for e in retrieve(corpus, MAYOR.query.text, 3, WordEmbedder())]
+    found = [e.document.text for e in ranked(corpus, MAYOR.query.text, 3, WordEmbedder())]
     assert found == [d.text for d in MAYOR.documents]
     same = corpus_of([Document(rank, f"{rank} river", url=f"u{rank}") for rank in (1, 2, 3)])
-    assert [e.document.rank for e in retrieve(same, "river", 9, WordEmbedder())] == [1, 2, 3]
-    assert retrieve(corpus_of([]), "river", 3, WordEmbedder()) == ()
+    found = [t.document for t in ranked(same, "river", 9, WordEmbedder())]
+    assert [d.text for d in found] == ["1 river", "2 river", "3 river"]
+    assert [d.rank for d in found] == [1, 2, 3]
+    assert ranked(corpus_of([]), "river", 3, WordEmbedder()) == ()
 
 
 def test_planted_texts_are_labelled_at_the_ranks_where_they_were_found():

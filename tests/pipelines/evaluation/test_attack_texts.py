@@ -3,21 +3,18 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.connectors.models.scripted import ScriptedEmbedder, injected_answer
-from radarstream.pipelines.evaluation.attacks.blocker import BlockerSearch, optimised_blocker
-from radarstream.pipelines.evaluation.attacks.jamming import (
+from radarstream.connectors.models.scripted import injected_answer
+from radarstream.pipelines.evaluation.attacks.protocol import Aim, UnattackableError
+from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
+from radarstream.pipelines.evaluation.attacks.texts import (
     FALSE_INFORMATION,
     HARMFUL_CONTENT,
     NOT_ENOUGH_INFORMATION,
 )
-from radarstream.pipelines.evaluation.attacks.poisoned_rag import Answer, Write, crafted_passage
-from radarstream.pipelines.evaluation.attacks.protocol import Aim, UnattackableError
-from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
 from radarstream.pipelines.evaluation.attacks.variations import paraphrased
 from radarstream.pipelines.evaluation.scoring import Outcome, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
@@ -234,82 +231,3 @@ def test_orders_succeed_on_a_reader_that_obeys_and_fail_on_one_that_does_not(nam
 
 def test_a_planted_falsehood_holds_no_order_to_obey():
     assert success_rate(obeys, "poison") == 0.0
-
-
-def drive(answers, **options):
-    """Run the crafting loop against a model that answers from `answers`."""
-    loop = crafted_passage("Who won?", "Ann", **options)
-    requests = [next(loop)]
-    replies = iter(answers)
-    try:
-        while True:
-            last = requests[-1]
-            number = len(requests)
-            reply = f"passage {number}" if isinstance(last, Write) else next(replies)
-            requests.append(loop.send(reply))
-    except StopIteration as stop:
-        return stop.value, requests
-
-
-def test_crafting_stops_at_the_first_passage_that_works_alone():
-    passage, requests = drive(["Bea", "I think Ann."])
-    assert passage == "passage 3"
-    assert [type(request) for request in requests] == [Write, Answer, Write, Answer]
-    assert requests[3] == Answer("Who won?", "passage 3")
-    assert "Ann" in requests[0].instruction
-
-
-def test_crafting_gives_up_after_its_trials():
-    passage, requests = drive(["Bea"] * 3, trials=3)
-    assert passage is None
-    assert len(requests) == 6
-    assert len(drive(["Bea"] * 50)[1]) == 100
-
-
-class Echo(ScriptedEmbedder):
-    """Similarity to the refusal grows with the number of words "no" in the response."""
-
-    def embed(self, texts):
-        shares = np.array([min(text.split().count("no"), 5) / 5 for text in texts])
-        return np.stack([shares, np.sqrt(1 - shares**2)], axis=1)
-
-
-SEARCH = BlockerSearch("Who won?", "no no no no no", ("no", "yes", "maybe"), tokens=6)
-
-
-def test_the_blocker_search_reaches_a_refusal_with_a_system_that_repeats_what_it_reads():
-    asked = []
-
-    def respond(documents):
-        asked.extend(documents)
-        return list(documents)
-
-    found = optimised_blocker(SEARCH, respond, Echo(), np.random.default_rng(0))
-    assert found.similarity == 1.0
-    assert found.text.startswith("Who won? ")
-    assert found.text.split().count("no") >= 5
-    assert found.responses == len(asked) == 1 + 3 * found.iterations
-    assert asked[0] == "Who won? " + " ".join(["[MASK]"] * 6)
-    again = optimised_blocker(SEARCH, respond, Echo(), np.random.default_rng(0))
-    assert again == found
-
-
-@given(st.integers(0, 2**31), st.integers(0, 12))
-def test_the_blocker_never_gets_worse_with_more_iterations(seed, iterations):
-    def run(budget):
-        search = replace(SEARCH, iterations=budget)
-        return optimised_blocker(search, list, Echo(), np.random.default_rng(seed))
-
-    fewer, more = run(iterations), run(iterations + 1)
-    assert fewer.similarity <= more.similarity
-    assert fewer.iterations == iterations
-
-
-def test_the_blocker_search_stops_when_nothing_helps():
-    deaf = optimised_blocker(
-        replace(SEARCH, patience=7), lambda d: ["fine"] * len(d), Echo(), np.random.default_rng(1)
-    )
-    assert deaf.iterations == 7
-    assert deaf.text == "Who won? " + " ".join(["[MASK]"] * 6)
-    assert (BlockerSearch("", "", ()).tokens, BlockerSearch("", "", ()).candidates) == (50, 32)
-    assert (BlockerSearch("", "", ()).iterations, BlockerSearch("", "", ()).patience) == (1000, 100)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.pipelines.evaluation.attribution.quotes import noisy, quoted
+from radarstream.pipelines.evaluation.attribution.events import noisy, quoted
 from radarstream.pipelines.evaluation.attribution.scenarios import (
     DEFAULTS,
     Circumstance,

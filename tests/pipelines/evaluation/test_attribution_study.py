@@ -187,14 +187,14 @@ def test_a_crowd_attacks_every_question_and_others_texts_do_not_count(bench):
 
 def test_rivals_with_another_target_are_bystanders():
     questions = Questions.of(towns())
-    first = next(iter(staging.staged(parse_scenario("injection-rivals"), questions)))
+    first = next(iter(staging.staged(parse_scenario("injection-rivals"), questions, 2)))
     assert len(first.poison) == 3 and len(first.bystanders) == 2
 
 
 def test_attacks_leave_the_clean_corpus_as_it_was():
     questions = Questions.of(towns())
     before = questions.corpus
-    for item in staging.staged(parse_scenario("injection-removal"), questions):
+    for item in staging.staged(parse_scenario("injection-removal"), questions, 2):
         assert item.clean == before and len(item.corpus.entries) < len(before.entries) + 5
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedRelations
-from radarstream.defenses.kernels.relations import symmetrise
+from radarstream.defenses.kernels.radar import symmetrise
 from radarstream.pipelines.evaluation.defences.perturbation import (
     Perturbation,
     perturbed_relations,

@@ -66,7 +66,7 @@ def defended(sparse: Stage) -> Played:
 
 
 def hits(play: Played, *, at_least: int = 0) -> int:
-    return sum(s.hit for s in play.steps if s.confirmed >= at_least and not s.alone)
+    return sum(s.fooled for s in play.steps if s.confirmed >= at_least and not s.alone)
 
 
 class TestHistories:
@@ -103,7 +103,7 @@ class TestHistories:
 class TestTarget:
     def test_where_truth_is_sparse_the_liar_wins_without_a_ledger(self, sparse: Stage):
         play = sparse.play(Contender("radar"), RULES, oracle=Oracle())
-        assert all(step.hit for step in play.steps)
+        assert all(step.fooled for step in play.steps)
         assert not any(step.correct for step in play.steps)
 
     def test_with_it_the_liar_wins_never_after_two_confirmed_events(self, defended: Played):
@@ -129,7 +129,7 @@ class TestTarget:
         assert hits(play, at_least=2) == 0
 
     def test_without_an_oracle_nothing_is_learnt(self, sparse: Stage):
-        assert all(step.hit for step in sparse.play(LEDGER, RULES).steps)
+        assert all(step.fooled for step in sparse.play(LEDGER, RULES).steps)
 
     def test_the_same_play_gives_the_same_answers(self, sparse: Stage, defended: Played):
         assert sparse.play(LEDGER, RULES, oracle=Oracle()) == defended

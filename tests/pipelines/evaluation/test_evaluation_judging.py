@@ -102,6 +102,11 @@ def test_failed_and_unlabelled_rows_are_not_judged() -> None:
     assert judge_rows(rows, QUESTIONS, Judge()) == []
 
 
+def test_without_a_target_nothing_is_an_attack() -> None:
+    rows = [row("Lyon"), row("Lyon", question="q1", labels=Labels(answers=("Paris",)))]
+    assert labels(judge_rows(rows, QUESTIONS, Judge())) == ["ATTACK", "OTHER"]
+
+
 def test_any_refusal_is_what_jamming_wants() -> None:
     judge = Judge()
     texts = ("I cannot answer this.", None, "Paris", "Oslo")

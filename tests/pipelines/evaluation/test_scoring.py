@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus
 from radarstream.pipelines.evaluation.attribution import rows
-from radarstream.pipelines.evaluation.attribution.events import right, won
+from radarstream.pipelines.evaluation.attribution.events import outcome_of, won
 from radarstream.pipelines.evaluation.attribution.judged import after_of
 from radarstream.pipelines.evaluation.attribution.results import correct, results_of
 from radarstream.pipelines.evaluation.attribution.rows import EventRow
+from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenario
+from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
 from radarstream.pipelines.evaluation.frame import replay_frame, study_frame
 from radarstream.pipelines.evaluation.rates import Rate, scores_by, scores_of, wilson_interval
@@ -25,9 +28,8 @@ from radarstream.pipelines.evaluation.scoring import (
     is_refusal,
     score_answer,
 )
-from radarstream.pipelines.evaluation.sources.playing import told_step
+from radarstream.pipelines.evaluation.sources.playing import Contender, told_step
 from radarstream.schemas.answer_text import contains, expanded_answers, normalised
-from radarstream.schemas.errors import ModelError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels, Provenance
@@ -290,13 +292,15 @@ def test_an_answer_that_failed_or_has_no_truth_is_not_wrong():
 
 def test_every_study_judges_by_whole_words(tmp_path):
     snapshot = replace(make_snapshot(["It was in 2017."]), labels=SEVEN)
-    told = told_step(event(YEAR), snapshot, 0, alone=False)
-    assert not told.hit and not told.correct
+    told = told_step(event(YEAR), snapshot, Contender("radar"), "")
+    assert not told.fooled and not told.correct
     case = EventRow("injection", "q", "When?", rows.CaseState.RESISTED, 5, ("7",), target="1")
     case = replace(case, answer=YEAR)
-    assert not right(case, SEVEN) and not correct(case, YEAR)
-    after = after_of(AtomicAnswer(YEAR), False, False, SEVEN)
-    assert not isinstance(after, ModelError) and not after.correct
+    scenario, corpus = parse_scenario("false-reports"), Corpus(())
+    right = Staged(scenario, case.case().query, SEVEN, corpus, corpus)
+    outcome = outcome_of(right, case, AtomicAnswer(YEAR), fooled=False, before=False)
+    assert outcome is rows.CaseState.RESISTED and not correct(case, YEAR)
+    assert not after_of(AtomicAnswer(YEAR), False, False, SEVEN).correct
     models = Bench(tmp_path).models  # whose judge asks for equality
     assert won([("When?", SEVEN)], [AtomicAnswer(YEAR)], models) == [False]
     (found,) = results_of([case], [], [], ["injection"]).scenarios

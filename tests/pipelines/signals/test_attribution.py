@@ -11,7 +11,7 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.attribution.rag_origin import RagOrigin
-from radarstream.pipelines.signals.attribution import attribute_all
+from radarstream.pipelines.signals.fulfilment import attribute_all
 from radarstream.pipelines.signals.long_form import answering_at_length
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from radarstream.pipelines.signals.isolation import isolating
+from radarstream.pipelines.signals.responses import isolating
 from radarstream.schemas.errors import ModelError, PartialModelError
 
 

@@ -1,6 +1,7 @@
 """Answers at length without a change to any defence."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -10,15 +11,15 @@ from radarstream.connectors.models.scripted import (
     ScriptedRelations,
 )
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.long_form import (
     LONG_FORM,
-    AtLength,
+    ask_at_length,
     in_its_form,
 )
-from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError, PartialModelError
@@ -30,11 +31,14 @@ QUESTION = "Tell me a bio of Ann Lee."
 PAGES = ["Ann Lee was born in Bern in 1900. She sang.", "It rained.", "Ann Lee was a singer."]
 
 
+def at_length(model: Any) -> Wrapped:
+    return Wrapped(model, ask_at_length)
+
+
 class Lines:
     """Replies in two lines; fails on prompts with "broken" in a passage."""
 
     model_id = "lines"
-    calls, hits = 3, 4
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         outcomes = [
@@ -53,7 +57,7 @@ def test_prompts_keep_question_and_passages(task: Task) -> None:
     scripted = ScriptedGenerator(script=lambda _: "x")
     passages = ["a"] if task is Task.ATOMIC_ANSWER else ["a", "b"]
     prompt = build_prompt(task, QUESTION, passages, "before")
-    AtLength(scripted).complete([prompt])
+    at_length(scripted).complete([prompt])
     (asked,) = scripted.log[0]
     kept = (asked.question, asked.passages, asked.previous_answer)
     assert kept == (prompt.question, prompt.passages, "before")
@@ -66,7 +70,7 @@ def test_prompts_keep_question_and_passages(task: Task) -> None:
 
 
 def test_replies_come_on_one_line_with_their_cost() -> None:
-    wrapped = AtLength(Lines())
+    wrapped = at_length(Lines())
     short, other = (
         build_prompt(task, QUESTION, ["a"])
         for task in (Task.ATOMIC_ANSWER, Task.ANSWER_WITH_RATIONALE)
@@ -77,15 +81,13 @@ def test_replies_come_on_one_line_with_their_cost() -> None:
         Completion("answer_with_rationale\n\nof 1", 7, 5),
     ]
     assert replies[0].seconds == 0.5
-    assert (wrapped.model_id, wrapped.calls, wrapped.hits) == ("lines", 3, 4)
-    assert isinstance(wrapped, CallCounts)
-    assert AtLength(ScriptedGenerator()).calls == 0
+    assert wrapped.model_id == "lines"
 
 
 def test_a_failed_prompt_stays_a_failure() -> None:
     prompts = [build_prompt(Task.ATOMIC_ANSWER, QUESTION, [text]) for text in ("a", "broken")]
     with pytest.raises(PartialModelError) as caught:
-        AtLength(Lines()).complete(prompts)
+        at_length(Lines()).complete(prompts)
     fine, failed = caught.value.outcomes
     assert fine == Completion("describe_from_passage of 1", 7, 5)
     assert isinstance(failed, ModelError)
@@ -93,7 +95,7 @@ def test_a_failed_prompt_stays_a_failure() -> None:
 
 @pytest.mark.parametrize("name", ["vanilla", "radar", "reliability_rag", "robust_rag"])
 def test_a_defence_answers_at_length_unchanged(name: str) -> None:
-    generator = AtLength(ScriptedGenerator())
+    generator = at_length(ScriptedGenerator())
     models = Models(generator, ScriptedRelations(), ScriptedEmbedder())
     guard = Guard(name, build_defense(name), models)
     event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
@@ -106,7 +108,7 @@ def test_a_defence_answers_at_length_unchanged(name: str) -> None:
 
 def test_radar_relates_the_long_answers() -> None:
     generator = ScriptedGenerator()
-    models = Models(AtLength(generator), ScriptedRelations(), ScriptedEmbedder())
+    models = Models(at_length(generator), ScriptedRelations(), ScriptedEmbedder())
     guard = Guard("radar", Radar(), models)
     event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
     told = [document.atomic_answer for document in event.verdict.documents]
@@ -126,6 +128,6 @@ def test_items_for_a_long_answer_get_models_that_answer_at_length() -> None:
     made = in_its_form(["Bern", "a life", "Oslo"], lambda item: " " in item, work, models)
     assert made == [
         ("Bern", Lines, ScriptedTokens),
-        ("a life", AtLength, AtLength),
+        ("a life", Wrapped, Wrapped),
         ("Oslo", Lines, ScriptedTokens),
     ]

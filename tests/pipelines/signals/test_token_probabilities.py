@@ -11,7 +11,7 @@ from radarstream.connectors.models import gguf_tokens
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import VOCABULARY, ScriptedTokens
-from radarstream.defenses.attribution.leave_one_out import LeaveOneOut
+from radarstream.defenses.attribution.ablations import LeaveOneOut
 from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll, NextTokens
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.robust_rag_decoding import RobustRagDecoding

@@ -1,45 +1,29 @@
-"""Exact maximum independent set that prefers low vertex numbers."""
+"""Selections of ReliabilityRAG: independent sets that prefer low vertex numbers, and samples."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
 def independent_set(edges: BoolArray, weights: Sequence[int] | None = None) -> BoolArray:
-    """The heaviest set of vertices without an edge among them.
+    """(n,) mask of the heaviest set of vertices without an edge among them.
 
     Of several heaviest sets, the one whose ascending vertex numbers come first in lexicographic
     order; with weights, where the numbers of a vertex count as often as it weighs. So the result
     is unique, and vertices numbered by rank make it prefer better ranks (ReliabilityRAG).
 
-    Parameters
-    ----------
-    edges
-        (n, n) symmetric; the diagonal is ignored; n = 0 is allowed.
-    weights
-        (n,) positive whole numbers; 1 each without.
+    `edges` are (n, n) and symmetric, the diagonal is ignored, n = 0 is allowed; `weights` are
+    positive whole numbers, 1 each without. Raises ValueError on anything else.
 
-    Returns
-    -------
-    (n,) mask of the set.
-
-    Raises
-    ------
-    ValueError
-        On an asymmetric or not square matrix, or a weight below 1.
-
-    Notes
-    -----
     Branch and bound on bit masks: the lowest vertex is first taken, then left out, so sets come in
     lexicographic order and only a heavier one replaces the best so far. The bound covers the
     remaining vertices by cliques, of each of which at most the heaviest vertex can be taken.
     Exponential in the worst case; milliseconds for 30 vertices.
 
-    Examples
-    --------
     >>> cycle = np.roll(np.eye(5, dtype=bool), 1, axis=1)
     >>> np.flatnonzero(independent_set(cycle | cycle.T)).tolist()
     [0, 2]
@@ -50,8 +34,9 @@ def independent_set(edges: BoolArray, weights: Sequence[int] | None = None) -> B
     heavy = [1] * n if weights is None else list(weights)
     if len(heavy) != n or min(heavy, default=1) < 1:
         raise ValueError(f"there must be {n} weights of at least 1")
-    chosen = _Search(_neighbourhoods(edges), heavy).heaviest()
-    return np.array([chosen >> vertex & 1 for vertex in range(n)], dtype=np.bool_)
+    search = _Search(_neighbourhoods(edges), heavy)
+    search.extend(chosen=0, weight=0, candidates=(1 << n) - 1)
+    return np.array([search.best >> vertex & 1 for vertex in range(n)], dtype=np.bool_)
 
 
 class _Search:
@@ -62,10 +47,6 @@ class _Search:
         self.weights = weights
         self.best = 0
         self.best_weight = 0
-
-    def heaviest(self) -> int:
-        self.extend(0, 0, (1 << len(self.weights)) - 1)
-        return self.best
 
     def extend(self, chosen: int, weight: int, candidates: int) -> None:
         """Try every set that joins some of `candidates` to `chosen`, in lexicographic order."""
@@ -103,3 +84,57 @@ def _neighbourhoods(edges: BoolArray) -> list[int]:
         sum(1 << int(other) for other in np.flatnonzero(row) if other != vertex)
         for vertex, row in enumerate(edges)
     ]
+
+
+def uncontradicted(contradicts: BoolArray) -> BoolArray:
+    """(n,) mask of vertices that no better one contradicts, once the most contradicting are gone.
+
+    While a vertex contradicts more than half of those that remain (rounded down), all such
+    vertices are deleted; of the rest, those that none of the rest contradicts are selected.
+
+    (n, n) `contradicts` [i, j] says that vertex i contradicts the worse ranked vertex j > i; only
+    the upper triangle is read. Empty only for n = 0, because the worst vertex contradicts nobody.
+    """
+    edges = np.triu(contradicts, 1)
+    remaining = np.ones(len(edges), dtype=np.bool_)
+    while True:
+        degrees = (edges & remaining).sum(axis=1)
+        loud = remaining & (degrees > remaining.sum() // 2)
+        if not loud.any():
+            break
+        remaining &= ~loud
+    return np.asarray(remaining & ~edges[remaining].any(axis=0))
+
+
+def rank_weights(k: int, gamma: float) -> FloatArray:
+    """(k,) probabilities proportional to gamma^(i - 1) for rank i; they sum to 1.
+
+    gamma is in [0, 1]; 1 weighs every rank alike, and 0 stands for the linear weights
+    1 - (i - 1) / k.
+
+    >>> rank_weights(10, 0.9)[[0, 9]].round(6).tolist()
+    [0.153534, 0.059482]
+    """
+    places = np.arange(k)
+    weights = 1.0 - places / max(k, 1) if gamma == 0.0 else gamma**places
+    return np.asarray(weights / weights.sum())
+
+
+def rank_samples(
+    rng: np.random.Generator,
+    weights: FloatArray,
+    *,
+    rounds: int,
+    size: int,
+    replacement: bool,
+) -> list[tuple[int, ...]]:
+    """`rounds` samples of `size` indices, each ascending and without repetition.
+
+    `weights` are the (k,) probabilities of a single draw, k > 0. An index that was drawn twice in
+    a round is in it once; without `replacement` a round holds `size` indices, or as many as there
+    are.
+    """
+    if not replacement:
+        size = min(size, int(np.count_nonzero(weights)))
+    drawn = [rng.choice(len(weights), size, replacement, weights) for _ in range(rounds)]
+    return [tuple(np.unique(sample).tolist()) for sample in drawn]
