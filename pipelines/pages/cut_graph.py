@@ -11,7 +11,7 @@ from math import ceil
 from markupsafe import Markup
 
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.svg import element, group, number
+from radarstream.pipelines.pages.svg import element, number
 from radarstream.pipelines.pages.verdict_words import source_side
 from radarstream.schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason, Verdict
 
@@ -209,7 +209,7 @@ def _node(node: Node, dense: bool) -> Markup:
     elif barred:
         marks.extend(_evidence_bars(node, x, away))
     shape = "memory-node" if node.memory else "document-node"
-    return group(marks, class_=f"{shape} {'kept' if node.kept else 'cut'}")
+    return element("g", *marks, class_=f"{shape} {'kept' if node.kept else 'cut'}")
 
 
 def _shape(node: Node, radius: float) -> Markup:

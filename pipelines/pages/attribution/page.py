@@ -14,14 +14,12 @@ STUDY: Final = "report.html"
 def write_study_page(out: Path, view: StudyView) -> Path:
     """Write the page of a study into its directory and return its path."""
     record = view.record
-    links = [("#result", "Result"), ("#tables", "Tables")]
-    links += [("#events", "Wrong answers")] * bool(view.scenarios)
     page = frame.Page(
         title=f"Attributors compared on {record.dataset}",
         sentence=view.sentence,
         more=view.sentences,
         plot=view.plot,
-        links=[*links, ("#provenance", "Provenance"), ("#words", "Words")],
+        links=[("#tables", "Tables", True), ("#events", "Wrong answers", view.scenarios)],
         words=SCORES,
         heads=(
             ("texts", record.texts),

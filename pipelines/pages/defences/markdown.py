@@ -30,7 +30,7 @@ def markdown_tables(view: DefencesView) -> str:
         *(markdown(_visible(table)).strip() for table in tables_of(view.scoreboard)),
         markdown(data_table(record)).strip(),
         "### Definitions",
-        "\n".join(f"- **{term}**: {meaning}" for term, meaning in DEFINITIONS),
+        "\n".join(f"- **{term}**: {meaning}" for term, meaning in DEFINITIONS.items()),
         "### Provenance",
         f"{plain(origin)}\n\n{fenced(record.command)}",
     ]

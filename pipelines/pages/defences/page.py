@@ -36,22 +36,19 @@ def render(view: DefencesView) -> str:
     record = view.record
     tables = {table.key: table for table in tables_of(view.scoreboard)}
     links = [
-        ("#result", "Result", True),
         ("#table", "Table", True),
         ("#trade-off", "Trade-off", view.trade_offs),
         ("#over-time", "Over time", view.over_time),
         ("#cost", "Cost", view.cost_stages),
         ("#sensitivity", "Sensitivity", view.sensitivity),
         ("#cases", "Questions", True),
-        ("#provenance", "Provenance", True),
-        ("#words", "Words", True),
     ]
     page = frame.Page(
         title=f"Defences compared on {record.dataset}",
         sentence=view.headline.verdict,
         more=view.headline.sentences,
         plot=Markup('<div class="plots">%s</div>') % Markup("").join(view.opening),
-        links=[(anchor, name) for anchor, name, there in links if there],
+        links=links,
         words=DEFINITIONS,
         heads=(
             ("questions", record.questions),

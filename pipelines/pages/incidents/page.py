@@ -48,13 +48,11 @@ def incidents_page(view: StreamView, heads: Heads, most: int | None = None) -> s
         sentence=_found(view),
         plot=_answers(view),
         links=[
-            ("#result", "Summary"),
-            *([("#events", "Incidents")] if view.events else []),
-            *([("#waiting", "Waiting")] if view.waiting else []),
-            ("#words", "Words"),
-            (SOURCES, "Sources →"),
+            ("#events", "Incidents", view.events),
+            ("#waiting", "Waiting", view.waiting),
+            (SOURCES, "Sources →", True),
         ],
-        words=(*SCORES, *DECIDED),
+        words=SCORES | DECIDED,
         heads=heads,
         notes=[]
         if most is None
@@ -117,10 +115,9 @@ def sources_page(view: SourcesView, heads: Heads) -> str:
         sentence=_blamed(view),
         plot=_reliability(view),
         links=[
-            ("#result", "Summary"),
-            *([("#table", "Table"), ("#sources", "Each source")] if view.sources else []),
-            ("#words", "Words"),
-            (INCIDENTS, "Incidents →"),
+            ("#table", "Table", view.sources),
+            ("#sources", "Each source", view.sources),
+            (INCIDENTS, "Incidents →", True),
         ],
         words=LEDGER,
         heads=[*heads, ("as of", view.as_of or "no event")],
