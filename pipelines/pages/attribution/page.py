@@ -6,7 +6,7 @@ from typing import Final
 from radarstream.connectors.models.bundled import licences
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.attribution.view import StudyView
-from radarstream.pipelines.pages.incidents.words import SCORES
+from radarstream.pipelines.pages.incidents.words import FINDINGS, SCORES
 
 STUDY: Final = "report.html"
 
@@ -35,11 +35,13 @@ def write_study_page(out: Path, view: StudyView) -> Path:
             ("seconds", f"{record.seconds:.0f}"),
             *record.models.items(),
             *record.versions.items(),
-            *((f"prompt {task}", digest) for task, digest in record.prompts.items()),
+            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
             *(("licence of weights", told) for told in licences(record.models.values())),
         ],
         command=record.command,
         settings=record.settings,
     )
-    (out / STUDY).write_text(frame.render("attribution.html.j2", page, view=view), encoding="utf-8")
+    (out / STUDY).write_text(
+        frame.render("attribution.html.j2", page, view=view, findings=FINDINGS), encoding="utf-8"
+    )
     return out / STUDY

@@ -10,9 +10,17 @@ from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import bars, before_after
 from radarstream.pipelines.pages.incidents.incidents_view import StreamView
 from radarstream.pipelines.pages.incidents.sources_view import SourcesView
-from radarstream.pipelines.pages.incidents.words import DECIDED, LEDGER, SCORES
+from radarstream.pipelines.pages.incidents.words import (
+    DECIDED,
+    FINDINGS,
+    KINDS,
+    LEDGER,
+    SCORES,
+    WAITING,
+)
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.scales import Axis, Change, Segment, Share
+from radarstream.pipelines.pages.times import day
 from radarstream.schemas.sources import NEUTRAL
 
 INCIDENTS: Final = "attributions.html"
@@ -60,7 +68,7 @@ def incidents_page(view: StreamView, heads: Heads, most: int | None = None) -> s
             f"Only the newest are shown: there are more than {most}. A greater --limit shows them."
         ],
     )
-    return frame.render("incidents.html.j2", page, view=view)
+    return frame.render("incidents.html.j2", page, view=view, waiting=WAITING, findings=FINDINGS)
 
 
 def _found(view: StreamView) -> str:
@@ -120,40 +128,40 @@ def sources_page(view: SourcesView, heads: Heads) -> str:
             (INCIDENTS, "Incidents →", True),
         ],
         words=LEDGER,
-        heads=[*heads, ("as of", view.as_of or "no event")],
+        heads=[*heads, ("as of", day(view.as_of_ms) if view.as_of_ms else "no event")],
         notes=list(_limits(view)),
     )
-    return frame.render("sources.html.j2", page, view=view, incidents_page=INCIDENTS)
+    return frame.render("sources.html.j2", page, view=view, incidents_page=INCIDENTS, kinds=KINDS)
 
 
 def _blamed(view: SourcesView) -> str:
     if not view.sources:
         return "The ledger is empty: it holds no evidence about any source."
-    worse = sum(source.reliability < NEUTRAL for source in view.sources)
-    least = min(view.sources, key=lambda source: source.reliability)
+    worse = sum(source.counts.honesty < NEUTRAL for source in view.sources)
+    least = min(view.sources, key=lambda source: source.counts.honesty)
     if not worse:
         return "No source is less reliable than an unknown one."
     return (
         f"{worse} of {len(view.sources)} sources {'is' if worse == 1 else 'are'} less reliable "
-        f"than an unknown one; the least reliable is {shorten(least.domain, 80)} with "
-        f"{least.reliability:.0%}."
+        f"than an unknown one; the least reliable is {shorten(least.standing.domain, 80)} "
+        f"with {least.counts.honesty:.0%}."
     )
 
 
 def _reliability(view: SourcesView) -> Markup | None:
     """Sources as unknown ones before any evidence, and now."""
-    shown = sorted(view.sources, key=lambda source: source.reliability)[:DRAWN_SOURCES]
+    shown = sorted(view.sources, key=lambda source: source.counts.honesty)[:DRAWN_SOURCES]
     changes = [
         Change(
-            source.domain,
+            source.standing.domain,
             Share(NEUTRAL),
-            Share(source.reliability, source.low, source.high),
-            "good" if source.reliability >= NEUTRAL else "bad",
+            Share(source.counts.honesty, *source.interval),
+            "good" if source.counts.honesty >= NEUTRAL else "bad",
         )
         for source in shown
     ]
     title = "Reliability before any evidence ○ and now ●"
-    return before_after(title, changes, ("unknown", "now")) if changes else None
+    return before_after(title, changes, ("unknown", "now"))
 
 
 def _limits(view: SourcesView) -> Iterator[str]:
