@@ -16,7 +16,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from radarstream.pipelines.pages.outcomes import MARKS, WORDS
+from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import (
     domain,
     excerpt,
@@ -87,7 +87,7 @@ def _environment() -> Environment:
     )
     filters = (shorten, decimal, filled, domain, safe_link, excerpt, format_time, day, minute)
     environment.filters |= {one.__name__: one for one in filters}
-    environment.globals |= {"interval_bar": interval_bar, "marks": MARKS, "outcome_words": WORDS}
+    environment.globals |= {"interval_bar": interval_bar, "looks": OUTCOMES}
     return environment
 
 

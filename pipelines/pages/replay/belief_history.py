@@ -7,7 +7,7 @@ from math import ceil
 
 from markupsafe import Markup
 
-from radarstream.pipelines.pages.outcomes import MARKS, WORDS
+from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.replay.steps import QueryView, StepView
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.svg import circle, element, line, number, picture, rect, text
@@ -86,7 +86,7 @@ def strip(query: QueryView) -> Markup:
             middle = x + size / 2
             points = f"{number(middle - 3)},0 {number(middle + 3)},0 {number(middle)},4.5"
             marks.append(element("polygon", points=points, class_="attack-mark"))
-    label = "; ".join(f"{s.date}: {WORDS[s.outcome]}" for s in query.steps[:24])
+    label = "; ".join(f"{s.date}: {OUTCOMES[s.outcome].words}" for s in query.steps[:24])
     return picture("strip", label, len(query.steps) * (size + 2), 26, *marks)
 
 
@@ -134,9 +134,10 @@ def _answers(columns: Columns, y: float, *, defended: bool) -> Iterator[Markup]:
         x = columns.left(index)
         box = rect(x + 2, y, columns.width - 4, height, f"cell cell-{outcome}", rx=3)
         words = answer if outcome != "abstained" else "no answer"
-        caption = f"{MARKS[outcome]} {words}" if columns.wide else MARKS[outcome]
+        look = OUTCOMES[outcome]
+        caption = f"{look.mark} {words}" if columns.wide else look.mark
         label = _clipped(caption, columns, index, y, height, f"cell-text text-{outcome}")
-        title = element("title", f"{step.date}: {words} ({WORDS[outcome]})")
+        title = element("title", f"{step.date}: {words} ({look.words})")
         yield element("a", title, box, label, href=f"#{step.anchor}")
         if defended and step.event.changed:
             yield line(x, y - 2, x, y + height + 2, "change")

@@ -12,7 +12,7 @@ from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.cut_graph import cut_graph
-from radarstream.pipelines.pages.outcomes import ORDER
+from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.replay.belief_history import history, strip
 from radarstream.pipelines.pages.replay.view import (
     MAX_LISTED,
@@ -101,7 +101,7 @@ def render_report(
         page,
         "replay.js",
         view=view,
-        outcomes=[name for name in ORDER if name in seen],
+        outcomes=[name for name in OUTCOMES if name in seen],
         abstentions=ABSTENTIONS,
         definition=Definition.WHOLE_WORDS,
         open_queries=len(view.detailed) <= OPEN_QUERIES,
