@@ -383,7 +383,7 @@ def test_a_study_tells_the_licences_of_its_weights(study: Path) -> None:
 
 
 def test_a_study_lists_mistakes_first_and_not_too_many(study: Path, monkeypatch) -> None:
-    monkeypatch.setattr("radarstream.pipelines.pages.attribution.view.MOST_EVENTS", 4)
+    monkeypatch.setattr("radarstream.pipelines.pages.attribution.MOST_EVENTS", 4)
     text = rendered(study)
     assert text.count('<details class="event"') == 4
     assert "2 of 3 wrong answers, those first" in Page(text).text

@@ -1,11 +1,14 @@
-"""A study of attributors for reading: what its tables say, and its wrong answers one by one."""
+"""The page of a study of attributors: what its tables say, and its wrong answers one by one."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from markupsafe import Markup
 
+from radarstream.connectors.models.bundled import licences
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.results import AttributorSummary, Results, correct
 from radarstream.pipelines.evaluation.attribution.rows import (
@@ -20,15 +23,17 @@ from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse
 from radarstream.pipelines.evaluation.attribution.scoring import confusion
 from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
 from radarstream.pipelines.evaluation.rates import Rate
-from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.incidents.event_view import EventView, Fact, Tag
+from radarstream.pipelines.pages.incidents.words import FINDINGS, SCORES
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.scales import Change, Share, share
 from radarstream.schemas.attribution import TextScore
 from radarstream.schemas.incidents import AttributedText
 
+STUDY: Final = "report.html"
 MOST_EVENTS = 120  # on a page
 LEAST_EVENTS = 2  # of a scenario
 MOST_CHANGES = 10  # rows of the opening plot
@@ -45,29 +50,57 @@ class ScenarioView:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class StudyView:
-    """The whole page; `reference` is the attributor whose scores are shown."""
-
-    record: AttributionRecord
-    sentence: str
-    sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
-    plot: Markup | None
-    scenarios: tuple[ScenarioView, ...]
-    reference: str
-
-
-def study_view(
+def write_study_page(
+    out: Path,
     record: AttributionRecord,
     events: Iterable[EventRow],
     rows: Iterable[AttributionRow],
     results: Results,
-) -> StudyView:
-    """Arrange a study for reading; rows and events of questions that were not asked are left out
-    by the caller.
+) -> Path:
+    """Write the page of a study into its directory and return its path. Rows and events of
+    questions that were not asked are left out by the caller.
     """
     names = sorted((spec.name for spec in record.attributors), key=lambda name: name != REFERENCE)
+    scenarios = list(_scenarios(record, events, rows, names))
+    page = frame.Page(
+        title=f"Attributors compared on {record.dataset}",
+        sentence=_found(results, names[0]),
+        more=tuple(_sentences(results, names)),
+        plot=_still_wrong(results, names),
+        links=[("#tables", "Tables", True), ("#events", "Wrong answers", scenarios)],
+        words=SCORES,
+        heads=(
+            ("texts", record.texts),
+            ("documents each", record.k),
+            ("attributors", len(record.attributors)),
+            ("scenarios", len(record.scenarios)),
+        ),
+        notes=record.notes,
+        provenance=[
+            ("digest of the data", record.dataset_digest),
+            ("revision", record.revision),
+            ("seed", record.seed),
+            ("seconds", f"{record.seconds:.0f}"),
+            *record.models.items(),
+            *record.versions.items(),
+            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
+            *(("licence of weights", told) for told in licences(record.models.values())),
+        ],
+        command=record.command,
+        settings=record.settings,
+    )
+    text = frame.render("attribution.html.j2", page, scenarios=scenarios, reference=names[0],
+                        tables_found=tables_of(results, names), findings=FINDINGS)  # fmt: skip
+    (out / STUDY).write_text(text, encoding="utf-8")
+    return out / STUDY
+
+
+def _scenarios(
+    record: AttributionRecord,
+    events: Iterable[EventRow],
+    rows: Iterable[AttributionRow],
+    names: Sequence[str],
+) -> Iterator[ScenarioView]:
     found: Rows = defaultdict(dict)
     for row in rows:
         found[row.scenario, row.query_id][row.attributor] = row
@@ -76,19 +109,9 @@ def study_view(
         if event.outcome is CaseState.EVENT and found[event.key] and event.scenario in wrong:
             wrong[event.scenario].append(event)
     most = max(LEAST_EVENTS, MOST_EVENTS // max(1, sum(map(bool, wrong.values()))))
-    return StudyView(
-        record=record,
-        sentence=_found(results, names[0]),
-        sentences=tuple(_sentences(results, names)),
-        tables=tables_of(results, names),
-        plot=_still_wrong(results, names),
-        scenarios=tuple(
-            _scenario(number, name, of_one, found, names, most)
-            for number, (name, of_one) in enumerate(wrong.items(), start=1)
-            if of_one
-        ),
-        reference=names[0],
-    )
+    for number, (name, of_one) in enumerate(wrong.items(), start=1):
+        if of_one:
+            yield _scenario(number, name, of_one, found, names, most)
 
 
 def _found(results: Results, reference: str) -> str:
