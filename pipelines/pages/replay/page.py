@@ -15,8 +15,10 @@ from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.replay.belief_history import history, strip
 from radarstream.pipelines.pages.replay.view import (
+    FINDING_KINDS,
     MAX_LISTED,
     MAX_UNFOLDED,
+    RATES,
     ReportView,
     build_view,
 )
@@ -110,6 +112,8 @@ def render_report(
         energy_parts=energy_parts,
         history=history,
         strip=strip,
+        finding_kinds=FINDING_KINDS,
+        rates=RATES,
         max_listed=MAX_LISTED,
         max_unfolded=MAX_UNFOLDED,
     )
@@ -122,21 +126,18 @@ def _sentence(view: ReportView) -> str:
             "This run carries no labels, so correct and wrong cannot be told; what changed and "
             "what was rejected can."
         )
-    defended, *rest = view.scores
-    undefended = rest[0] if rest else None
-    success = defended.attacked.fooled
+    defended, bare = view.scores["Defended"], view.scores.get("Undefended")
+    success = defended["attacks that succeed"]
     if success.trials:
         said = f"{success.hits} of {success.trials} attacks got through the defence"
-        if undefended is not None and undefended.attacked.fooled.trials:
-            bare = undefended.attacked.fooled
-            said += f" ({bare.hits} of {bare.trials} without it)"
-        right = defended.attacked.correct
+        if bare is not None and (without := bare["attacks that succeed"]).trials:
+            said += f" ({without.hits} of {without.trials} without it)"
+        right = defended["correct, under attack"]
         return f"{said}; under attack {_percent(right)} of the answers are correct."
-    said = f"{_percent(defended.overall.correct)} of the defended answers are correct"
-    if undefended is None:
-        return f"{said}; nothing was attacked."
-    bare = undefended.overall.correct
-    return f"{said}, {_percent(bare)} of the undefended ones; nothing was attacked."
+    said = f"{_percent(defended['correct, all answers'])} of the defended answers are correct"
+    if bare is not None:
+        said += f", {_percent(bare['correct, all answers'])} of the undefended ones"
+    return f"{said}; nothing was attacked."
 
 
 def _percent(rate: Rate) -> str:
@@ -145,21 +146,17 @@ def _percent(rate: Rate) -> str:
 
 def _before_after(view: ReportView) -> Markup | None:
     """Every rate of the table, undefended and defended."""
-    if not view.scores:
-        return None
-    bare = view.scores[1].rates if len(view.scores) > 1 else ()
-    before = {name: share(rate.value, *rate.interval) for name, _, rate in bare}
-    changes = [
-        Change(name, before.get(name), after, tone)
-        for name, tone, rate in view.scores[0].rates
-        if (after := share(rate.value, *rate.interval)) is not None
-    ]
+    shares = {who: {name: share(rate.value, *rate.interval) for name, rate in rates.items()}
+              for who, rates in view.scores.items()}  # fmt: skip
+    before = shares.get("Undefended", {})
+    changes = [Change(name, before.get(name), after, RATES[name][0])
+               for name, after in shares.get("Defended", {}).items() if after]  # fmt: skip
     return before_after("Undefended ○ and defended ●", changes, ("undefended", "defended"))
 
 
 def _first_open(view: ReportView) -> str:
     """Anchor of the step to show unfolded: the first finding that has a section."""
-    for finding in chain.from_iterable(group.findings for group in view.groups):
+    for finding in chain.from_iterable(view.findings.values()):
         if finding.query.detailed:
             return finding.step.anchor
     return view.detailed[0].steps[0].anchor if view.detailed else ""

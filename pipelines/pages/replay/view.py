@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
-from radarstream.pipelines.evaluation.rates import Rate, Scores, scores_of
+from radarstream.pipelines.evaluation.rates import Rate, scores_of
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.pages.replay.steps import (
     FOOLED,
@@ -44,52 +44,25 @@ FINDING_KINDS = {  # title: what it means, style class
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FindingGroup:
-    """Findings of one kind; `tone` is a style class."""
-
-    title: str
-    explanation: str
-    tone: str
-    findings: tuple[Highlight, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """Scores of one kind of answers, defended or not, over all, benign and attacked steps."""
-
-    name: str
-    overall: Scores
-    benign: Scores
-    attacked: Scores
-
-    @property
-    def rates(self) -> tuple[tuple[str, str, Rate], ...]:
-        """What the page compares: name, tone and rate."""
-        return (
-            ("correct, all answers", "good", self.overall.correct),
-            ("correct, no attack", "good", self.benign.correct),
-            ("correct, under attack", "good", self.attacked.correct),
-            ("attacks that succeed", "bad", self.attacked.fooled),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One date, or one step, of the table of every question: steps by the query's number."""
-
-    title: str
-    steps: Mapping[int, StepView]
+ATTACKED = pl.col("attack").is_not_null()
+RATES = {  # what the page compares: style class, which answers, which rate of theirs
+    "correct, all answers": ("good", pl.lit(True), "correct"),
+    "correct, no attack": ("good", ~ATTACKED, "correct"),
+    "correct, under attack": ("good", ATTACKED, "correct"),
+    "attacks that succeed": ("bad", ATTACKED, "fooled"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """The whole page."""
+    """The whole page. `columns` have the steps of a date (or of a step's number) by query, `scores`
+    the `RATES` of defended and of undefended answers, `findings` the steps of each kind.
+    """
 
     queries: tuple[QueryView, ...]
-    columns: tuple[Column, ...]
-    scores: tuple[ScoreRow, ...]
-    groups: tuple[FindingGroup, ...]
+    columns: Mapping[str, Mapping[int, StepView]]
+    scores: Mapping[str, Mapping[str, Rate]]
+    findings: Mapping[str, Sequence[Highlight]]
     sources: tuple[SourceRow, ...]
     run: RunRecord
 
@@ -127,7 +100,7 @@ def build_view(
             for number, events in enumerate(ordered, start=1)
         ]
     )
-    return ReportView(queries, _columns(queries), _scores(frame), tuple(_finding_groups(queries)),
+    return ReportView(queries, _columns(queries), _scores(frame), _findings(queries),
                       sources_of(queries), run)  # fmt: skip
 
 
@@ -162,7 +135,7 @@ def _detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
     return tuple(replace(query, detailed=query.number in chosen) for query in queries)
 
 
-def _columns(queries: Sequence[QueryView]) -> tuple[Column, ...]:
+def _columns(queries: Sequence[QueryView]) -> dict[str, dict[int, StepView]]:
     """One column for each day; where there are too many days, one for each step.
 
     A query that was observed twice on a day gets columns for each time instead.
@@ -173,39 +146,37 @@ def _columns(queries: Sequence[QueryView]) -> tuple[Column, ...]:
         for number, step in steps:
             cells[step.date[:length]][number] = step
         if len(cells) <= MAX_DATES and sum(map(len, cells.values())) == len(steps):
-            return tuple(Column(date, held) for date, held in sorted(cells.items()))
+            return dict(sorted(cells.items()))
     counted: dict[int, dict[int, StepView]] = defaultdict(dict)
     for number, step in steps:
         counted[step.event.step][number] = step
-    return tuple(Column(str(step + 1), held) for step, held in sorted(counted.items()))
+    return {str(step + 1): held for step, held in sorted(counted.items())}
 
 
-def _scores(frame: pl.DataFrame) -> tuple[ScoreRow, ...]:
-    attacked = pl.col("attack").is_not_null()
+def _scores(frame: pl.DataFrame) -> dict[str, dict[str, Rate]]:
     labelled = (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
     if frame.filter(labelled).is_empty():
-        return ()
-    rows = []
-    for contender in (DEFENDED, UNDEFENDED):
-        answers = frame.filter(pl.col("contender") == contender)
-        if len(answers):
-            kinds = (answers, answers.filter(~attacked), answers.filter(attacked))
-            rows.append(ScoreRow(contender.capitalize(), *map(scores_of, kinds)))
-    return tuple(rows)
+        return {}
+    return {
+        contender.capitalize(): {
+            name: getattr(scores_of(answers.filter(which)), quantity)
+            for name, (_, which, quantity) in RATES.items()
+        }
+        for contender in (DEFENDED, UNDEFENDED)
+        if len(answers := frame.filter(pl.col("contender") == contender))
+    }
 
 
-def _finding_groups(queries: Sequence[QueryView]) -> Iterator[FindingGroup]:
-    kinds: dict[str, list[Highlight]] = {kind: [] for kind in FINDING_KINDS}
+def _findings(queries: Sequence[QueryView]) -> dict[str, list[Highlight]]:
+    found: dict[str, list[Highlight]] = {kind: [] for kind in FINDING_KINDS}
     for query in queries:
         before: StepView | None = None
         for step in query.steps:
             for kind in _kinds(step):
                 shown = before.answer if before and kind == CHANGED else None
-                kinds[kind].append(Highlight(query, step, shown))
+                found[kind].append(Highlight(query, step, shown))
             before = step
-    for title, found in kinds.items():
-        if found:
-            yield FindingGroup(title, *FINDING_KINDS[title], tuple(found))
+    return {kind: held for kind, held in found.items() if held}
 
 
 def _kinds(step: StepView) -> Iterator[str]:

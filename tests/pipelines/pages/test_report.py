@@ -191,16 +191,14 @@ def test_summary_counts_what_the_labels_say(run):
         if snapshots[event.snapshot_id].labels.attack
         and snapshots[event.snapshot_id].labels.target in event.answer
     ]
-    defended, undefended = shown.scores
     assert len(shown.steps) == 72
     assert sum(len(query.attacked) for query in shown.queries) == len(attacked)
-    rate = defended.attacked.fooled
+    rate = shown.scores["Defended"]["attacks that succeed"]
     assert (rate.hits, rate.trials) == (len(fooled), len(attacked))
     assert 0 < rate.hits < rate.trials  # the sample has both kinds
-    assert undefended.attacked.fooled.hits == len(attacked)
-    groups = {group.title: len(group.findings) for group in shown.groups}
-    assert groups["Attacks that got through"] == len(fooled)
-    assert groups["Attacks stopped"] == len(attacked) - len(fooled)
+    assert shown.scores["Undefended"]["attacks that succeed"].hits == len(attacked)
+    assert len(shown.findings["Attacks that got through"]) == len(fooled)
+    assert len(shown.findings["Attacks stopped"]) == len(attacked) - len(fooled)
 
 
 def test_teachers_of_a_lie_are_named(run):
@@ -228,10 +226,8 @@ def test_a_lie_that_stays_is_found(run):
     told = [replace(event, answer="Victor Marlowe") for event in (first, second)]
     shown = build_view([*told, third], snapshots, make_record())
     assert [step.outcome for step in shown.queries[0].steps][:2] == [Outcome.FOOLED] * 2
-    titles = {group.title: group for group in shown.groups}
-    assert [f.step.event.step for f in titles["Wrong answers that stayed"].findings] == [
-        second.step
-    ]
+    stayed = shown.findings["Wrong answers that stayed"]
+    assert [finding.step.event.step for finding in stayed] == [second.step]
 
 
 def test_every_question_stands_under_its_dates(run, monkeypatch):
@@ -241,19 +237,19 @@ def test_every_question_stands_under_its_dates(run, monkeypatch):
     shown = build_view([*early, *late], snapshots, make_record())
     dates = sorted({f"{event.observed_at:%Y-%m-%d}" for event in (*early, *late)})
     assert len(dates) == 4
-    assert [column.title for column in shown.columns] == dates
-    assert sorted((dates.index(c.title), q) for c in shown.columns for q in c.steps) == [
+    assert list(shown.columns) == dates
+    assert sorted((dates.index(date), q) for date, held in shown.columns.items() for q in held) == [
         (0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 2)]  # fmt: skip
 
     first = early[0].observed_at.replace(hour=9)
     twice = [replace(e, observed_at=first.replace(hour=9 + n)) for n, e in enumerate(early)]
     shown = build_view(twice, snapshots, make_record())
-    assert [c.title for c in shown.columns] == [f"{first:%Y-%m-%d} {h}" for h in
+    assert list(shown.columns) == [f"{first:%Y-%m-%d} {h}" for h in
                                                 ("09:00", "10:00", "11:00")]  # fmt: skip
 
     monkeypatch.setattr(view, "MAX_DATES", 3)
     shown = build_view([*early, *late], snapshots, make_record())
-    assert [column.title for column in shown.columns] == ["1", "2", "3", "4"]
+    assert list(shown.columns) == ["1", "2", "3", "4"]
 
 
 def test_large_runs_are_cut_short_and_say_so(run, monkeypatch):
