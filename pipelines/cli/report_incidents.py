@@ -29,13 +29,14 @@ from radarstream.pipelines.pages.incidents.incidents_view import (
     anchor_of,
     incidents_of,
     stream_view,
+    write_stream_pages,
 )
-from radarstream.pipelines.pages.incidents.page import SOURCES, write_stream_pages
 from radarstream.pipelines.pages.incidents.sources_view import (
     Known,
     SourcesView,
     sources_view,
 )
+from radarstream.pipelines.pages.incidents.words import SOURCES
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.sites import key_of, names_of

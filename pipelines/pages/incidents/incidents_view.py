@@ -1,27 +1,38 @@
-"""Incidents of the stream: the attribution, the decision, and the complaints behind each."""
+"""The page of incidents: the attribution, the decision, and the complaints behind each."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
 
 from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
-from radarstream.pipelines.pages.frame import decimal
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.charts import bars
 from radarstream.pipelines.pages.incidents.event_view import (
     EventView,
     Fact,
     Happening,
     SourceWords,
 )
+from radarstream.pipelines.pages.incidents.sources_view import SourcesView, sources_page
 from radarstream.pipelines.pages.incidents.words import (
+    DECIDED,
     DECISIONS,
     FINDINGS,
+    INCIDENTS,
     MODEL_ERRED,
     NOT_LOOKED,
     SAID,
+    SCORES,
+    SOURCES,
     VERDICTS,
+    WAITING,
 )
 from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.scales import Axis, Segment
 from radarstream.schemas.incidents import PIPELINE, TaughtEvent
 
 SHORT_ID = 8
@@ -161,7 +172,7 @@ def _facts(event: TaughtEvent) -> Iterator[Fact]:
     found = f"{FINDINGS[event.finding]}, by {event.attributor}" if event.finding else NOT_LOOKED
     yield Fact("attribution", found)
     if event.gap is not None:
-        yield Fact("separation", decimal(event.gap), "", _gap_words(event))
+        yield Fact("separation", frame.decimal(event.gap), "", _gap_words(event))
     yield Fact("decision", decided(event)[0], "", event.detail)
 
 
@@ -169,7 +180,7 @@ def _gap_words(event: TaughtEvent) -> str:
     words = "between the mean scores of flagged and other texts"
     if event.generation_gap is None:
         return words
-    gap = decimal(event.generation_gap, signed=True)
+    gap = frame.decimal(event.generation_gap, signed=True)
     return f"{words}; {gap} in the influence on the answer"
 
 
@@ -206,3 +217,69 @@ def _advice(incident: Incident, event: TaughtEvent) -> list[str]:
         return []
     short = incident.id[:SHORT_ID]
     return [f"radarstream incidents {word} {short}" for word in VERDICTS.get(event.status, ())]
+
+
+def write_stream_pages(
+    out: Path,
+    stream: StreamView,
+    sources: SourcesView,
+    heads: Sequence[tuple[str, object]],
+    *,
+    most: int,
+    more: bool = False,
+) -> tuple[Path, Path]:
+    """Write both pages into a directory and return their paths: incidents, sources.
+
+    `more` says that there are more incidents than the `most` that are shown.
+    """
+    limit = f"Only the newest are shown: there are more than {most}. A greater --limit shows them."
+    page = frame.Page(
+        title="Wrong answers and the texts that taught them",
+        sentence=_found(stream),
+        plot=_answers(stream),
+        links=[
+            ("#events", "Incidents", stream.events),
+            ("#waiting", "Waiting", stream.waiting),
+            (SOURCES, "Sources →", True),
+        ],
+        words=SCORES | DECIDED,
+        heads=heads,
+        notes=[limit] if more else [],
+    )
+    text = frame.render("incidents.html.j2", page, view=stream, waiting=WAITING, findings=FINDINGS)
+    (out / INCIDENTS).write_text(text, encoding="utf-8")
+    (out / SOURCES).write_text(sources_page(sources, heads), encoding="utf-8")
+    return out / INCIDENTS, out / SOURCES
+
+
+def _found(view: StreamView) -> str:
+    """What was found, in one sentence."""
+    waiting, count = len(view.waiting), len(view.events)
+    if not count and not waiting:
+        return "Nobody has complained about an answer, and the pipeline noticed no wrong one."
+    if not count:
+        return f"{waiting} complaint{' waits' if waiting == 1 else 's wait'} for attribution."
+    same, removed = view.without
+    said = f"{count} wrong {'answer was' if count == 1 else 'answers were'} looked into"
+    if not removed:
+        return f"{said}; no text was flagged."
+    return f"{said}; {removed - same} of {removed} change once the flagged texts are gone."
+
+
+def _answers(view: StreamView) -> Markup | None:
+    """How many of the answers are the wrong one: undefended, defended, without flagged texts."""
+    rows = {"undefended": view.undefended, "defended": view.defended,
+            "without the flagged texts": view.without}  # fmt: skip
+    segments = []
+    for name, (wrong, every) in rows.items():
+        for start, end, colour, which in (
+            (0, wrong, "fooled", "the wrong one"), (wrong, every, "correct", "another one"),
+        ):  # fmt: skip
+            if end > start:
+                words = f"{end - start} of {every} answers are {which}"
+                segments.append(Segment(name, start, end, colour, words, str(end - start)))
+    if not segments:
+        return None
+    longest = max(segment.end for segment in segments)
+    title = "Incidents whose answer is the wrong one (red)"
+    return bars(title, segments, Axis(0, longest, names={}), width=260)

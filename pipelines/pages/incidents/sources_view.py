@@ -1,4 +1,4 @@
-"""The source ledger as a page shows it: which sources are blamed, since when, for what."""
+"""The page of the source ledger: which sources are blamed, since when, for what."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,18 @@ from markupsafe import Markup
 
 from radarstream.connectors.state_table.sources.listing import SourceRecord, SourceSummary
 from radarstream.defenses.kernels.honesty import credible_interval, distrust
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.incidents.charts import Point, reliability
+from radarstream.pipelines.pages.incidents.words import INCIDENTS, KINDS, LEDGER
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.scales import Change, Share
+from radarstream.pipelines.pages.times import day
 from radarstream.schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, Standing
 
 SAMPLES = 24  # of the curve, beside its events
 MOST_POINTS = 48  # each takes an integral
+DRAWN_SOURCES = 12
 EARLIER = 30 * DAY_MS  # shown before the first event
 _credible = cache(credible_interval)
 KINDS_AGAINST = (EventKind.CONFIRMED, EventKind.DETECTED)
@@ -159,3 +166,55 @@ def _source(
         float(distrust(np.array(used), NEUTRAL)),
         reliability(points, known.records, start_ms, as_of_ms),
     )
+
+
+def sources_page(view: SourcesView, heads: Sequence[tuple[str, object]]) -> str:
+    """The page as text."""
+    limit = (
+        f"{len(view.sources)} of {view.total} sources are shown, those with most against them "
+        "first. A greater --limit shows more."
+    )
+    page = frame.Page(
+        title="Sources and their reliability",
+        sentence=_blamed(view),
+        plot=_reliability(view),
+        links=[
+            ("#table", "Table", view.sources),
+            ("#sources", "Each source", view.sources),
+            (INCIDENTS, "Incidents →", True),
+        ],
+        words=LEDGER,
+        heads=[*heads, ("as of", day(view.as_of_ms) if view.as_of_ms else "no event")],
+        notes=[limit] if len(view.sources) < view.total else [],
+    )
+    return frame.render("sources.html.j2", page, view=view, incidents_page=INCIDENTS, kinds=KINDS)
+
+
+def _blamed(view: SourcesView) -> str:
+    if not view.sources:
+        return "The ledger is empty: it holds no evidence about any source."
+    worse = sum(source.counts.honesty < NEUTRAL for source in view.sources)
+    least = min(view.sources, key=lambda source: source.counts.honesty)
+    if not worse:
+        return "No source is less reliable than an unknown one."
+    return (
+        f"{worse} of {len(view.sources)} sources {'is' if worse == 1 else 'are'} less reliable "
+        f"than an unknown one; the least reliable is {shorten(least.standing.domain, 80)} "
+        f"with {least.counts.honesty:.0%}."
+    )
+
+
+def _reliability(view: SourcesView) -> Markup | None:
+    """Sources as unknown ones before any evidence, and now."""
+    shown = sorted(view.sources, key=lambda source: source.counts.honesty)[:DRAWN_SOURCES]
+    changes = [
+        Change(
+            source.standing.domain,
+            Share(NEUTRAL),
+            Share(source.counts.honesty, *source.interval),
+            "good" if source.counts.honesty >= NEUTRAL else "bad",
+        )
+        for source in shown
+    ]
+    title = "Reliability before any evidence ○ and now ●"
+    return before_after(title, changes, ("unknown", "now"))

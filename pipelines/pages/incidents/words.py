@@ -4,6 +4,7 @@ from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import ComplaintState, Decision, Status
 from radarstream.schemas.sources import EventKind
 
+INCIDENTS, SOURCES = "attributions.html", "sources.html"
 SCORES = {
     "Similarity": "of the text to the question: the retriever's, or the cosine of their "
     "embeddings.",

@@ -36,8 +36,8 @@ from radarstream.pipelines.pages.incidents.incidents_view import (
     StreamView,
     incidents_of,
     stream_view,
+    write_stream_pages,
 )
-from radarstream.pipelines.pages.incidents.page import write_stream_pages
 from radarstream.pipelines.pages.incidents.sources_view import (
     Known,
     SourcesView,
