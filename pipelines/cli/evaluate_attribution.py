@@ -39,8 +39,7 @@ from radarstream.pipelines.evaluation.frame_files import check_table, write_tabl
 from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.pages.attribution.page import write_study_page
-from radarstream.pipelines.pages.attribution.view import study_view
+from radarstream.pipelines.pages.attribution import write_study_page
 
 SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
 
@@ -123,7 +122,7 @@ def write_report(out: Path, record: AttributionRecord, store: RowStore) -> tuple
     """Write the results, the tables and the report of what a directory holds."""
     results = write_results(out, record, store)
     events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
-    return results, write_study_page(out, study_view(record, events, rows, results))
+    return results, write_study_page(out, record, events, rows, results)
 
 
 def kept(store: RowStore) -> str:

@@ -29,13 +29,14 @@ from radarstream.pipelines.pages.incidents.incidents_view import (
     anchor_of,
     incidents_of,
     stream_view,
+    write_stream_pages,
 )
-from radarstream.pipelines.pages.incidents.page import SOURCES, write_stream_pages
 from radarstream.pipelines.pages.incidents.sources_view import (
     Known,
     SourcesView,
     sources_view,
 )
+from radarstream.pipelines.pages.incidents.words import SOURCES
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.sites import key_of, names_of
@@ -109,17 +110,18 @@ def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
 
 def standings(view: SourcesView, settings: Settings) -> Callable[[str], SourceWords | None]:
     """Make a function that says what the ledger knows about the source of an address."""
-    known = {source.domain: source for source in view.sources}
+    known = {source.standing.domain: source for source in view.sources}
 
     def standing_of(url: str) -> SourceWords | None:
         page, granularity = Document(1, "", url=url), settings.sources.granularity
         above = (known[name] for name in names_of(page, granularity) if name in known)
-        judged = next((source for source in above if source.verdict), None)
+        judged = next((source for source in above if source.standing.verdict), None)
         source = judged or known.get(key_of(page, granularity))
         if source is None:
             return None
-        words = source.verdict or f"reliability {source.reliability:.2f}"
-        tone = {"blocked": "bad", "pardoned": "good"}.get(source.verdict, "")
+        verdict = source.standing.verdict or ""
+        words = verdict or f"reliability {source.counts.honesty:.2f}"
+        tone = {"blocked": "bad", "pardoned": "good"}.get(verdict, "")
         return SourceWords(f"{SOURCES}#{source.anchor}", words, tone)
 
     return standing_of

@@ -22,11 +22,13 @@ LABEL_GAP = 14.0  # between the lines of two labels
 LEADER = 16  # between the plot and its labels
 
 
-def before_after(title: str, changes: Sequence[Change], words: tuple[str, str]) -> Markup:
+def before_after(title: str, changes: Sequence[Change], words: tuple[str, str]) -> Markup | None:
     """A row per change: a hollow dot before, a full dot after, their intervals as lines.
 
-    `words` name the two, such as undefended and defended.
+    `words` name the two, such as undefended and defended. None without a change.
     """
+    if not changes:
+        return None
     dots: list[Spec] = [
         {"value": share.value, "low": share.ends[0], "high": share.ends[1],
          "fill": ink(change.tone if now else "surface"),

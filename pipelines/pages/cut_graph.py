@@ -11,7 +11,7 @@ from math import ceil
 from markupsafe import Markup
 
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.svg import element, group, number
+from radarstream.pipelines.pages.svg import circle, element, line, number, picture, rect, text
 from radarstream.pipelines.pages.verdict_words import source_side
 from radarstream.schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason, Verdict
 
@@ -29,12 +29,14 @@ BAR, BAR_GAP = 54.0, 6.0
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A document, several documents with one claim, or the memory; `y` is its row's centre."""
+    """A document, several documents with one claim, or the memory; `y` is its row's centre.
+
+    `evidence` is for keeping and for rejecting it, None where there is none or it has several.
+    """
 
     ranks: tuple[int, ...]
-    text: str
-    keep_evidence: float | None
-    reject_evidence: float | None
+    claim: str
+    evidence: tuple[float | None, float | None] | None
     kept: bool
     planted: bool
     on_left: bool
@@ -44,6 +46,11 @@ class Node:
     def x(self) -> int:
         """Column of the node's centre."""
         return LEFT if self.on_left else RIGHT
+
+    @property
+    def away(self) -> int:
+        """The direction from the cut to the node."""
+        return -1 if self.on_left else 1
 
     @property
     def memory(self) -> bool:
@@ -73,43 +80,23 @@ def cut_graph(verdict: Verdict, planted: Collection[int], name: str) -> Markup |
         *_lines(edges),
         *(_node(node, dense) for node in nodes),
     ]
-    return element(
-        "svg",
-        *parts,
-        class_="cut-graph",
-        role="img",
-        aria_label=_description(verdict, name, nodes),
-        viewBox=f"0 0 {WIDTH} {number(height)}",
-        width=WIDTH,
-        height=number(height),
-    )
+    return picture("cut-graph", _description(verdict, name, nodes), WIDTH, height, *parts)
 
 
 def _members(verdict: Verdict, planted: Collection[int]) -> Iterator[Node]:
     left = source_side(verdict)
-    for document in sorted(verdict.documents, key=lambda held: held.rank):
-        if document.reason is not Reason.UNINFORMATIVE:
-            yield Node(
-                ranks=(document.rank,),
-                text=document.atomic_answer or "",
-                keep_evidence=document.keep_evidence,
-                reject_evidence=document.reject_evidence,
-                kept=document.kept,
-                planted=document.rank in planted,
-                on_left=document.rank in left,
-            )
+    for one in sorted(verdict.documents, key=lambda held: held.rank):
+        if one.reason is not Reason.UNINFORMATIVE:
+            evidence = (one.keep_evidence, one.reject_evidence)
+            known = None if one.keep_evidence is None else evidence
+            yield Node((one.rank,), one.atomic_answer or "", known, one.kept, one.rank in planted,
+                       one.rank in left)  # fmt: skip
     memory = verdict.memory
     if _memory_in_graph(verdict):
         retained = memory.decision is MemoryDecision.RETAINED
-        yield Node(
-            ranks=(MEMORY_NODE,),
-            text=memory.previous_answer or "",
-            keep_evidence=memory.support_posterior,
-            reject_evidence=memory.conflict_posterior,
-            kept=retained,
-            planted=False,
-            on_left=retained,
-        )
+        evidence = (memory.support_posterior, memory.conflict_posterior)
+        yield Node((MEMORY_NODE,), memory.previous_answer or "", evidence, retained, False,
+                   retained)  # fmt: skip
 
 
 def _memory_in_graph(verdict: Verdict) -> bool:
@@ -127,15 +114,12 @@ def _merged(nodes: Iterable[Node]) -> list[Node]:
     """One node per claim and side: in a cut, capacities of nodes that share a side add up."""
     groups: dict[tuple[object, ...], list[Node]] = defaultdict(list)
     for node in nodes:
-        claim = node.text.casefold()
+        claim = node.claim.casefold()
         groups[node.memory, node.on_left, node.kept, node.planted, claim].append(node)
     return [
-        replace(
-            group[0],
-            ranks=tuple(node.ranks[0] for node in group),
-            keep_evidence=group[0].keep_evidence if len(group) == 1 else None,
-            reject_evidence=group[0].reject_evidence if len(group) == 1 else None,
-        )
+        group[0]
+        if len(group) == 1
+        else replace(group[0], ranks=tuple(node.ranks[0] for node in group), evidence=None)
         for group in groups.values()
     ]
 
@@ -194,45 +178,42 @@ def _node(node: Node, dense: bool) -> Markup:
     label = "M" if node.memory else f"×{len(node.ranks)}" if many else str(node.ranks[0])
     marks = [_shape(node, radius)]
     if node.planted:
-        marks.append(element("circle", cx=node.x, cy=node.y, r=radius + 3.5, class_="planted"))
-    marks.append(element("text", label, x=node.x, y=node.y + (3 if dense else 4), class_="rank"))
-    away = -1 if node.on_left else 1
-    x = node.x + away * (radius + GAP)
+        marks.append(circle(node.x, node.y, radius + 3.5, "planted"))
+    marks.append(text(label, node.x, node.y + (3 if dense else 4), "rank"))
+    x = node.x + node.away * (radius + GAP)
     side = "toward-left" if node.on_left else "toward-right"
-    caption = shorten(node.text, 34) or "(no answer)"
-    barred = not dense and (many or node.keep_evidence is not None)
+    barred = not dense and (many or node.evidence is not None)
     y = node.y - 2 if barred else node.y + 3
-    marks.append(element("text", caption, x=x, y=y, class_=f"claim {side}"))
+    marks.append(text(shorten(node.claim, 34) or "(no answer)", x, y, f"claim {side}"))
     if many:
         ranks = shorten(", ".join(map(str, node.ranks)), 42)
-        marks.append(element("text", ranks, x=x, y=node.y + 11, class_=f"ranks {side}"))
+        marks.append(text(ranks, x, node.y + 11, f"ranks {side}"))
     elif barred:
-        marks.extend(_evidence_bars(node, x, away))
-    shape = "memory-node" if node.memory else "document-node"
-    return group(marks, class_=f"{shape} {'kept' if node.kept else 'cut'}")
+        marks.extend(_evidence_bars(node, x))
+    kind = f"{'memory' if node.memory else 'document'}-node {'kept' if node.kept else 'cut'}"
+    return element("g", *marks, class_=kind)
 
 
 def _shape(node: Node, radius: float) -> Markup:
-    if node.memory:
-        r = radius + 2
-        corners = ((0, -r), (r, 0), (0, r), (-r, 0))
-        points = " ".join(f"{number(node.x + dx)},{number(node.y + dy)}" for dx, dy in corners)
-        return element("polygon", points=points, class_="shape")
-    return element("circle", cx=node.x, cy=node.y, r=radius, class_="shape")
+    if not node.memory:
+        return circle(node.x, node.y, radius, "shape")
+    r = radius + 2
+    corners = ((0, -r), (r, 0), (0, r), (-r, 0))
+    points = " ".join(f"{number(node.x + dx)},{number(node.y + dy)}" for dx, dy in corners)
+    return element("polygon", points=points, class_="shape")
 
 
-def _evidence_bars(node: Node, x: float, away: int) -> Iterator[Markup]:
+def _evidence_bars(node: Node, x: float) -> Iterator[Markup]:
     """Two short bars under the claim: S, evidence to keep, and F, evidence to reject."""
-    both = (("keep", node.keep_evidence), ("reject", node.reject_evidence))
-    for slot, (name, value) in enumerate(both):
+    for slot, (name, value) in enumerate(zip(("keep", "reject"), node.evidence or (), strict=True)):
         if value is None:
             continue
-        start = x + away * slot * (BAR + BAR_GAP)
-        left = start - BAR if away < 0 else start
+        start = x + node.away * slot * (BAR + BAR_GAP)
+        left = start - BAR if node.on_left else start
         filled = max(0.0, min(1.0, value)) * BAR
-        at = left + BAR - filled if away < 0 else left
-        yield element("rect", x=left, y=node.y + 5, width=BAR, height=4.0, class_="track")
-        yield element("rect", x=at, y=node.y + 5, width=filled, height=4.0, class_=f"bar {name}")
+        at = left + BAR - filled if node.on_left else left
+        yield rect(left, node.y + 5, BAR, 4.0, "track")
+        yield rect(at, node.y + 5, filled, 4.0, f"bar {name}")
 
 
 def _bar_heads(nodes: Iterable[Node]) -> Iterator[Markup]:
@@ -240,32 +221,25 @@ def _bar_heads(nodes: Iterable[Node]) -> Iterator[Markup]:
     for on_left in (True, False):
         column = [node for node in nodes if node.on_left == on_left]
         first = min(column, key=lambda node: node.y, default=None)
-        if first is not None and first.keep_evidence is not None:
-            away = -1 if on_left else 1
-            x = (LEFT if on_left else RIGHT) + away * (RADIUS + GAP + BAR / 2)
-            yield element("text", "S", x=x, y=first.y - 17, class_="side keep-ink")
-            x += away * (BAR + BAR_GAP)
-            yield element("text", "F", x=x, y=first.y - 17, class_="side reject-ink")
+        if first is not None and first.evidence is not None:
+            x = first.x + first.away * (RADIUS + GAP + BAR / 2)
+            yield text("S", x, first.y - 17, "side keep-ink")
+            yield text("F", x + first.away * (BAR + BAR_GAP), first.y - 17, "side reject-ink")
 
 
 def _frame(height: float, verdict: Verdict, skipped: int) -> Iterator[Markup]:
-    yield element("line", x1=MIDDLE, x2=MIDDLE, y1=22, y2=height - 26, class_="cut-line")
-    yield element("text", "keep side", x=LEFT, y=18, class_="side kept")
-    yield element("text", "cut", x=MIDDLE, y=18, class_="side")
-    yield element("text", "reject side", x=RIGHT, y=18, class_="side cut")
-    silent = [
-        str(document.rank)
-        for document in verdict.documents
-        if document.reason is Reason.UNINFORMATIVE
-    ]
+    yield line(MIDDLE, 22, MIDDLE, height - 26, "cut-line")
+    yield text("keep side", LEFT, 18, "side kept")
+    yield text("cut", MIDDLE, 18, "side")
+    yield text("reject side", RIGHT, 18, "side cut")
+    silent = [str(one.rank) for one in verdict.documents if one.reason is Reason.UNINFORMATIVE]
     notes = []
     if silent:
         notes.append(f"not in the graph, they say nothing: {', '.join(silent)}")
     if skipped:
         notes.append(f"{skipped} weaker {'edge' if skipped == 1 else 'edges'} not drawn")
     if notes:
-        line = shorten(" · ".join(notes), 120)
-        yield element("text", line, x=MIDDLE, y=height - 6, class_="note")
+        yield text(shorten(" · ".join(notes), 120), MIDDLE, height - 6, "note")
 
 
 def _description(verdict: Verdict, name: str, nodes: Iterable[Node]) -> str:

@@ -6,7 +6,7 @@ file that asks the network for nothing.
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,9 +16,17 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from radarstream.pipelines.pages.outcomes import MARKS, WORDS
-from radarstream.pipelines.pages.safe_text import shorten, visible, without_secrets
-from radarstream.pipelines.pages.svg import element
+from radarstream.pipelines.pages.outcomes import OUTCOMES
+from radarstream.pipelines.pages.safe_text import (
+    domain,
+    excerpt,
+    safe_link,
+    shorten,
+    visible,
+    without_secrets,
+)
+from radarstream.pipelines.pages.svg import circle, element, line
+from radarstream.pipelines.pages.times import day, format_time, minute
 
 PACKAGE: Final = "radarstream.pipelines.pages"
 EMPTY: Final = {"", "-", "–"}
@@ -30,13 +38,14 @@ class Page:
     """What the frame shows round the content.
 
     `sentence` says what was found, `plot` shows it before and after, `more` qualifies it. `links`
-    are the entries of the menu, `words` the glossary. Hashes belong under `provenance` only.
+    are entries of the menu (address, name, whether to show it) between the result and the words,
+    which every page has. Hashes belong under `provenance` only.
     """
 
     title: str
     sentence: str
-    links: Sequence[tuple[str, str]]
-    words: Sequence[tuple[str, str]]
+    links: Sequence[tuple[str, str, object]]
+    words: Mapping[str, str]
     plot: Markup | None = None
     more: Sequence[str] = ()
     heads: Sequence[tuple[str, object]] = ()
@@ -49,12 +58,15 @@ class Page:
 def render(template: str, page: Page, *scripts: str, **values: Any) -> str:
     """A page as text. `scripts` are files of ours that it needs besides the common one."""
     script = Markup("").join(asset(name) for name in ("page.js", *scripts))
+    settings = without_secrets(page.settings)
     return (
         _environment()
         .get_template(template)
         .render(
             page=page,
-            settings=plain_json(without_secrets(page.settings)),
+            settings=json.dumps(
+                settings, indent=2, sort_keys=True, ensure_ascii=False, default=str
+            ),
             style=asset("page.css"),
             script=script,
             script_hash=b64encode(sha256(script.encode()).digest()).decode(),
@@ -73,8 +85,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"shorten": shorten, "decimal": decimal, "filled": filled}
-    environment.globals |= {"interval_bar": interval_bar, "marks": MARKS, "outcome_words": WORDS}
+    filters = (shorten, decimal, filled, domain, safe_link, excerpt, format_time, day, minute)
+    environment.filters |= {one.__name__: one for one in filters}
+    environment.globals |= {"interval_bar": interval_bar, "looks": OUTCOMES}
     return environment
 
 
@@ -83,11 +96,6 @@ def asset(name: str) -> Markup:
     """A style or script file of ours, trusted as it is ours."""
     text = (files(PACKAGE) / "templates" / name).read_text("utf-8")
     return Markup(text)  # noqa: S704  (shipped with the package)
-
-
-def plain_json(value: object) -> str:
-    """Settings to read."""
-    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, default=str)
 
 
 def decimal(value: float | None, places: int = 2, signed: bool = False) -> str:
@@ -114,16 +122,14 @@ def filled(table: Any, zeros: bool = False) -> list[int]:
 
 def interval_bar(low: float, value: float, high: float, tone: str) -> Markup:
     """A share and its interval as a small bar, from 0 at its left to 1 at its right."""
-    middle = 5.0
     return element(
         "svg",
-        element("line", x1=0, x2=BAR_WIDTH, y1=middle, y2=middle, class_="track"),
-        element("line", x1=low * BAR_WIDTH, x2=high * BAR_WIDTH, y1=middle, y2=middle,
-                class_="span"),
-        element("circle", cx=value * BAR_WIDTH, cy=middle, r=3, class_="dot"),
+        line(0, 5.0, BAR_WIDTH, 5.0, "track"),
+        line(low * BAR_WIDTH, 5.0, high * BAR_WIDTH, 5.0, "span"),
+        circle(value * BAR_WIDTH, 5.0, 3, "dot"),
         class_=f"interval {tone}",
         viewBox=f"-3 0 {BAR_WIDTH + 6:g} 10",
         width=BAR_WIDTH + 6,
         height=10,
         aria_hidden="true",
-    )  # fmt: skip
+    )

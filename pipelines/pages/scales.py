@@ -65,6 +65,11 @@ class Share:
         return f"{self.value:.0%} ({self.low:.0%} to {self.high:.0%})"
 
 
+def share(value: float | None, low: float, high: float) -> Share | None:
+    """A measured share with its interval; None where it was not measured."""
+    return None if value is None else Share(value, low, high)
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A row of a plot of before and after. `tone` colours what came after."""

@@ -1,7 +1,5 @@
 """SVG elements as escaped markup."""
 
-from collections.abc import Iterable
-
 from markupsafe import Markup, escape
 
 from radarstream.pipelines.pages.safe_text import visible
@@ -34,6 +32,30 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def group(children: Iterable[Markup], **attributes: str | float) -> Markup:
-    """`<g>` round several elements."""
-    return element("g", *children, **attributes)
+def picture(
+    kind: str, label: str, width: float, height: float, *parts: Markup, role: str = "img"
+) -> Markup:
+    """A whole drawing; `kind` is its style class, `label` its description."""
+    w, h = number(width), number(height)
+    return element("svg", *parts, class_=kind, role=role, aria_label=label,
+                   viewBox=f"0 0 {w} {h}", width=w, height=h)  # fmt: skip
+
+
+def rect(x: float, y: float, width: float, height: float, kind: str, **more: str | float) -> Markup:
+    """A rectangle by its upper left corner; `kind` is the style class, as below."""
+    return element("rect", x=x, y=y, width=width, height=height, **more, class_=kind)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    """A straight line."""
+    return element("line", x1=x1, x2=x2, y1=y1, y2=y2, class_=kind)
+
+
+def circle(x: float, y: float, radius: float, kind: str, *inside: Markup) -> Markup:
+    """A circle by its centre."""
+    return element("circle", *inside, cx=x, cy=y, r=radius, class_=kind)
+
+
+def text(words: str, x: float | str, y: float, kind: str) -> Markup:
+    """One line of words."""
+    return element("text", words, x=x, y=y, class_=kind)

@@ -5,19 +5,19 @@ from datetime import datetime
 from radarstream.schemas.times import time_at
 
 
-def minute(at_ms: int) -> str:
-    """Date and minute in UTC; empty for a time that no calendar has.
+def minute(at_ms: int | None) -> str:
+    """Date and minute in UTC; empty for no time, and for one that no calendar has.
 
     >>> minute(1_700_000_000_000)
     '2023-11-14 22:13'
     """
     try:
-        return f"{time_at(at_ms):%Y-%m-%d %H:%M}"
+        return "" if at_ms is None else f"{time_at(at_ms):%Y-%m-%d %H:%M}"
     except OverflowError:
         return ""
 
 
-def day(at_ms: int) -> str:
+def day(at_ms: int | None) -> str:
     """Date in UTC, as `minute`."""
     return minute(at_ms)[:10]
 

@@ -1,15 +1,13 @@
 """A verdict in words: why a document was kept or rejected, why there is no answer, what it cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
     Abstention,
     DocumentVerdict,
-    Edge,
     MemoryDecision,
     Reason,
     Verdict,
@@ -25,9 +23,8 @@ ABSTENTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EnergyParts:
-    """The energy and what it is made of; `adds_up` tells whether the parts give the whole."""
+class EnergyParts(NamedTuple):
+    """The recorded energy and what it is made of."""
 
     total: float
     conflict_kept: float
@@ -36,12 +33,12 @@ class EnergyParts:
 
     @property
     def parts(self) -> float:
-        """Sum of the three parts."""
-        return self.conflict_kept + self.support_given_up + self.agreement_severed
+        """Sum of the three parts; the total, where it can be recomputed from what is recorded."""
+        return sum(self[1:])
 
     @property
     def adds_up(self) -> bool:
-        """Whether the recorded energy can be recomputed from the recorded parts."""
+        """Whether the parts give the total."""
         return abs(self.parts - self.total) <= 1e-6 * max(1.0, abs(self.total))
 
 
@@ -92,7 +89,8 @@ def _neighbours(rank: int, verdict: Verdict, *, agreeing: bool) -> tuple[int, ..
     if not verdict.edges:
         return ()
     strongest = max(edge.capacity for edge in verdict.edges)
-    agreement = {_other_end(edge, rank): edge.capacity for edge in verdict.edges}
+    agreement = {edge.a + edge.b - rank: edge.capacity
+                 for edge in verdict.edges if rank in (edge.a, edge.b)}  # fmt: skip
     kept = [d.rank for d in verdict.documents if d.kept and d.rank != rank]
     if verdict.memory.decision is MemoryDecision.RETAINED:
         kept.append(MEMORY_NODE)
@@ -101,12 +99,6 @@ def _neighbours(rank: int, verdict: Verdict, *, agreeing: bool) -> tuple[int, ..
         for node in kept
         if (agreement.get(node, 0.0) >= WEAK_AGREEMENT * strongest) == agreeing
     )
-
-
-def _other_end(edge: Edge, rank: int) -> int | None:
-    if rank in (edge.a, edge.b):
-        return edge.b if edge.a == rank else edge.a
-    return None
 
 
 def name_nodes(nodes: Sequence[int]) -> str:

@@ -13,6 +13,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     mean_cost,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages.defences.plots import UNDEFENDED
 from radarstream.pipelines.pages.safe_text import shorten
 
 NAMED = 5  # contenders in one sentence
@@ -39,9 +40,10 @@ def headline(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) -
             (f"No contender gave {ENOUGH}.", *_cautions(record, scoreboard, ranking)),
         )
     tied = [one for one in ranking.contenders if one.eligible and one.tied]
+    tied.sort(key=lambda one: one.contender != UNDEFENDED)
     sentences = (
         _what_it_does(best, scoreboard, ranking),
-        *_what_ties_mean(best, tied, scoreboard),
+        *_what_ties_mean(best, tied, scoreboard, ranking),
         *_without_attack(best, record, scoreboard),
         *_cautions(record, scoreboard, ranking),
     )
@@ -60,10 +62,22 @@ def _verdict(best: Pooled, tied: Sequence[Pooled], ranking: Ranking) -> str:
         everyone = len(beaten) == sum(not one.perturbed for one in ranking.contenders) - 1
         others = "every other" if everyone else _listed(beaten)
         return f"Run {name}: it has the best {quality}, ahead of {others} by more than chance."
-    others = _listed([one.contender for one in tied])
-    if not beaten:
-        return f"{name} has the best {quality}, but its lead over the others is not significant."
-    return f"{name} has the best {quality}; its lead over {others} is not significant."
+    others = _listed([one.contender for one in tied]) if beaten else "the others"
+    if tied[0].contender == UNDEFENDED:  # the first of the list, so that it is never left out
+        others += f", no defence ({UNDEFENDED}) among them,"
+    but = "; its lead" if beaten else ", but its lead"
+    return f"{name} has the best {quality}{but} over {others} is not significant."
+
+
+def _undefended(ranking: Ranking) -> Pooled | None:
+    return next((one for one in ranking.contenders if one.contender == UNDEFENDED), None)
+
+
+def _better(one: Pooled, bare: Pooled) -> bool:
+    """Whether the intervals tell a contender apart from no defence, as the better one."""
+    right, fooled = one.accuracy, one.attack_success
+    apart = right.low > bare.accuracy.high or fooled.high < bare.attack_success.low
+    return apart and (one.trade_off or 0.0) > (bare.trade_off or 0.0)
 
 
 def _what_it_does(best: Pooled, scoreboard: Scoreboard, ranking: Ranking) -> str:
@@ -74,14 +88,16 @@ def _what_it_does(best: Pooled, scoreboard: Scoreboard, ranking: Ranking) -> str
         f"{where}, {_name(best.contender)} is right in {_rate(best.accuracy)} of its answers "
         f"and states what the attacker wants in {_rate(best.attack_success)}"
     )
-    plain = next((one for one in ranking.contenders if one.contender == "vanilla"), None)
-    if plain is None or plain is best or not plain.covered:
+    bare = _undefended(ranking)
+    if bare is None or bare is best or not bare.covered:
         return f"{said}."
-    success = f" and {_rate(plain.attack_success)}" if plain.attack_success.trials else ""
-    return f"{said}; without a defence it is {_rate(plain.accuracy)}{success}."
+    success = f" and {_rate(bare.attack_success)}" if bare.attack_success.trials else ""
+    return f"{said}; without a defence it is {_rate(bare.accuracy)}{success}."
 
 
-def _what_ties_mean(best: Pooled, tied: Sequence[Pooled], scoreboard: Scoreboard) -> Iterator[str]:
+def _what_ties_mean(
+    best: Pooled, tied: Sequence[Pooled], scoreboard: Scoreboard, ranking: Ranking
+) -> Iterator[str]:
     if not tied:
         return
     most = max(one.behind_best[1] for one in tied if one.behind_best)
@@ -90,12 +106,20 @@ def _what_ties_mean(best: Pooled, tied: Sequence[Pooled], scoreboard: Scoreboard
         "success, over the same answers, lies above zero"
         + (f"; here it reaches up to {100 * most:.0f} points." if most >= ROUNDED else ".")
     )
-    calls = {one.contender: _calls(one.contender, scoreboard) for one in [best, *tied]}
-    cheapest = min(calls, key=lambda name: calls[name])
-    if calls[cheapest] < 0.95 * calls[best.contender]:
+    bare = _undefended(ranking)
+    if bare is not None and not bare.beaten:
+        return  # where the best is no better than no defence, no price speaks for any
+    calls = {
+        one.contender: _calls(one.contender, scoreboard)
+        for one in tied
+        if bare is None or _better(one, bare)
+    }
+    cheapest = min(calls, key=lambda name: calls[name], default=None)
+    own = _calls(best.contender, scoreboard)
+    if cheapest is not None and calls[cheapest] < 0.95 * own:
         yield (
             f"Of these, {_name(cheapest)} costs least: {calls[cheapest]:.1f} model calls an answer "
-            f"against {calls[best.contender]:.1f}."
+            f"against {own:.1f}."
         )
 
 
@@ -115,6 +139,8 @@ def _without_attack(best: Pooled, record: DefencesRecord, scoreboard: Scoreboard
     most = max(cells, key=_accuracy)
     if _accuracy(most) - _accuracy(own) < ROUNDED:
         yield f"{said}, and no other contender in more."
+    elif most.accuracy.low <= own.accuracy.high:
+        yield f"{said}, and no other contender in more by more than chance."
     else:
         yield f"{said}; the most accurate is {_name(most.contender)} with {_rate(most.accuracy)}."
 

@@ -6,10 +6,12 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.table_layout import cells_of, fewer
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.defences.definitions import DEFINITIONS
 from radarstream.pipelines.pages.defences.markdown import (
+    DEFINITIONS,
     data_table,
     markdown_tables,
     provenance,
@@ -17,7 +19,7 @@ from radarstream.pipelines.pages.defences.markdown import (
 from radarstream.pipelines.pages.defences.plots import STAGES
 from radarstream.pipelines.pages.defences.view import DefencesView
 from radarstream.pipelines.pages.island import island
-from radarstream.pipelines.pages.outcomes import ORDER
+from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import visible
 
 REPORT, TABLES = "report.html", "tables.md"
@@ -36,22 +38,19 @@ def render(view: DefencesView) -> str:
     record = view.record
     tables = {table.key: table for table in tables_of(view.scoreboard)}
     links = [
-        ("#result", "Result", True),
         ("#table", "Table", True),
         ("#trade-off", "Trade-off", view.trade_offs),
         ("#over-time", "Over time", view.over_time),
         ("#cost", "Cost", view.cost_stages),
         ("#sensitivity", "Sensitivity", view.sensitivity),
         ("#cases", "Questions", True),
-        ("#provenance", "Provenance", True),
-        ("#words", "Words", True),
     ]
     page = frame.Page(
         title=f"Defences compared on {record.dataset}",
         sentence=view.headline.verdict,
         more=view.headline.sentences,
         plot=Markup('<div class="plots">%s</div>') % Markup("").join(view.opening),
-        links=[(anchor, name) for anchor, name, there in links if there],
+        links=links,
         words=DEFINITIONS,
         heads=(
             ("questions", record.questions),
@@ -74,7 +73,10 @@ def render(view: DefencesView) -> str:
         cost=tables["cost"],
         dynamics=[tables[key] for key in ("dynamics", "storage") if key in tables],
         more_tables=[table for key, table in tables.items() if key not in SHOWN],
-        outcomes=ORDER,
+        cells_of=cells_of,
+        fewer=fewer,
+        benign=BENIGN,
+        letters={look.letter: (name, look.mark, look.words) for name, look in OUTCOMES.items()},
         stage_names=STAGES,
         island=island,
         breakable=breakable,

@@ -1,69 +1,145 @@
 """Plots of a study of defences: before and after, accuracy against attack success and cost."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from markupsafe import Markup
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.defences.ranking import Ranking
-from radarstream.pipelines.evaluation.defences.records import DefencesRecord
-from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, MeanCost, Scoreboard
+from radarstream.pipelines.evaluation.defences.ranking import Pooled, Ranking
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, DefencesRecord
+from radarstream.pipelines.evaluation.defences.scoreboard import (
+    Estimate,
+    MeanCost,
+    Scoreboard,
+    Summary,
+)
 from radarstream.pipelines.pages.charts import bars, before_after, panel
-from radarstream.pipelines.pages.defences.groups import UNDEFENDED, Group
-from radarstream.pipelines.pages.scales import Axis, Change, Segment, Series, Share, Spot, tenths
+from radarstream.pipelines.pages.scales import (
+    Axis,
+    Change,
+    Segment,
+    Series,
+    Share,
+    Spot,
+    share,
+    tenths,
+)
 
-STAGES: Final = ("atomic answers", "relations", "selection", "generation")
+MOST = 10  # contenders in one panel, before panels are split
 MOST_CHANGES = 8  # contenders in the opening plot
-Lines = list[tuple[Series, list[Spot]]]
+UNDEFENDED = "vanilla"
+STAGES: Final = {  # of an answer, and where their seconds are
+    "atomic answers": "atomic_seconds",
+    "relations": "relation_seconds",
+    "selection": "selection_seconds",
+    "generation": "generation_seconds",
+}
 
 
-def opening(ranking: Ranking) -> tuple[Markup, ...]:
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Contenders that share a panel; `title` is empty where all of them do."""
+
+    title: str
+    series: tuple[Series, ...]
+
+    def heading(self, title: str) -> str:
+        """Title of a panel of this group."""
+        return f"{title}, {self.title}" if self.title else title
+
+
+def series_of(record: DefencesRecord) -> list[Series]:
+    """Contenders of one defence share a colour; grey is the undefended generator, or else the
+    reference.
+    """
+    defenses = list(dict.fromkeys(contender.defense for contender in record.contenders))
+    reference = next((c.defense for c in record.contenders if c.name == record.reference), "")
+    grey = UNDEFENDED if UNDEFENDED in defenses else reference
+    colours = [grey, *(defense for defense in defenses if defense != grey)]
+    seen: dict[str, int] = {}
+    series = []
+    for contender in record.contenders:
+        variant = seen[contender.defense] = seen.get(contender.defense, -1) + 1
+        series.append(Series(contender.name, colours.index(contender.defense), variant))
+    return series
+
+
+def groups_of(record: DefencesRecord, series: Sequence[Series]) -> list[Group]:
+    """One group, or, where contenders are many, one per adaptation to time and one of variants.
+
+    Every group of several has the reference to compare with.
+    """
+    if len(series) <= MOST:
+        return [Group("", tuple(series))]
+    titles = [_title(contender) for contender in record.contenders]
+    return [
+        Group(
+            title,
+            tuple(
+                replace(one, label=one.name.removesuffix(f"+{title}"))
+                for one, own in zip(series, titles, strict=True)
+                if own == title or one.name == record.reference
+            ),
+        )
+        for title in dict.fromkeys(titles)
+    ]
+
+
+def _title(contender: Contender) -> str:
+    if contender.options or contender.relations:
+        return "variants"
+    alone = contender.adaptation in (Adaptation.OWN, Adaptation.NONE)
+    return "alone" if alone else str(contender.adaptation)
+
+
+def measured(estimate: Estimate) -> Share | None:
+    """A rate with its interval for a chart; None where it was not measured."""
+    return share(estimate.value, estimate.low, estimate.high)
+
+
+def opening(ranking: Ranking) -> Iterator[Markup]:
     """Accuracy and attack success of every contender, beside those without a defence."""
     covered = [one for one in ranking.contenders if one.covered and one.trade_off is not None]
     covered.sort(key=lambda one: -(one.trade_off or 0.0))
     bare = next((one for one in covered if one.contender == UNDEFENDED), None)
     shown = [one for one in covered if one is not bare][:MOST_CHANGES] or covered
-    where = " under attack" if ranking.attacked else ""
-    found = []
-    for title, quantity, tone in (
-        (f"Accuracy{where}", "accuracy", "correct"),
-        ("Attack success", "attack_success", "fooled"),
-    ):
-        before = None if bare is None else share(getattr(bare, quantity))
+    kinds = [("Accuracy", "accuracy", "correct")]
+    if ranking.attacked:
+        kinds = [("Accuracy under attack", "accuracy", "correct"),
+                 ("Attack success", "attack_success", "fooled")]  # fmt: skip
+    for title, quantity, tone in kinds:
+        before = None if bare is None else measured(getattr(bare, quantity))
         changes = [
             Change(one.contender, before, after, tone)
             for one in shown
-            if (after := share(getattr(one, quantity))) is not None
+            if (after := measured(getattr(one, quantity))) is not None
         ]
-        if changes and (quantity == "accuracy" or ranking.attacked):
-            heading = f"{title}: undefended ○ and defended ●"
-            found.append(before_after(heading, changes, ("undefended", "defended")))
-    return tuple(found)
-
-
-def share(estimate: Estimate) -> Share | None:
-    """A rate with its interval for a chart; None where it was not measured."""
-    value = estimate.value
-    return None if value is None else Share(value, estimate.low, estimate.high)
+        heading = f"{title}: undefended ○ and defended ●"
+        yield before_after(heading, changes, ("undefended", "defended")) or Markup("")
 
 
 def trade_offs(
     record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking, groups: Sequence[Group]
 ) -> Iterator[Markup]:
     """All attacked conditions together first, then each of them, on the same axes."""
-    panels: list[tuple[str, Lines]] = []
     attacked = [c.name for c in record.conditions if c.attack != BENIGN]
+    found: list[tuple[str, list[tuple[Series, Pooled | Summary]]]] = []
     if len(attacked) > 1:
         for group in groups:
             pooled = [(one, ranking.of(one.name)) for one in group.series]
-            rates = [(s, p.accuracy, p.attack_success) for s, p in pooled if p.covered]
-            panels.append((group.heading("all attacks"), list(_points(rates))))
+            found.append(
+                (
+                    group.heading("all attacks"),
+                    [(one, held) for one, held in pooled if held.covered],
+                )
+            )
     for name in attacked:
         for group in groups:
             cells = [(one, scoreboard.cell(one.name, name)) for one in group.series]
-            rates = [(s, cell.accuracy, cell.attack_success) for s, cell in cells]
-            panels.append((group.heading(name), list(_points(rates))))
+            found.append((group.heading(name), [*cells]))
+    panels = [(name, list(_points(held))) for name, held in found]
     spots = [spot for _, lines in panels for _, of_one in lines for spot in of_one]
     x = tenths([spot.x_ends or (0.0, 0.0) for spot in spots], "attack success")
     y = tenths([spot.y.ends for spot in spots], "accuracy")
@@ -73,10 +149,10 @@ def trade_offs(
 
 
 def _points(
-    rates: Iterable[tuple[Series, Estimate, Estimate]],
+    held: Sequence[tuple[Series, Pooled | Summary]],
 ) -> Iterator[tuple[Series, list[Spot]]]:
-    for series, accuracy, attack in rates:
-        right, fooled = share(accuracy), share(attack)
+    for series, rates in held:
+        right, fooled = measured(rates.accuracy), measured(rates.attack_success)
         if right is not None and fooled is not None:
             words = f"{series.name}: accuracy {right}, attack success {fooled}"
             yield series, [Spot(fooled.value, right, fooled.ends, words=words)]
@@ -87,10 +163,9 @@ def cost_stages(costs: Sequence[tuple[Series, MeanCost]]) -> Markup | None:
     segments: list[Segment] = []
     totals: dict[str, str] = {}
     for series, cost in costs:
-        seconds = (cost.atomic_seconds, cost.relation_seconds, cost.selection_seconds,
-                   cost.generation_seconds)  # fmt: skip
         start = 0.0
-        for number, (stage, spent) in enumerate(zip(STAGES, seconds, strict=True)):
+        for number, (stage, field) in enumerate(STAGES.items()):
+            spent = getattr(cost, field)
             words = f"{stage}: {spent:.3g} s"
             segments.append(Segment(series.shown, start, start + spent, f"g{number}", words))
             start += spent
@@ -108,9 +183,9 @@ def cost_plots(
     spent = {series.name: cost for series, cost in costs if ranking.of(series.name).covered}
     for unit, price in (("model calls an answer", "calls"), ("seconds an answer", "seconds")):
         for group in groups:
-            lines: Lines = []
+            lines: list[tuple[Series, list[Spot]]] = []
             for series in group.series:
-                right = share(ranking.of(series.name).accuracy)
+                right = measured(ranking.of(series.name).accuracy)
                 if series.name in spent and right is not None:
                     cost = getattr(spent[series.name], price)
                     words = f"{series.name}: accuracy {right} at {cost:.1f} {unit}"

@@ -8,13 +8,14 @@ from markupsafe import Markup
 
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.evaluation.defences.records import Contender
-from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scorers import NOISE
 from radarstream.pipelines.evaluation.study.specs import plain
 from radarstream.pipelines.pages.charts import panel
-from radarstream.pipelines.pages.scales import Axis, Series, Share, Spot, tenths
+from radarstream.pipelines.pages.defences.plots import measured
+from radarstream.pipelines.pages.scales import Axis, Series, Spot, tenths
 
-ASIDE = 0.05  # of the distance between two values
+ASIDE = 0.05  # of the distance between two values, so that intervals of lines stay apart
 NOISY, SCORER, OWN = "share of noisy relations", "relation scorer", "as is"
 
 
@@ -38,26 +39,21 @@ def sweeps(contenders: Sequence[Contender]) -> list[Sweep]:
 
 
 def _along(contenders: Sequence[Contender], defense: str, option: str) -> Iterator[Sweep]:
-    groups: dict[object, list[tuple[Any, Contender]]] = {}
+    groups: dict[object, dict[Any, Contender]] = {}
     for contender in contenders:
-        if contender.defense != defense:
-            continue
-        others = tuple(sorted((n, str(v)) for n, v in contender.options if n != option))
-        relations = "" if option in (NOISY, SCORER) else contender.relations
-        group = groups.setdefault((others, contender.adaptation, relations), [])
         value = _value(contender, option)
-        if value is not None and value not in [held for held, _ in group]:
-            group.append((value, contender))
+        if contender.defense == defense and value is not None:
+            others = tuple(sorted((n, str(v)) for n, v in contender.options if n != option))
+            relations = "" if option in (NOISY, SCORER) else contender.relations
+            group = groups.setdefault((others, contender.adaptation, relations), {})
+            group.setdefault(value, contender)
     for members in groups.values():
         if len(members) > 1:
-            if all(isinstance(value, int | float) for value, _ in members):
-                members.sort(key=lambda member: float(member[0]))
-            yield Sweep(
-                defense,
-                option,
-                tuple(contender for _, contender in members),
-                tuple(_shown(value) for value, _ in members),
-            )
+            values = list(members)
+            if all(isinstance(value, int | float) for value in values):
+                values.sort()
+            found = tuple(members[value] for value in values)
+            yield Sweep(defense, option, found, tuple(map(_shown, values)))
 
 
 def _value(contender: Contender, option: str) -> Any:
@@ -68,47 +64,30 @@ def _value(contender: Contender, option: str) -> Any:
         return float(rate or 0.0) if noisy or not rate else None
     if option == SCORER:
         return None if noisy else contender.relations or OWN
-    if option in dict(contender.options):
-        return dict(contender.options)[option]
     defense = DEFENSES.get(contender.defense)
-    for field in fields(defense) if defense else ():  # type: ignore[arg-type]
-        if field.name == option and field.default is not MISSING:
-            return field.default
-    return None
+    known = {field.name: field.default for field in fields(defense)} if defense else {}  # type: ignore[arg-type]
+    value = (known | dict(contender.options)).get(option)
+    return None if value is MISSING else value
 
 
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else plain(value)
 
 
-def sweep_plots(sweep: Sweep, scoreboard: Scoreboard) -> list[Markup]:
+def sweep_plots(sweep: Sweep, scoreboard: Scoreboard) -> Iterator[Markup]:
     """Accuracy and attack success along the option, one line per condition."""
-    plots = []
+    count = len(scoreboard.conditions)
+    names = {float(place): value for place, value in enumerate(sweep.values)}
+    x = Axis(-0.4, len(names) - 0.6, sweep.option, names)
     for title, quantity in (("accuracy", "accuracy"), ("attack success", "attack_success")):
-        count = len(scoreboard.conditions)
-        lines = [
-            (
-                Series(condition, number),
-                list(_spots(sweep, condition, quantity, scoreboard, (number - count / 2) * ASIDE)),
-            )
-            for number, condition in enumerate(scoreboard.conditions)
-        ]
-        names = {float(place): value for place, value in enumerate(sweep.values)}
-        x = Axis(-0.4, len(names) - 0.6, sweep.option, names)
+        lines = []
+        for number, condition in enumerate(scoreboard.conditions):
+            spots = []
+            for place, contender in enumerate(sweep.contenders):
+                rate = measured(getattr(scoreboard.cell(contender.name, condition), quantity))
+                if rate is not None:
+                    words = f"{condition}, {sweep.option} {sweep.values[place]}: {rate}"
+                    spots.append(Spot(place + (number - count / 2) * ASIDE, rate, words=words))
+            lines.append((Series(condition, number), spots))
         y = tenths([spot.y.ends for _, spots in lines for spot in spots])
-        heading = f"{sweep.defense}: {title} by {sweep.option}"
-        plots.append(panel(heading, lines, x, y, joined=True))
-    return plots
-
-
-def _spots(
-    sweep: Sweep, condition: str, quantity: str, scoreboard: Scoreboard, aside: float
-) -> Iterator[Spot]:
-    """`aside` keeps the intervals of several lines from covering each other."""
-    for place, contender in enumerate(sweep.contenders):
-        cell: Summary = scoreboard.cell(contender.name, condition)
-        estimate: Estimate = getattr(cell, quantity)
-        if estimate.value is not None:
-            share = Share(estimate.value, estimate.low, estimate.high)
-            words = f"{condition}, {sweep.option} {sweep.values[place]}: {share}"
-            yield Spot(place + aside, share, words=words)
+        yield panel(f"{sweep.defense}: {title} by {sweep.option}", lines, x, y, joined=True)

@@ -7,7 +7,9 @@ from typing import Final
 
 from markupsafe import Markup
 
+from radarstream.connectors.state_table.sources.listing import SourceRecord
 from radarstream.pipelines.pages.drawing import Spec, drawn, ink, layer
+from radarstream.pipelines.pages.incidents.words import KINDS
 from radarstream.pipelines.pages.scales import Axis
 from radarstream.pipelines.pages.times import day
 from radarstream.schemas.sources import NEUTRAL, EventKind
@@ -16,12 +18,6 @@ WIDTH, HEIGHT = 600, 130
 RADIUS = 7.5
 ROW = 2 * RADIUS + 1.5  # dots that would overlap stand on each other
 DATES = 5
-WORDS: Final = {
-    EventKind.CONFIRMED: "taught a wrong answer, confirmed by people",
-    EventKind.DETECTED: "taught a wrong answer, found by the pipeline alone",
-    EventKind.AGREEMENT: "supported answers that the next snapshot confirmed",
-    EventKind.RETRACTED: "was blamed, and the blame was taken back",
-}
 MARKS: Final = {  # shape, line, filling
     EventKind.CONFIRMED: ("diamond", "bad", "bad"),
     EventKind.DETECTED: ("diamond", "bad", "surface"),
@@ -70,8 +66,8 @@ def strip(dots: Sequence[Dot]) -> Markup:
         [
             *_split(dots, levels),
             layer("point", rows, at | {"fill": "fill", "stroke": "line", "description": "words"},
-                  size=area(RADIUS), strokeWidth=1.4),
-            layer("point", rings, at, size=area(RADIUS - 1.6), stroke=ink("attack"),
+                  size=pi * RADIUS**2, strokeWidth=1.4),
+            layer("point", rings, at, size=pi * (RADIUS - 1.6) ** 2, stroke=ink("attack"),
                   strokeDash=[1.5, 2]),
             layer("text", rows, at | {"text": "rank", "color": "line"}, fontWeight=600),
         ],
@@ -81,11 +77,6 @@ def strip(dots: Sequence[Dot]) -> Markup:
         width=WIDTH,
         height=levels * ROW,
     )  # fmt: skip
-
-
-def area(radius: float) -> float:
-    """The size of a round mark, as Vega-Lite counts it."""
-    return pi * radius**2
 
 
 def split_of(dots: Sequence[Dot]) -> float | None:
@@ -131,16 +122,8 @@ class Point:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Something that the ledger holds about the source."""
-
-    at_ms: int
-    kind: EventKind
-
-
 def reliability(
-    points: Sequence[Point], marks: Sequence[Mark], start_ms: int, end_ms: int
+    points: Sequence[Point], records: Sequence[SourceRecord], start_ms: int, end_ms: int
 ) -> Markup:
     """Mean and interval over time, with the events below; the dashed line is an unknown source."""
     end_ms = max(end_ms, start_ms + 1)
@@ -150,10 +133,10 @@ def reliability(
          "axis": {"title": None, "format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}}  # fmt: skip
     curve = [{"x": p.at_ms, "mean": p.mean, "low": p.low, "high": p.high} for p in points]
     events = [
-        {"x": mark.at_ms, "y": -0.1, "words": f"{day(mark.at_ms)}: {WORDS[mark.kind]}",
+        {"x": record.at_ms, "y": -0.1, "words": f"{day(record.at_ms)}: {KINDS[record.kind][0]}",
          "shape": shape, "line": ink(line), "fill": ink(fill)}
-        for mark in marks
-        for shape, line, fill in [MARKS[mark.kind]]
+        for record in records
+        for shape, line, fill in [MARKS[record.kind]]
     ]  # fmt: skip
     across = x.along("x", grid=False, width=WIDTH)
     look = {"shape": "shape", "fill": "fill", "stroke": "line", "description": "words"}

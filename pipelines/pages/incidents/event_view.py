@@ -1,41 +1,25 @@
 """One wrong answer and the texts that taught it, as the incidents page and a study show it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
 from radarstream.pipelines.pages.incidents.charts import Dot, strip
-from radarstream.pipelines.pages.safe_text import domain, safe_link, shorten
-from radarstream.schemas.attribution import Finding
+from radarstream.schemas.incidents import AttributedText
 
-EXCERPT_CHARACTERS = 280
-URL_CHARACTERS = 120
-FINDINGS = {
-    Finding.TEXTS_FLAGGED: "texts flagged",
-    Finding.NOTHING_FLAGGED: "nothing flagged",
-    Finding.INTRINSIC_ERROR: "the model errs by itself",
-    Finding.NO_SEPARATION: "no two groups of scores",
-    Finding.NO_DOCUMENTS: "no documents",
-}
+Tag = tuple[str, str]  # words and tone: good, bad, other, none or empty
+Happening = tuple[int | None, str, str]  # time (ms) where it was stored, words, and a quotation
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line of the overview; `tone` is good, bad, other, none or empty."""
+    """A line of the overview; `tone` as of a `Tag`."""
 
     term: str
     value: str
     tone: str = ""
     remark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A word beside the question."""
-
-    words: str
-    tone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,59 +32,11 @@ class SourceWords:
 
 
 @dataclass(frozen=True, slots=True)
-class TextView:
-    """One ranked text. `flags` has one entry per attributor, None where it did not judge the text.
-
-    `parts` are the bars of its three scores, shares in [0, 1] of the range in this event.
-    """
-
-    rank: int
-    found_at: str
-    title: str
-    link: str | None
-    site: str
-    url: str
-    excerpt: str
-    role: str
-    flagged: bool
-    score: float | None
-    parts: tuple["Part", ...]
-    flags: tuple[bool | None, ...] = ()
-    standing: SourceWords | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A measured score and where it lies between the least and the greatest of the event."""
-
-    value: float | None
-    share: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeView:
-    """What one attributor concluded, and what is answered without the texts it flags."""
-
-    name: str
-    finding: str
-    counts: str
-    without: str
-    tone: str
-    remark: str
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """Something that happened to an incident; `when` is empty where its time was not stored."""
-
-    when: str
-    words: str
-    quote: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class EventView:
-    """One wrong answer. `names` head the flags of the texts; one name needs no head."""
+    """One wrong answer. Of its texts, by id: `standings` of their sources in the ledger, `roles`
+    where they are known, and in `flags` whether each attributor of `names` flagged it, None where
+    it did not judge it. `judges` are what they found, in words, as a study has it.
+    """
 
     anchor: str
     question: str
@@ -108,83 +44,32 @@ class EventView:
     answer: str
     tags: tuple[Tag, ...]
     facts: tuple[Fact, ...]
-    plot: Markup | None
-    texts: tuple[TextView, ...]
-    names: tuple[str, ...] = ()
-    scored_by: str = ""
-    judges: tuple[JudgeView, ...] = ()
+    texts: tuple[AttributedText, ...]
+    scored_by: str
+    standings: Mapping[str, SourceWords | None] = field(default_factory=dict)
     life: tuple[Happening, ...] = ()
     advice: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, tuple[bool | None, ...]] = field(default_factory=dict)
+    judges: tuple[object, ...] = ()
     hidden: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One text as it was measured, before it is arranged."""
-
-    rank: int
-    url: str
-    title: str
-    text: str
-    flagged: bool
-    score: float | None = None
-    similarity: float | None = None
-    semantic: float | None = None
-    generation: float | None = None
-    found_at: str = ""
-    role: str = ""
-    flags: tuple[bool | None, ...] = ()
-    standing: SourceWords | None = None
-
     @property
-    def values(self) -> tuple[float | None, float | None, float | None]:
-        """The three scores."""
-        return self.similarity, self.semantic, self.generation
+    def plot(self) -> Markup | None:
+        """The combined scores on a line; None where fewer than two were measured."""
+        dots = [
+            Dot(text.score, text.rank, text.flagged, self.roles.get(text.id) == "poison")
+            for text in self.texts
+            if text.score is not None
+        ]
+        return strip(dots) if len(dots) > 1 else None
 
-
-def text_views(texts: Sequence[Measured]) -> tuple[TextView, ...]:
-    """Rows of the table, in rank order; bars span what was measured in this event."""
-    ranges = [_range([text.values[part] for text in texts]) for part in range(3)]
-    return tuple(
-        TextView(
-            rank=text.rank,
-            found_at=text.found_at,
-            title=shorten(text.title, 160),
-            link=safe_link(text.url),
-            site=domain(text.url),
-            url=shorten(text.url, URL_CHARACTERS),
-            excerpt=shorten(text.text, EXCERPT_CHARACTERS),
-            role=text.role,
-            flagged=text.flagged,
-            score=text.score,
-            parts=tuple(
-                Part(value, _share(value, bounds))
-                for value, bounds in zip(text.values, ranges, strict=True)
-            ),
-            flags=text.flags,
-            standing=text.standing,
-        )
-        for text in sorted(texts, key=lambda text: text.rank)
-    )
-
-
-def plot_of(texts: Sequence[Measured]) -> Markup | None:
-    """The combined scores on a line with the cut; None where fewer than two were measured."""
-    dots = [
-        Dot(text.score, text.rank, flagged=text.flagged, poison=text.role == "poison")
-        for text in texts
-        if text.score is not None
-    ]
-    return strip(dots) if len(dots) > 1 else None
-
-
-def _range(values: Sequence[float | None]) -> tuple[float, float] | None:
-    known = [value for value in values if value is not None]
-    return (min(known), max(known)) if known else None
-
-
-def _share(value: float | None, bounds: tuple[float, float] | None) -> float | None:
-    if value is None or bounds is None:
-        return None
-    low, high = bounds
-    return (value - low) / (high - low) if high > low else 0.5
+    def share(self, text: AttributedText, quantity: str) -> float | None:
+        """Where a score of a text lies between the least and the greatest of the event, 0 to 1."""
+        value: float | None = getattr(text, quantity)
+        known = [v for one in self.texts if (v := getattr(one, quantity)) is not None]
+        if value is None:
+            return None
+        low, high = min(known), max(known)
+        return (value - low) / (high - low) if high > low else 0.5

@@ -1,33 +1,38 @@
-"""Incidents of the stream: the attribution, the decision, and the complaints behind each."""
+"""The page of incidents: the attribution, the decision, and the complaints behind each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
 
 from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
-from radarstream.pipelines.pages.frame import decimal
-from radarstream.pipelines.pages.incidents.decision_words import (
-    DECISIONS,
-    MODEL_ERRED,
-    NOT_LOOKED,
-    SAID,
-    VERDICTS,
-    WAITING,
-)
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.charts import bars
 from radarstream.pipelines.pages.incidents.event_view import (
-    FINDINGS,
     EventView,
     Fact,
     Happening,
-    Measured,
     SourceWords,
-    Tag,
-    plot_of,
-    text_views,
+)
+from radarstream.pipelines.pages.incidents.sources_view import SourcesView, sources_page
+from radarstream.pipelines.pages.incidents.words import (
+    DECIDED,
+    DECISIONS,
+    FINDINGS,
+    INCIDENTS,
+    MODEL_ERRED,
+    NOT_LOOKED,
+    SAID,
+    SCORES,
+    SOURCES,
+    VERDICTS,
+    WAITING,
 )
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.times import minute
+from radarstream.pipelines.pages.scales import Axis, Segment
 from radarstream.schemas.incidents import PIPELINE, TaughtEvent
 
 SHORT_ID = 8
@@ -56,26 +61,14 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A complaint without an attribution."""
-
-    complaint_id: str
-    when: str
-    where: str
-    answer: str
-    sender: str
-    words: str
-    tone: str
-
-
-@dataclass(frozen=True, slots=True)
 class StreamView:
-    """The whole page. `decisions` counts attributed answers, `undefended` and so on how many of the
-    incidents with that answer at hand have the wrong one, and how many there are.
+    """The whole page. `waiting` are complaints without an attribution, `decisions` count attributed
+    answers by words and tone. `undefended` and so on are how many of the incidents with that
+    answer at hand have the wrong one, and how many there are.
     """
 
     events: tuple[EventView, ...]
-    waiting: tuple[Line, ...]
+    waiting: tuple[StoredComplaint, ...]
     decisions: tuple[tuple[str, str, int], ...]
     left_out: int
     senders: int
@@ -96,37 +89,28 @@ def stream_view(
 
     `standing_of` tells what the ledger has of the source of an address.
     """
-    attributed = [one for one in incidents if one.event is not None]
-    counted = Counter(decided(one.event) for one in attributed if one.event)
+    attributed = [(one, one.event) for one in incidents if one.event is not None]
+    events = [event for _, event in attributed]
+    counted = Counter(map(decided, events))
     people = {r.sender for one in incidents for r in one.complaints} - {PIPELINE}
+    bare = [e.undefended_answer == e.answer for e in events if e.undefended_answer is not None]
+    defended = [event.defended_answer == event.answer for event in events]
+    without = [event.persists for event in events if event.persists is not None]
     return StreamView(
         events=tuple(
-            _event(number, one, one.event, standing_of)
-            for number, one in enumerate(attributed, start=1)
-            if one.event is not None
+            _event(anchor_of(number), one, event, standing_of)
+            for number, (one, event) in enumerate(attributed, start=1)
         ),
-        waiting=tuple(
-            _waiting(complaint)
-            for one in incidents
-            if one.event is None
-            for complaint in one.complaints
-        ),
+        waiting=tuple(c for one in incidents if one.event is None for c in one.complaints),
         decisions=tuple(
             (*told, counted[told]) for told in (*DECISIONS.values(), MODEL_ERRED) if counted[told]
         ),
         left_out=len({(h.url, h.title) for one in incidents for h in one.held if h.active}),
         senders=len(people),
-        **_wrong([one.event for one in attributed if one.event]),
+        undefended=(sum(bare), len(bare)),
+        defended=(sum(defended), len(defended)),
+        without=(sum(without), len(without)),
     )
-
-
-def _wrong(events: Sequence[TaughtEvent]) -> dict[str, tuple[int, int]]:
-    """How many of the answers at hand are the wrong one, and how many are at hand."""
-    bare = [e.undefended_answer == e.answer for e in events if e.undefended_answer is not None]
-    defended = [event.defended_answer == event.answer for event in events]
-    without = [event.persists for event in events if event.persists is not None]
-    sides = {"undefended": bare, "defended": defended, "without": without}
-    return {name: (sum(found), len(found)) for name, found in sides.items()}
 
 
 def decided(event: TaughtEvent) -> tuple[str, str]:
@@ -147,133 +131,84 @@ def incidents_of(
     known = {event.incident: event for event in events}
     return [
         Incident(
-            id=name,
-            event=known.get(name),
-            life=lives.get(name),
-            complaints=tuple(told[name]),
-            held=tuple(held.get(name, ())),
+            name, known.get(name), lives.get(name), tuple(told[name]), tuple(held.get(name, ()))
         )
         for name in dict.fromkeys((*known, *told))
     ]
 
 
 def _event(
-    number: int,
+    anchor: str,
     incident: Incident,
     event: TaughtEvent,
     standing_of: Callable[[str], SourceWords | None],
 ) -> EventView:
-    texts = [
-        Measured(
-            rank=text.rank,
-            url=text.url,
-            title=text.title,
-            text=text.excerpt,
-            flagged=text.flagged,
-            score=text.score,
-            similarity=text.similarity,
-            semantic=text.semantic,
-            generation=text.generation,
-            standing=standing_of(text.url),
-            found_at="" if text.search_rank is None else str(text.search_rank),
-        )
-        for text in event.texts
-    ]
-    words, tone = decided(event)
     return EventView(
-        anchor=anchor_of(number),
+        anchor=anchor,
         question=event.question,
         where=f"{event.query_id}, {event.observed_at:%Y-%m-%d %H:%M}",
         answer=event.answer,
-        tags=(Tag(words, tone), *([Tag("noticed by the pipeline")] if event.self_detected else [])),
+        tags=(decided(event), *[("noticed by the pipeline", "")] * event.self_detected),
         facts=tuple(_facts(event)),
-        plot=plot_of(texts),
-        texts=text_views(texts),
+        texts=event.texts,
         scored_by=event.attributor,
+        standings={text.id: standing_of(text.url) for text in event.texts},
         life=tuple(_life(incident, event)),
         advice=tuple(_advice(incident, event)),
     )
 
 
-def _facts(event: TaughtEvent) -> list[Fact]:
-    facts = [Fact("wrong answer", event.answer or "(none)", "bad", _reproduced(event))]
+def _facts(event: TaughtEvent) -> Iterator[Fact]:
+    given = {True: "the pipeline gave it", False: "the pipeline did not give it", None: ""}
+    yield Fact("wrong answer", event.answer or "(none)", "bad", given[event.reproduced])
     if event.flagged:
-        same = event.persists
-        tone = {True: "bad", False: "good", None: ""}[same]
-        remark = {True: "still the same", False: "no longer the same", None: ""}[same]
-        facts.append(Fact("without flagged", event.answer_without or "no answer", tone, remark))
+        tone = {True: "bad", False: "good", None: ""}[event.persists]
+        remark = {True: "still the same", False: "no longer the same", None: ""}[event.persists]
+        yield Fact("without flagged", event.answer_without or "no answer", tone, remark)
     if event.defended_answer != event.answer:
-        facts.append(Fact("defended", event.defended_answer or "no answer"))
+        yield Fact("defended", event.defended_answer or "no answer")
     if event.undefended_answer is not None and event.undefended_answer != event.answer:
-        facts.append(Fact("undefended", event.undefended_answer or "no answer"))
+        yield Fact("undefended", event.undefended_answer or "no answer")
     found = f"{FINDINGS[event.finding]}, by {event.attributor}" if event.finding else NOT_LOOKED
-    facts.append(Fact("attribution", found))
+    yield Fact("attribution", found)
     if event.gap is not None:
-        facts.append(Fact("separation", decimal(event.gap), "", _gap_words(event)))
-    facts.append(Fact("decision", decided(event)[0], "", event.detail))
-    return facts
+        yield Fact("separation", frame.decimal(event.gap), "", _gap_words(event))
+    yield Fact("decision", decided(event)[0], "", event.detail)
 
 
 def _gap_words(event: TaughtEvent) -> str:
     words = "between the mean scores of flagged and other texts"
     if event.generation_gap is None:
         return words
-    gap = decimal(event.generation_gap, signed=True)
+    gap = frame.decimal(event.generation_gap, signed=True)
     return f"{words}; {gap} in the influence on the answer"
 
 
-def _reproduced(event: TaughtEvent) -> str:
-    if event.reproduced is None:
-        return ""
-    return "the pipeline gave it" if event.reproduced else "the pipeline did not give it"
-
-
-def _life(incident: Incident, event: TaughtEvent) -> list[Happening]:
-    told = [
-        (
-            complaint.received_ms,
-            Happening(
-                minute(complaint.received_ms),
-                "noticed by the pipeline itself"
-                if complaint.sender == PIPELINE
-                else f"complaint by {shorten(complaint.sender, 80)}",
-                complaint.comment,
-            ),
-        )
-        for complaint in incident.complaints
+def _life(incident: Incident, event: TaughtEvent) -> Iterator[Happening]:
+    told: list[tuple[int, str, str]] = [
+        (c.received_ms, f"complaint by {shorten(c.sender, 80)}", c.comment)
+        if c.sender != PIPELINE
+        else (c.received_ms, "noticed by the pipeline itself", c.comment)
+        for c in incident.complaints
     ]
     life = incident.life
     if life and life.attributed_ms is not None:
         calls = "1 model call" if life.model_calls == 1 else f"{life.model_calls} model calls"
         done = "attributed in" if event.finding else "looked into with"
-        found = Happening(minute(life.attributed_ms), f"{done} {calls}")
-        told.append((life.attributed_ms, found))
+        told.append((life.attributed_ms, f"{done} {calls}", ""))
     if life and life.decision is not None and life.decided_ms is not None:
         scope = ", for all queries" if life.everywhere else ""
-        told.append(
-            (
-                life.decided_ms,
-                Happening(minute(life.decided_ms), f"{SAID[life.decision]} by a person{scope}"),
-            )
-        )
-    happenings = [one for _, one in sorted(told, key=lambda item: item[0])]
-    return [*happenings, Happening("", f"now: {decided(event)[0]}"), *_held(incident.held)]
+        told.append((life.decided_ms, f"{SAID[life.decision]} by a person{scope}", ""))
+    yield from sorted(told, key=lambda happening: happening[0])
+    yield None, f"now: {decided(event)[0]}", ""
+    for state, count in Counter(map(_state, incident.held)).items():
+        yield None, f"{count} of {len(incident.held)} texts {state}", ""
 
 
-def _held(held: Sequence[HeldText]) -> list[Happening]:
-    states = Counter(
-        "left out of all queries"
-        if text.active and text.everywhere
-        else "left out of this query"
-        if text.active
-        else "released by a person"
-        if text.released
-        else "named, not left out"
-        for text in held
-    )
-    return [
-        Happening("", f"{count} of {len(held)} texts {state}") for state, count in states.items()
-    ]
+def _state(text: HeldText) -> str:
+    if text.active:
+        return "left out of all queries" if text.everywhere else "left out of this query"
+    return "released by a person" if text.released else "named, not left out"
 
 
 def _advice(incident: Incident, event: TaughtEvent) -> list[str]:
@@ -284,14 +219,67 @@ def _advice(incident: Incident, event: TaughtEvent) -> list[str]:
     return [f"radarstream incidents {word} {short}" for word in VERDICTS.get(event.status, ())]
 
 
-def _waiting(complaint: StoredComplaint) -> Line:
-    words, tone = WAITING[complaint.state]
-    return Line(
-        complaint.incident[:SHORT_ID],
-        minute(complaint.received_ms),
-        complaint.query_id,
-        complaint.answer,
-        complaint.sender,
-        f"{words}: {complaint.detail}" if complaint.detail else words,
-        tone,
+def write_stream_pages(
+    out: Path,
+    stream: StreamView,
+    sources: SourcesView,
+    heads: Sequence[tuple[str, object]],
+    *,
+    most: int,
+    more: bool = False,
+) -> tuple[Path, Path]:
+    """Write both pages into a directory and return their paths: incidents, sources.
+
+    `more` says that there are more incidents than the `most` that are shown.
+    """
+    limit = f"Only the newest are shown: there are more than {most}. A greater --limit shows them."
+    page = frame.Page(
+        title="Wrong answers and the texts that taught them",
+        sentence=_found(stream),
+        plot=_answers(stream),
+        links=[
+            ("#events", "Incidents", stream.events),
+            ("#waiting", "Waiting", stream.waiting),
+            (SOURCES, "Sources →", True),
+        ],
+        words=SCORES | DECIDED,
+        heads=heads,
+        notes=[limit] if more else [],
     )
+    text = frame.render("incidents.html.j2", page, view=stream, waiting=WAITING, findings=FINDINGS)
+    (out / INCIDENTS).write_text(text, encoding="utf-8")
+    (out / SOURCES).write_text(sources_page(sources, heads), encoding="utf-8")
+    return out / INCIDENTS, out / SOURCES
+
+
+def _found(view: StreamView) -> str:
+    """What was found, in one sentence."""
+    waiting, count = len(view.waiting), len(view.events)
+    if not count and not waiting:
+        return "Nobody has complained about an answer, and the pipeline noticed no wrong one."
+    if not count:
+        return f"{waiting} complaint{' waits' if waiting == 1 else 's wait'} for attribution."
+    same, removed = view.without
+    said = f"{count} wrong {'answer was' if count == 1 else 'answers were'} looked into"
+    if not removed:
+        return f"{said}; no text was flagged."
+    return f"{said}; {removed - same} of {removed} change once the flagged texts are gone."
+
+
+def _answers(view: StreamView) -> Markup | None:
+    """How many of the answers are the wrong one: undefended, defended, without flagged texts."""
+    rows = {"undefended": view.undefended, "defended": view.defended,
+            "without the flagged texts": view.without}  # fmt: skip
+    segments = []
+    for name, (wrong, every) in rows.items():
+        for start, end, colour, which in (
+            (0, wrong, "fooled", "the wrong one"), (wrong, every, "correct", "another one"),
+        ):  # fmt: skip
+            if end > start:
+                words = f"{end - start} of {every} answers are {which}"
+                segments.append(Segment(name, start, end, colour, words, str(end - start)))
+    if not segments:
+        return None
+    longest = max(segment.end for segment in segments)
+    title = "Incidents whose answer is the wrong one (red)"
+    return bars(title, segments, Axis(0, longest, names={}), width=260)

@@ -1,6 +1,5 @@
-"""The source ledger as a page shows it: which sources are blamed, since when, for what."""
+"""The page of the source ledger: which sources are blamed, since when, for what."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,13 +9,20 @@ from markupsafe import Markup
 
 from radarstream.connectors.state_table.sources.listing import SourceRecord, SourceSummary
 from radarstream.defenses.kernels.honesty import credible_interval, distrust
-from radarstream.pipelines.pages.incidents.charts import WORDS, Mark, Point, reliability
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.charts import before_after
+from radarstream.pipelines.pages.incidents.charts import Point, reliability
+from radarstream.pipelines.pages.incidents.words import INCIDENTS, KINDS, LEDGER
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.scales import Change, Share
 from radarstream.pipelines.pages.times import day
-from radarstream.schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, SourceVerdict
+from radarstream.schemas.sources import DAY_MS, NEUTRAL, Counts, EventKind, Standing
 
 SAMPLES = 24  # of the curve, beside its events
 MOST_POINTS = 48  # each takes an integral
+DRAWN_SOURCES = 12
 EARLIER = 30 * DAY_MS  # shown before the first event
+_credible = cache(credible_interval)
 KINDS_AGAINST = (EventKind.CONFIRMED, EventKind.DETECTED)
 
 
@@ -29,51 +35,35 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordLine:
-    """One piece of evidence; `event` is the anchor of the incident it is about, if shown."""
-
-    when: str
-    words: str
-    tone: str
-    weight: str
-    claim: str
-    where: str
-    event: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class SourceView:
-    """One domain. Reliability and its interval are the posterior's, `distrust` what RADAR reads."""
+    """One source. `counts` and the interval of its reliability are as they weigh now, `distrust` is
+    what a defence reads.
+    """
 
     anchor: str
-    domain: str
-    verdict: str
-    note: str
-    reliability: float
-    low: float
-    high: float
+    known: Known
+    counts: Counts
+    interval: tuple[float, float]
     distrust: float
-    for_it: float
-    against: float
-    blamed: int
-    first: str
-    last: str
-    claims: tuple[str, ...]
     chart: Markup
-    records: tuple[RecordLine, ...]
-    pardoned: bool
+
+    @property
+    def standing(self) -> Standing:
+        """Its row of the ledger."""
+        return self.known.summary.standing
 
 
 @dataclass(frozen=True, slots=True)
 class SourcesView:
-    """The whole page; `total` counts all domains of the ledger, shown or not."""
+    """The whole page; `total` counts all sources of the ledger, shown or not, and `anchors` leads
+    from query and step to the incident on its page.
+    """
 
     sources: tuple[SourceView, ...]
     total: int
-    as_of: str
+    as_of_ms: int
     half_life_days: float
-    blamed: int
-    verdicts: tuple[tuple[str, int], ...]
+    anchors: Mapping[tuple[str, int], str]
 
 
 def sources_view(
@@ -84,27 +74,14 @@ def sources_view(
     half_life_days: float,
     anchors: Mapping[tuple[str, int], str] | None = None,
 ) -> SourcesView:
-    """Arrange the ledger as of its latest event, all domains on one axis of time.
-
-    `anchors` leads from query and step to the incident on its page.
-    """
+    """Arrange the ledger as of its latest event, all sources on one axis of time."""
     times = [record.at_ms for one in known for record in one.records]
     start_ms = min(times, default=as_of_ms) - EARLIER
-    return SourcesView(
-        sources=tuple(
-            _source(number, one, start_ms, as_of_ms, half_life_days, anchors or {})
-            for number, one in enumerate(known, start=1)
-        ),
-        total=total,
-        as_of=day(as_of_ms) if as_of_ms else "",
-        half_life_days=half_life_days,
-        blamed=sum(one.summary.events for one in known),
-        verdicts=tuple(
-            Counter(
-                one.summary.standing.verdict.value for one in known if one.summary.standing.verdict
-            ).items()
-        ),
+    sources = tuple(
+        _source(f"source-{number}", one, start_ms, as_of_ms, half_life_days)
+        for number, one in enumerate(known, start=1)
     )
+    return SourcesView(sources, total, as_of_ms, half_life_days, anchors or {})
 
 
 def trace(
@@ -160,8 +137,7 @@ def _point(
         fading = Counts(honest=1.0, as_of_ms=at_ms).at(as_of_ms, half_life_days).honest
         honest += older / fading
     counts = Counts(honest, dishonest, at_ms)
-    low, high = _interval(*(round(parameter, 3) for parameter in counts.parameters))
-    return Point(at_ms, counts.honesty, low, high)
+    return Point(at_ms, counts.honesty, *_interval(counts))
 
 
 def _faded(record: SourceRecord, at_ms: int, half_life_days: float) -> float:
@@ -171,59 +147,74 @@ def _faded(record: SourceRecord, at_ms: int, half_life_days: float) -> float:
     return Counts(honest=record.weight, as_of_ms=record.at_ms).at(at_ms, half_life_days).honest
 
 
-@cache
-def _interval(honest: float, dishonest: float) -> tuple[float, float]:
-    return credible_interval(honest, dishonest)
+def _interval(counts: Counts) -> tuple[float, float]:
+    return _credible(*(round(parameter, 3) for parameter in counts.parameters))
 
 
 def _source(
-    number: int,
-    known: Known,
-    start_ms: int,
-    as_of_ms: int,
-    half_life_days: float,
-    anchors: Mapping[tuple[str, int], str],
+    anchor: str, known: Known, start_ms: int, as_of_ms: int, half_life_days: float
 ) -> SourceView:
-    summary, standing = known.summary, known.summary.standing
+    standing = known.summary.standing
     counts = standing.counts.at(as_of_ms, half_life_days)
-    low, high = _interval(*(round(parameter, 3) for parameter in counts.parameters))
     used = standing.honesty(as_of_ms, half_life_days)
     points = trace(standing.counts, known.records, start_ms, as_of_ms, half_life_days)
-    marks = [Mark(record.at_ms, record.kind) for record in known.records]
     return SourceView(
-        anchor=f"source-{number}",
-        domain=standing.domain,
-        verdict=standing.verdict or "",
-        note=standing.note or "",
-        reliability=counts.honesty,
-        low=low,
-        high=high,
-        distrust=float(distrust(np.array(used), NEUTRAL)),
-        for_it=counts.honest,
-        against=counts.dishonest,
-        blamed=summary.events,
-        first=_day(summary.first_ms),
-        last=_day(summary.last_ms),
-        claims=summary.claims,
-        chart=reliability(points, marks, start_ms, as_of_ms),
-        records=tuple(_line(record, anchors) for record in known.records),
-        pardoned=standing.verdict is SourceVerdict.PARDONED,
+        anchor,
+        known,
+        counts,
+        _interval(counts),
+        float(distrust(np.array(used), NEUTRAL)),
+        reliability(points, known.records, start_ms, as_of_ms),
     )
 
 
-def _line(record: SourceRecord, anchors: Mapping[tuple[str, int], str]) -> RecordLine:
-    there = record.query_id is not None and record.step is not None
-    tones = {EventKind.CONFIRMED: "bad", EventKind.DETECTED: "other", EventKind.AGREEMENT: "good"}
-    return RecordLine(
-        when=day(record.at_ms),
-        words=WORDS[record.kind],
-        tone=tones.get(record.kind, "none"),
-        weight=f"{record.weight:.2f}",
-        claim=record.claim or "",
-        where=record.query_id or "",
-        event=anchors.get((record.query_id or "", record.step or 0)) if there else None,
+def sources_page(view: SourcesView, heads: Sequence[tuple[str, object]]) -> str:
+    """The page as text."""
+    limit = (
+        f"{len(view.sources)} of {view.total} sources are shown, those with most against them "
+        "first. A greater --limit shows more."
+    )
+    page = frame.Page(
+        title="Sources and their reliability",
+        sentence=_blamed(view),
+        plot=_reliability(view),
+        links=[
+            ("#table", "Table", view.sources),
+            ("#sources", "Each source", view.sources),
+            (INCIDENTS, "Incidents →", True),
+        ],
+        words=LEDGER,
+        heads=[*heads, ("as of", day(view.as_of_ms) if view.as_of_ms else "no event")],
+        notes=[limit] if len(view.sources) < view.total else [],
+    )
+    return frame.render("sources.html.j2", page, view=view, incidents_page=INCIDENTS, kinds=KINDS)
+
+
+def _blamed(view: SourcesView) -> str:
+    if not view.sources:
+        return "The ledger is empty: it holds no evidence about any source."
+    worse = sum(source.counts.honesty < NEUTRAL for source in view.sources)
+    least = min(view.sources, key=lambda source: source.counts.honesty)
+    if not worse:
+        return "No source is less reliable than an unknown one."
+    return (
+        f"{worse} of {len(view.sources)} sources {'is' if worse == 1 else 'are'} less reliable "
+        f"than an unknown one; the least reliable is {shorten(least.standing.domain, 80)} "
+        f"with {least.counts.honesty:.0%}."
     )
 
 
-def _day(at_ms: int | None) -> str:
-    return "" if at_ms is None else day(at_ms)
+def _reliability(view: SourcesView) -> Markup | None:
+    """Sources as unknown ones before any evidence, and now."""
+    shown = sorted(view.sources, key=lambda source: source.counts.honesty)[:DRAWN_SOURCES]
+    changes = [
+        Change(
+            source.standing.domain,
+            Share(NEUTRAL),
+            Share(source.counts.honesty, *source.interval),
+            "good" if source.counts.honesty >= NEUTRAL else "bad",
+        )
+        for source in shown
+    ]
+    title = "Reliability before any evidence ○ and now ●"
+    return before_after(title, changes, ("unknown", "now"))

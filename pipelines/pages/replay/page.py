@@ -12,79 +12,52 @@ from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.cut_graph import cut_graph
+from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.replay.belief_history import history, strip
-from radarstream.pipelines.pages.replay.step_view import StepView
 from radarstream.pipelines.pages.replay.view import (
+    FINDING_KINDS,
     MAX_LISTED,
     MAX_UNFOLDED,
+    RATES,
     ReportView,
     build_view,
 )
-from radarstream.pipelines.pages.scales import Change, Share
+from radarstream.pipelines.pages.scales import Change, share
+from radarstream.pipelines.pages.verdict_words import ABSTENTIONS, energy_parts
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 
 OPEN_QUERIES = 12  # up to this many sections start unfolded
 LINKS = (
-    ("#result", "Result"),
-    ("#findings", "Worth a look"),
-    ("#overview", "Overview"),
-    ("#questions", "Questions"),
-    ("#costs", "Costs"),
-    ("#provenance", "Provenance"),
-    ("#words", "Words"),
+    ("#findings", "Worth a look", True),
+    ("#overview", "Overview", True),
+    ("#questions", "Questions", True),
+    ("#costs", "Costs", True),
 )
-GLOSSARY = (
-    ("Atomic answer", "What a model answers when it reads one document alone."),
-    (
-        "S, keep evidence",
-        "How much is lost by rejecting a document: its centrality among the answers, weighted by "
-        "search rank. 0 to 1.",
-    ),
-    (
-        "F, reject evidence",
-        "How strongly the other answers contradict it, the central ones counting most. 0 to 1.",
-    ),
-    (
-        "Edge",
-        "How much two answers entail each other: the price of keeping one and rejecting the other.",
-    ),
-    (
-        "Cut",
-        "The cheapest division of the documents into kept and rejected. It is computed exactly, as "
-        "a minimum cut.",
-    ),
-    (
-        "Energy",
-        "The price of that division: F of what is kept, S of what is rejected, and the edges cut "
-        "between them.",
-    ),
-    (
-        "Margin",
-        "By how much the energy would rise if this document alone changed sides. Near 0 is a close "
-        "call.",
-    ),
-    (
-        "Memory",
-        "The previous answer, judged beside the documents as one more node. It is retained or "
-        "falsified.",
-    ),
-    (
-        "Prior",
-        "How far the last snapshot's documents supported the memory (staying) or contradicted it "
-        "(being wrong).",
-    ),
-    (
-        "Posterior",
-        "The prior after Bayes' rule with this snapshot's documents. Staying and being wrong are "
-        "updated separately and need not add up to 1.",
-    ),
-    (
-        "Planted",
-        "A document that the evaluation labels as part of an attack. No defence sees these labels.",
-    ),
-    ("Undefended", "The same model's answer from all documents at once."),
-)
+GLOSSARY = {
+    "Atomic answer": "What a model answers when it reads one document alone.",
+    "S, keep evidence": "How much is lost by rejecting a document: its centrality among the "
+    "answers, weighted by search rank. 0 to 1.",
+    "F, reject evidence": "How strongly the other answers contradict it, the central ones "
+    "counting most. 0 to 1.",
+    "Edge": "How much two answers entail each other: the price of keeping one and rejecting the "
+    "other.",
+    "Cut": "The cheapest division of the documents into kept and rejected. It is computed "
+    "exactly, as a minimum cut.",
+    "Energy": "The price of that division: F of what is kept, S of what is rejected, and the "
+    "edges cut between them.",
+    "Margin": "By how much the energy would rise if this document alone changed sides. Near 0 is "
+    "a close call.",
+    "Memory": "The previous answer, judged beside the documents as one more node. It is retained "
+    "or falsified.",
+    "Prior": "How far the last snapshot's documents supported the memory (staying) or "
+    "contradicted it (being wrong).",
+    "Posterior": "The prior after Bayes' rule with this snapshot's documents. Staying and being "
+    "wrong are updated separately and need not add up to 1.",
+    "Planted": "A document that the evaluation labels as part of an attack. No defence sees these "
+    "labels.",
+    "Undefended": "The same model's answer from all documents at once.",
+}
 
 
 def render_report(
@@ -108,33 +81,39 @@ def render_report(
         Heading of the page.
     """
     view = build_view(answers, snapshots, run)
-    dates = dict.fromkeys((view.first_date, view.last_date)) if view.first_date else ()
+    dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)
     page = frame.Page(
         title=title,
         sentence=_sentence(view),
         plot=_before_after(view),
         links=LINKS,
         words=GLOSSARY,
-        heads=[*((("from", " to ".join(dates)),) if dates else ()),
-               *(("defence", name) for name in view.defenses)],
+        heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
+        + [("defence", name) for name in sorted({event.defense for event in answers})],
         provenance=[
             ("revision", run.revision),
             *run.models.items(),
             *(("licence of weights", licence) for licence in licences(run.models.values())),
         ],
         settings=run.settings,
-    )  # fmt: skip
+    )
+    seen = {o for step in view.steps for o in (step.outcome, step.undefended_outcome)}
     return frame.render(
         "replay.html.j2",
         page,
         "replay.js",
         view=view,
+        outcomes=[name for name in OUTCOMES if name in seen],
+        abstentions=ABSTENTIONS,
         definition=Definition.WHOLE_WORDS,
         open_queries=len(view.detailed) <= OPEN_QUERIES,
         first_open=_first_open(view),
-        cut_graph=_cut_graph,
+        cut_graph=cut_graph,
+        energy_parts=energy_parts,
         history=history,
         strip=strip,
+        finding_kinds=FINDING_KINDS,
+        rates=RATES,
         max_listed=MAX_LISTED,
         max_unfolded=MAX_UNFOLDED,
     )
@@ -147,21 +126,18 @@ def _sentence(view: ReportView) -> str:
             "This run carries no labels, so correct and wrong cannot be told; what changed and "
             "what was rejected can."
         )
-    defended, *rest = view.scores
-    undefended = rest[0] if rest else None
-    success = defended.attacked.fooled
+    defended, bare = view.scores["Defended"], view.scores.get("Undefended")
+    success = defended["attacks that succeed"]
     if success.trials:
         said = f"{success.hits} of {success.trials} attacks got through the defence"
-        if undefended is not None and undefended.attacked.fooled.trials:
-            bare = undefended.attacked.fooled
-            said += f" ({bare.hits} of {bare.trials} without it)"
-        right = defended.attacked.correct
+        if bare is not None and (without := bare["attacks that succeed"]).trials:
+            said += f" ({without.hits} of {without.trials} without it)"
+        right = defended["correct, under attack"]
         return f"{said}; under attack {_percent(right)} of the answers are correct."
-    said = f"{_percent(defended.overall.correct)} of the defended answers are correct"
-    if undefended is None:
-        return f"{said}; nothing was attacked."
-    bare = undefended.overall.correct
-    return f"{said}, {_percent(bare)} of the undefended ones; nothing was attacked."
+    said = f"{_percent(defended['correct, all answers'])} of the defended answers are correct"
+    if bare is not None:
+        said += f", {_percent(bare['correct, all answers'])} of the undefended ones"
+    return f"{said}; nothing was attacked."
 
 
 def _percent(rate: Rate) -> str:
@@ -170,30 +146,17 @@ def _percent(rate: Rate) -> str:
 
 def _before_after(view: ReportView) -> Markup | None:
     """Every rate of the table, undefended and defended."""
-    if not view.scores:
-        return None
-    bare = view.scores[1].rates if len(view.scores) > 1 else ()
-    before = {name: share(rate) for name, _, rate in bare}
-    changes = [
-        Change(name, before.get(name), after, tone)
-        for name, tone, rate in view.scores[0].rates
-        if (after := share(rate)) is not None
-    ]
+    shares = {who: {name: share(rate.value, *rate.interval) for name, rate in rates.items()}
+              for who, rates in view.scores.items()}  # fmt: skip
+    before = shares.get("Undefended", {})
+    changes = [Change(name, before.get(name), after, RATES[name][0])
+               for name, after in shares.get("Defended", {}).items() if after]  # fmt: skip
     return before_after("Undefended ○ and defended ●", changes, ("undefended", "defended"))
-
-
-def share(rate: Rate) -> Share | None:
-    """A rate with its interval for a chart; None where it was not measured."""
-    return None if rate.value is None else Share(rate.value, *rate.interval)
-
-
-def _cut_graph(step: StepView) -> Markup | None:
-    return cut_graph(step.event.verdict, {row.rank for row in step.poisoned}, step.date)
 
 
 def _first_open(view: ReportView) -> str:
     """Anchor of the step to show unfolded: the first finding that has a section."""
-    for finding in chain.from_iterable(group.findings for group in view.groups):
-        if view.has_section(finding.query):
+    for finding in chain.from_iterable(view.findings.values()):
+        if finding.query.detailed:
             return finding.step.anchor
     return view.detailed[0].steps[0].anchor if view.detailed else ""

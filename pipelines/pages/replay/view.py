@@ -2,18 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
-from radarstream.pipelines.evaluation.rates import Rate, Scores, scores_of
+from radarstream.pipelines.evaluation.rates import Rate, scores_of
 from radarstream.pipelines.evaluation.run_record import RunRecord
-from radarstream.pipelines.pages.outcomes import ORDER
-from radarstream.pipelines.pages.replay.query_view import QueryView, SourceRow, sources_of
-from radarstream.pipelines.pages.replay.step_view import FOOLED, StepView, build_step
-from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.replay.steps import (
+    FOOLED,
+    Highlight,
+    QueryView,
+    SourceRow,
+    StepView,
+    build_step,
+    sources_of,
+)
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision
@@ -39,99 +44,42 @@ FINDING_KINDS = {  # title: what it means, style class
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Highlight:
-    """One remarkable step."""
-
-    query: QueryView
-    step: StepView
-    before: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FindingGroup:
-    """Findings of one kind; `tone` is a style class."""
-
-    title: str
-    explanation: str
-    tone: str
-    findings: tuple[Highlight, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """Scores of one kind of answers, defended or not, over all, benign and attacked steps."""
-
-    name: str
-    overall: Scores
-    benign: Scores
-    attacked: Scores
-
-    @property
-    def rates(self) -> tuple[tuple[str, str, Rate], ...]:
-        """What the page compares: name, tone and rate."""
-        return (
-            ("correct, all answers", "good", self.overall.correct),
-            ("correct, no attack", "good", self.benign.correct),
-            ("correct, under attack", "good", self.attacked.correct),
-            ("attacks that succeed", "bad", self.attacked.fooled),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One date, or one step, of the table of every question: steps by the query's number."""
-
-    title: str
-    steps: Mapping[int, StepView]
+ATTACKED = pl.col("attack").is_not_null()
+RATES = {  # what the page compares: style class, which answers, which rate of theirs
+    "correct, all answers": ("good", pl.lit(True), "correct"),
+    "correct, no attack": ("good", ~ATTACKED, "correct"),
+    "correct, under attack": ("good", ATTACKED, "correct"),
+    "attacks that succeed": ("bad", ATTACKED, "fooled"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """The whole page. `queries` is everything, `detailed` what gets its own section."""
+    """The whole page. `columns` have the steps of a date (or of a step's number) by query, `scores`
+    the `RATES` of defended and of undefended answers, `findings` the steps of each kind.
+    """
 
     queries: tuple[QueryView, ...]
-    detailed: tuple[QueryView, ...]
-    sections: frozenset[int]
-    steps: int
-    columns: tuple[Column, ...]
-    first_date: str
-    last_date: str
-    defenses: tuple[str, ...]
-    scores: tuple[ScoreRow, ...]
-    groups: tuple[FindingGroup, ...]
+    columns: Mapping[str, Mapping[int, StepView]]
+    scores: Mapping[str, Mapping[str, Rate]]
+    findings: Mapping[str, Sequence[Highlight]]
     sources: tuple[SourceRow, ...]
     run: RunRecord
 
     @property
+    def steps(self) -> tuple[StepView, ...]:
+        """The steps of all queries."""
+        return tuple(step for query in self.queries for step in query.steps)
+
+    @property
+    def detailed(self) -> tuple[QueryView, ...]:
+        """Queries with a section of their own."""
+        return tuple(query for query in self.queries if query.detailed)
+
+    @property
     def overview(self) -> tuple[QueryView, ...]:
         """Queries in the table of every question and step: the first ones and the detailed."""
-        return tuple(
-            query
-            for query in self.queries
-            if query.number <= MAX_OVERVIEW_QUERIES or query.number in self.sections
-        )
-
-    def has_section(self, query: QueryView) -> bool:
-        """Whether links to the query lead anywhere."""
-        return query.number in self.sections
-
-    @property
-    def outcomes(self) -> tuple[str, ...]:
-        """The outcomes that occur, in the order of the legend."""
-        steps = [step for query in self.queries for step in query.steps]
-        seen = {o for step in steps for o in (step.outcome, step.undefended_outcome)}
-        return tuple(name for name in ORDER if name in seen)
-
-    @property
-    def attacked_steps(self) -> int:
-        """Number of steps an attack was planted in."""
-        return sum(len(query.attacked) for query in self.queries)
-
-    @property
-    def changed_steps(self) -> int:
-        """Number of steps whose answer differs from the step before."""
-        return sum(len(query.changed) for query in self.queries)
+        return tuple(q for q in self.queries if q.number <= MAX_OVERVIEW_QUERIES or q.detailed)
 
 
 def build_view(
@@ -146,51 +94,34 @@ def build_view(
     scored: dict[tuple[str, int], dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in frame.rows(named=True):
         scored[row["query_id"], row["step"]][row["contender"]] = row
-    queries = tuple(
-        _build_query(number, events, snapshots, scored)
-        for number, events in enumerate(ordered, start=1)
+    queries = _detailed(
+        [
+            QueryView(number, tuple(_steps(number, events, snapshots, scored)))
+            for number, events in enumerate(ordered, start=1)
+        ]
     )
-    dates = sorted(event.observed_at for event in answers)
-    detailed = choose_detailed(queries)
-    sections = frozenset(query.number for query in detailed)
-    return ReportView(
-        queries=queries,
-        detailed=detailed,
-        sections=sections,
-        steps=len(answers),
-        columns=_columns(queries),
-        first_date=f"{dates[0]:%Y-%m-%d}" if dates else "",
-        last_date=f"{dates[-1]:%Y-%m-%d}" if dates else "",
-        defenses=tuple(sorted({event.defense for event in answers})),
-        scores=_scores(frame),
-        groups=tuple(group for group in _finding_groups(queries) if group.findings),
-        sources=sources_of(queries, sections),
-        run=run,
-    )
+    return ReportView(queries, _columns(queries), _scores(frame), _findings(queries),
+                      sources_of(queries), run)  # fmt: skip
 
 
-def _build_query(
+def _steps(
     number: int,
     events: Sequence[AnswerEvent],
     snapshots: Mapping[str, SearchSnapshot],
     scored: Mapping[tuple[str, int], dict[str, dict[str, Any]]],
-) -> QueryView:
-    steps: list[StepView] = []
+) -> Iterator[StepView]:
     targets: list[str] = []
     for event in events:
-        anchor = f"q{number}-s{event.step}"
         snapshot = snapshots.get(event.snapshot_id)
         rows = scored[event.query_id, event.step]
-        steps.append(build_step(event, snapshot, anchor, tuple(targets), rows))
-        if steps[-1].attack and steps[-1].target:
-            targets.append(steps[-1].target)
-    return QueryView(
-        f"q{number}", number, events[0].query_id, shorten(events[0].question, 300), tuple(steps)
-    )
+        step = build_step(event, snapshot, f"q{number}-s{event.step}", tuple(targets), rows)
+        if step.labels.attack and step.labels.target:
+            targets.append(step.labels.target)
+        yield step
 
 
-def choose_detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
-    """Queries that get a section, in order: where there are too many, those fooled first."""
+def _detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
+    """All queries; those get a section that fit, the ones that were fooled most first."""
     ranked = sorted(
         queries, key=lambda query: (len(query.fooled), len(query.changed)), reverse=True
     )
@@ -201,10 +132,10 @@ def choose_detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
         if room < 0 and chosen:
             break
         chosen.add(query.number)
-    return tuple(query for query in queries if query.number in chosen)
+    return tuple(replace(query, detailed=query.number in chosen) for query in queries)
 
 
-def _columns(queries: Sequence[QueryView]) -> tuple[Column, ...]:
+def _columns(queries: Sequence[QueryView]) -> dict[str, dict[int, StepView]]:
     """One column for each day; where there are too many days, one for each step.
 
     A query that was observed twice on a day gets columns for each time instead.
@@ -215,51 +146,48 @@ def _columns(queries: Sequence[QueryView]) -> tuple[Column, ...]:
         for number, step in steps:
             cells[step.date[:length]][number] = step
         if len(cells) <= MAX_DATES and sum(map(len, cells.values())) == len(steps):
-            return tuple(Column(date, held) for date, held in sorted(cells.items()))
+            return dict(sorted(cells.items()))
     counted: dict[int, dict[int, StepView]] = defaultdict(dict)
     for number, step in steps:
-        counted[step.step][number] = step
-    return tuple(Column(str(step + 1), held) for step, held in sorted(counted.items()))
+        counted[step.event.step][number] = step
+    return {str(step + 1): held for step, held in sorted(counted.items())}
 
 
-def _scores(frame: pl.DataFrame) -> tuple[ScoreRow, ...]:
-    attacked = pl.col("attack").is_not_null()
+def _scores(frame: pl.DataFrame) -> dict[str, dict[str, Rate]]:
     labelled = (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
     if frame.filter(labelled).is_empty():
-        return ()
-    rows = []
-    for contender in (DEFENDED, UNDEFENDED):
-        answers = frame.filter(pl.col("contender") == contender)
-        if len(answers):
-            kinds = (answers, answers.filter(~attacked), answers.filter(attacked))
-            rows.append(ScoreRow(contender.capitalize(), *map(scores_of, kinds)))
-    return tuple(rows)
+        return {}
+    return {
+        contender.capitalize(): {
+            name: getattr(scores_of(answers.filter(which)), quantity)
+            for name, (_, which, quantity) in RATES.items()
+        }
+        for contender in (DEFENDED, UNDEFENDED)
+        if len(answers := frame.filter(pl.col("contender") == contender))
+    }
 
 
-def _finding_groups(queries: Sequence[QueryView]) -> list[FindingGroup]:
-    kinds: dict[str, list[Highlight]] = {kind: [] for kind in FINDING_KINDS}
+def _findings(queries: Sequence[QueryView]) -> dict[str, list[Highlight]]:
+    found: dict[str, list[Highlight]] = {kind: [] for kind in FINDING_KINDS}
     for query in queries:
         before: StepView | None = None
         for step in query.steps:
             for kind in _kinds(step):
                 shown = before.answer if before and kind == CHANGED else None
-                kinds[kind].append(Highlight(query, step, shown))
+                found[kind].append(Highlight(query, step, shown))
             before = step
-    return [
-        FindingGroup(title, explanation, tone, tuple(kinds[title]))
-        for title, (explanation, tone) in FINDING_KINDS.items()
-    ]
+    return {kind: held for kind, held in found.items() if held}
 
 
 def _kinds(step: StepView) -> Iterator[str]:
     falsified = step.memory.decision is MemoryDecision.FALSIFIED
-    if step.attack and step.target and step.fooled_now:
+    if step.labels.attack and step.labels.target and step.fooled_now:
         yield THROUGH
-    elif step.attack and step.stopped:
+    elif step.labels.attack and step.stopped:
         yield STOPPED
     elif step.outcome in FOOLED:
         yield LINGERING
-    if step.changed or falsified:
+    if step.event.changed or falsified:
         yield CHANGED
-    if step.memory.decision is MemoryDecision.RETAINED and step.attack:
+    if step.memory.decision is MemoryDecision.RETAINED and step.labels.attack:
         yield HELD

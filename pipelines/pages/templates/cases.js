@@ -3,9 +3,10 @@
   const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("case-index").textContent);
   const PAGE = 40;
-  const MARKS = { c: "✓", b: "±", t: "✕", s: "↺", o: "≠", a: "–", u: "·", e: "!", ".": "" };
-  const OUTCOMES = { c: "correct", b: "both", t: "fooled", s: "stale", o: "other", a: "abstained", u: "unlabelled", e: "error" };
-  const WORDS = JSON.parse(byId("outcome-words").textContent);
+  // By the letter of an outcome: its name, mark and words.
+  const OUTCOMES = JSON.parse(byId("outcomes").textContent);
+  const NOT_RUN = ["none", "", "not run"];
+  const look = (letter) => OUTCOMES[letter] || NOT_RUN;
   const list = byId("case-list");
   const count = byId("case-count");
   const more = byId("case-more");
@@ -50,7 +51,10 @@
   };
   const number = (value, places = 2) => (value === null || value === undefined ? "–" : value.toFixed(places).replace("-", "−"));
   const fact = (term, ...inner) => el("div", {}, el("dt", {}, term), el("dd", {}, ...inner));
-  const mark = (letter, title) => el("span", { class: `mark outcome-${OUTCOMES[letter] || "none"}`, title }, MARKS[letter] || "");
+  const mark = (letter, who) => {
+    const [name, sign, words] = look(letter);
+    return el("span", { class: `mark outcome-${name}`, title: who ? `${who}: ${words}` : words }, sign);
+  };
 
   const parsed = new Map();
   const question = (number) => {
@@ -107,7 +111,7 @@
     const [q, place, c, , date, attacked, letters] = found;
     const box = el("details", { class: "case" });
     box.id = anchor(found);
-    const marks = el("span", { class: "marks" }, [...letters].map((f, n) => mark(f, `${data.contenders[n]}: ${WORDS[OUTCOMES[f]] || "not run"}`)));
+    const marks = el("span", { class: "marks" }, [...letters].map((letter, n) => mark(letter, data.contenders[n])));
     box.append(el("summary", {},
       el("span", { class: "where" }, `Q${q + 1}`),
       el("bdi", { class: "question" }, data.questions[q][0]),
@@ -141,17 +145,17 @@
   const COSTS = [["calls", (c) => String(c)], ["tokens", (c) => (c === null ? "not counted" : String(c))], ["pairs", (c) => String(c)], ["seconds", (c) => number(c)]];
   const answers = (found) => {
     const remembers = found.v.some((v) => v && v.m);
-    const costs = COSTS.map(([name, words], n) => ({ name, words, n })).filter(({ n }) => found.v.some((v) => v && v.c[n]));
+    const costs = COSTS.map(([name, written], n) => ({ name, written, n })).filter(({ n }) => found.v.some((v) => v && v.c[n]));
     const rows = found.v.map((v, n) => {
       if (!v) return null;
-      const name = OUTCOMES[found.f[n]];
+      const [name, , words] = look(found.f[n]);
       const said = v.x ? v.x : v.i ? `no answer: ${v.i}` : v.a || "(empty)";
       return el("tr", {},
         el("th", { scope: "row" }, el("bdi", {}, data.contenders[n])),
-        el("td", { class: "said" }, mark(found.f[n], WORDS[name]), " ", el("bdi", { class: `ink-${name}` }, said)),
-        el("td", { class: "muted outcome" }, WORDS[name] || ""),
+        el("td", { class: "said" }, mark(found.f[n]), " ", el("bdi", { class: `ink-${name}` }, said)),
+        el("td", { class: "muted outcome" }, words),
         remembers ? el("td", { class: "muted memory" }, memory(v)) : "",
-        costs.map(({ words, n: k }) => el("td", { class: "n" }, words(v.c[k]))));
+        costs.map(({ written, n: k }) => el("td", { class: "n" }, written(v.c[k]))));
     });
     return el("div", { class: "scroll" }, el("table", { class: "plain answers" },
       el("thead", {}, el("tr", {}, ["contender", "answer", "", ...(remembers ? ["memory"] : [])].map((t) => el("th", { scope: "col" }, t)),
@@ -239,9 +243,9 @@
   });
   options(fields.contender, data.contenders);
   options(fields.condition, data.conditions);
-  for (const [letter, outcome] of Object.entries(OUTCOMES)) {
+  for (const [letter, [, sign, words]] of Object.entries(OUTCOMES)) {
     if (!data.cases.some((found) => found[6].includes(letter))) continue;
-    const option = el("option", {}, `${MARKS[letter]} ${WORDS[outcome]}`);
+    const option = el("option", {}, `${sign} ${words}`);
     option.value = letter;
     fields.outcome.append(option);
   }

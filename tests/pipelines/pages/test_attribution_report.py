@@ -26,28 +26,25 @@ from radarstream.pipelines.pages.incidents.charts import (
     RADIUS,
     ROW,
     WIDTH,
-    WORDS,
     Dot,
     split_of,
     stacked,
     strip,
 )
-from radarstream.pipelines.pages.incidents.event_view import FINDINGS
 from radarstream.pipelines.pages.incidents.incidents_view import (
-    DECISIONS,
-    WAITING,
     HeldText,
     StreamView,
     incidents_of,
     stream_view,
+    write_stream_pages,
 )
-from radarstream.pipelines.pages.incidents.page import write_stream_pages
 from radarstream.pipelines.pages.incidents.sources_view import (
     Known,
     SourcesView,
     sources_view,
     trace,
 )
+from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, KINDS, WAITING
 from radarstream.pipelines.pages.safe_text import HIDDEN
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import MODEL_ERRED, ComplaintState, Decision, Status
@@ -134,7 +131,7 @@ def test_that_the_model_erred_is_told_and_asks_for_no_word() -> None:
     view = stream_view(incidents_of([event], {event.incident: life}, told, {}))
     assert view.decisions == (("the model erred: no source is to blame", "none", 1),)
     assert view.events[0].advice == ()
-    words = [one.words for one in view.events[0].life]
+    words = [words for _, words, _ in view.events[0].life]
     assert "laid to the model by a person" in words
     assert words[-1] == "now: the model erred: no source is to blame"
 
@@ -386,7 +383,7 @@ def test_a_study_tells_the_licences_of_its_weights(study: Path) -> None:
 
 
 def test_a_study_lists_mistakes_first_and_not_too_many(study: Path, monkeypatch) -> None:
-    monkeypatch.setattr("radarstream.pipelines.pages.attribution.view.MOST_EVENTS", 4)
+    monkeypatch.setattr("radarstream.pipelines.pages.attribution.MOST_EVENTS", 4)
     text = rendered(study)
     assert text.count('<details class="event"') == 4
     assert "2 of 3 wrong answers, those first" in Page(text).text
@@ -432,4 +429,4 @@ def test_every_decision_state_finding_and_kind_of_event_has_words() -> None:
     assert set(DECISIONS) == set(Status)
     assert set(WAITING) == set(ComplaintState)
     assert set(FINDINGS) == set(Finding)
-    assert set(WORDS) == set(EventKind)
+    assert set(KINDS) == set(EventKind)

@@ -8,7 +8,7 @@ from selenium.common.exceptions import NoAlertPresentException
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.cli.evaluate_attribution import write_report
 from radarstream.pipelines.cli.report_incidents import report_incidents
-from radarstream.pipelines.pages.incidents.page import write_stream_pages
+from radarstream.pipelines.pages.incidents.incidents_view import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.attribution_pages import fill
 from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, browser, requested, show

@@ -23,13 +23,14 @@ from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.pipelines.pages.charts import LABEL_GAP, spread
 from radarstream.pipelines.pages.defences import cases
 from radarstream.pipelines.pages.defences.commands import cell_command
-from radarstream.pipelines.pages.defences.groups import groups_of, series_of
 from radarstream.pipelines.pages.defences.headline import headline
 from radarstream.pipelines.pages.defences.markdown import fenced
 from radarstream.pipelines.pages.defences.page import write_defences_page
+from radarstream.pipelines.pages.defences.plots import groups_of, series_of
 from radarstream.pipelines.pages.defences.sensitivity import sweeps
 from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.pages.island import island, tree
+from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import HIDDEN, visible
 from radarstream.pipelines.pages.svg import element
 from radarstream.schemas.snapshot import Labels
@@ -177,7 +178,7 @@ def test_every_case_is_listed_with_its_outcome(page, experiment):
     outcomes = outcomes_in(rows, record)
     index = islands(page)["case-index"]
     assert len(index["cases"]) == 6 * len(CONDITIONS)
-    letters = {letter: name for name, letter in cases.LETTERS.items()}
+    letters = {look.letter: name for name, look in OUTCOMES.items()}
     for question, place, condition, step, _, attacked, held, _ in index["cases"]:
         query_id = index["questions"][question][1]
         name = record.conditions[condition].name
@@ -342,8 +343,11 @@ def test_outcomes(text, expected):
     ]
 
 
-def words_of(rates: dict[str, tuple[int, int]], questions: int = 40) -> str:
-    """The headline for contenders that are right in so many answers and fooled in so many."""
+def words_of(rates: dict[str, tuple[int, int]], questions: int = 40, **calls: int) -> str:
+    """The headline for contenders that are right in so many answers and fooled in so many.
+
+    `calls` are what an answer of a contender costs, where that matters.
+    """
     contenders = tuple(Contender(name, name) for name in rates)
     record, rows, _ = make_experiment(
         questions=questions, documents=2, conditions=CONDITIONS[1:2], contenders=STATIC[:1]
@@ -358,7 +362,9 @@ def words_of(rates: dict[str, tuple[int, int]], questions: int = 40) -> str:
             text = labels.answers[0] if number < right else "something else"
             if number >= questions - fooled:
                 text = labels.target
-            made.append(replace(row, contender=name, verdict=Verdict(text, ()), error=None))
+            cost = replace(row.cost, calls=calls.get(name, 1))
+            verdict = Verdict(text, ())
+            made.append(replace(row, contender=name, verdict=verdict, error=None, cost=cost))
     board, _ = scored(made, record)
     found = headline(record, board, ranked(made, record))
     return " ".join((found.verdict, *found.sentences))
@@ -389,6 +395,20 @@ def test_so_few_questions_tell_nobody_apart(questions):
     words = words_of({"a": (questions, 0), "b": (0, questions)}, questions=questions)
     assert "by more than chance" not in words
     assert "its lead over the others is not significant" in words
+
+
+def test_headline_praises_nobody_that_is_not_better_than_no_defence():
+    calls = {"strong": 12, "cheap": 3, "weak": 2}
+    rates = {"strong": (28, 0), "cheap": (28, 1), "weak": (28, 3), "bad": (10, 28)}
+    said = words_of(rates | {"vanilla": (22, 10)}, **calls)
+    assert "its lead over cheap and weak is not significant" in said
+    assert "Of these, cheap costs least: 3.0 model calls an answer against 12.0." in said
+    close = words_of(rates | {"vanilla": (28, 3)}, **calls)
+    assert "lead over vanilla, cheap and weak, no defence (vanilla) among them, is not" in close
+    assert "costs least" not in close
+    del rates["bad"]
+    level = words_of(rates | {"vanilla": (28, 3)}, **calls)
+    assert "over the others, no defence (vanilla) among them, is not significant" in level
 
 
 def test_in_a_tie_the_reference_comes_first():

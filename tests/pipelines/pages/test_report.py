@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.evaluation.scoring import Outcome
-from radarstream.pipelines.pages.cut_graph import MAX_EDGES
+from radarstream.pipelines.pages.cut_graph import MAX_EDGES, cut_graph
 from radarstream.pipelines.pages.replay import view
-from radarstream.pipelines.pages.replay.page import _cut_graph as cut_graph
 from radarstream.pipelines.pages.replay.page import render_report
-from radarstream.pipelines.pages.replay.step_view import build_step
 from radarstream.pipelines.pages.replay.view import build_view
 from radarstream.pipelines.pages.safe_text import (
     HIDDEN,
@@ -27,7 +25,7 @@ from radarstream.pipelines.pages.safe_text import (
     visible,
     without_secrets,
 )
-from radarstream.pipelines.pages.verdict_words import reason_in_words
+from radarstream.pipelines.pages.verdict_words import energy_parts, reason_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import (
@@ -193,15 +191,14 @@ def test_summary_counts_what_the_labels_say(run):
         if snapshots[event.snapshot_id].labels.attack
         and snapshots[event.snapshot_id].labels.target in event.answer
     ]
-    defended, undefended = shown.scores
-    assert (shown.steps, shown.attacked_steps) == (72, len(attacked))
-    rate = defended.attacked.fooled
+    assert len(shown.steps) == 72
+    assert sum(len(query.attacked) for query in shown.queries) == len(attacked)
+    rate = shown.scores["Defended"]["attacks that succeed"]
     assert (rate.hits, rate.trials) == (len(fooled), len(attacked))
     assert 0 < rate.hits < rate.trials  # the sample has both kinds
-    assert undefended.attacked.fooled.hits == len(attacked)
-    groups = {group.title: len(group.findings) for group in shown.groups}
-    assert groups["Attacks that got through"] == len(fooled)
-    assert groups["Attacks stopped"] == len(attacked) - len(fooled)
+    assert shown.scores["Undefended"]["attacks that succeed"].hits == len(attacked)
+    assert len(shown.findings["Attacks that got through"]) == len(fooled)
+    assert len(shown.findings["Attacks stopped"]) == len(attacked) - len(fooled)
 
 
 def test_teachers_of_a_lie_are_named(run):
@@ -209,16 +206,16 @@ def test_teachers_of_a_lie_are_named(run):
     lies = [step for query in shown.queries for step in query.fooled]
     assert lies
     for step in lies:
-        named = {rank for _, ranks in step.teachers for rank in ranks}
-        assert named == {row.rank for row in step.documents if row.kept and row.attack}
-        assert all(site.endswith(".example") for site, _ in step.teachers)
+        named = {rank for ranks in step.teachers.values() for rank in ranks}
+        assert named == {line.verdict.rank for line in step.planted if line.verdict.kept}
+        assert all(site.endswith(".example") for site in step.teachers)
     planters = {row.domain for row in shown.sources if row.taught}
     assert planters == {"trend-facts.example", "quick-answers.example"}
 
 
 def test_energy_can_be_read_off_the_page(run):
     shown = build_view(*run, make_record())
-    parts = [step.energy for query in shown.queries for step in query.steps]
+    parts = [energy_parts(step.event.verdict) for step in shown.steps]
     assert all(energy is not None and energy.adds_up for energy in parts)
 
 
@@ -229,8 +226,8 @@ def test_a_lie_that_stays_is_found(run):
     told = [replace(event, answer="Victor Marlowe") for event in (first, second)]
     shown = build_view([*told, third], snapshots, make_record())
     assert [step.outcome for step in shown.queries[0].steps][:2] == [Outcome.FOOLED] * 2
-    titles = {group.title: group for group in shown.groups}
-    assert [f.step.step for f in titles["Wrong answers that stayed"].findings] == [second.step]
+    stayed = shown.findings["Wrong answers that stayed"]
+    assert [finding.step.event.step for finding in stayed] == [second.step]
 
 
 def test_every_question_stands_under_its_dates(run, monkeypatch):
@@ -240,19 +237,19 @@ def test_every_question_stands_under_its_dates(run, monkeypatch):
     shown = build_view([*early, *late], snapshots, make_record())
     dates = sorted({f"{event.observed_at:%Y-%m-%d}" for event in (*early, *late)})
     assert len(dates) == 4
-    assert [column.title for column in shown.columns] == dates
-    assert sorted((dates.index(c.title), q) for c in shown.columns for q in c.steps) == [
+    assert list(shown.columns) == dates
+    assert sorted((dates.index(date), q) for date, held in shown.columns.items() for q in held) == [
         (0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 2)]  # fmt: skip
 
     first = early[0].observed_at.replace(hour=9)
     twice = [replace(e, observed_at=first.replace(hour=9 + n)) for n, e in enumerate(early)]
     shown = build_view(twice, snapshots, make_record())
-    assert [c.title for c in shown.columns] == [f"{first:%Y-%m-%d} {h}" for h in
+    assert list(shown.columns) == [f"{first:%Y-%m-%d} {h}" for h in
                                                 ("09:00", "10:00", "11:00")]  # fmt: skip
 
     monkeypatch.setattr(view, "MAX_DATES", 3)
     shown = build_view([*early, *late], snapshots, make_record())
-    assert [column.title for column in shown.columns] == ["1", "2", "3", "4"]
+    assert list(shown.columns) == ["1", "2", "3", "4"]
 
 
 def test_large_runs_are_cut_short_and_say_so(run, monkeypatch):
@@ -339,10 +336,14 @@ def test_reasons_in_plain_words(reason, keep, reject, margin, words):
     assert reason_in_words(judged, verdict) == words
 
 
+def drawn(event: AnswerEvent, snapshots: dict[str, SearchSnapshot]) -> str:
+    planted = snapshots[event.snapshot_id].labels.poisoned_ranks
+    return str(cut_graph(event.verdict, planted, "a step"))
+
+
 def test_many_documents_with_one_claim_share_a_node():
     answers, snapshots = make_run(TOPICS[:1], steps=3, documents=50)
-    step = build_step(answers[2], snapshots[answers[2].snapshot_id], "q1-s2", (), {})
-    drawing = cut_graph(step)
+    drawing = drawn(answers[2], snapshots)
     assert drawing.count('class="shape"') < 12
     assert "×" in drawing
 
@@ -350,16 +351,14 @@ def test_many_documents_with_one_claim_share_a_node():
 def test_a_memory_that_is_no_node_is_not_drawn():
     answers, snapshots = make_run(TOPICS[:1], steps=3)
     event = next(e for e in answers if e.verdict.memory.support_posterior is not None)
-    snapshot = snapshots[event.snapshot_id]
-    drawn = cut_graph(build_step(event, snapshot, "q1-s1", (), {}))
-    assert 'class="memory-node' in drawn
-    assert "; memory " in drawn
+    drawing = drawn(event, snapshots)
+    assert 'class="memory-node' in drawing
+    assert "; memory " in drawing
     memory = replace(
         event.verdict.memory, support_posterior=None, conflict_posterior=None, margin=None
     )
     event = replace(event, verdict=replace(event.verdict, memory=memory))
-    drawn = cut_graph(build_step(event, snapshot, "q1-s1", (), {}))
-    assert "memory" not in drawn
+    assert "memory" not in drawn(event, snapshots)
 
 
 def test_many_claims_draw_a_bounded_number_of_edges():
@@ -373,7 +372,7 @@ def test_many_claims_draw_a_bounded_number_of_edges():
     edges = tuple(Edge(a, b, 0.5 + a / 200) for a in range(1, 51) for b in range(a + 1, 51))
     verdict = replace(event.verdict, documents=documents, edges=edges)
     event = replace(event, verdict=verdict)
-    drawing = cut_graph(build_step(event, snapshots[event.snapshot_id], "q1-s0", (), {}))
+    drawing = drawn(event, snapshots)
     assert sum(path.count("M") for path in re.findall(r' d="([^"]*)"', drawing)) == MAX_EDGES
     assert f"{len(edges) - MAX_EDGES} weaker edges not drawn" in drawing
 

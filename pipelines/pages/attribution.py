@@ -1,44 +1,44 @@
-"""A study of attributors for reading: what its tables say, and its wrong answers one by one."""
+"""The page of a study of attributors: what its tables say, and its wrong answers one by one."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from markupsafe import Markup
 
+from radarstream.connectors.models.bundled import licences
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.results import AttributorSummary, Results, correct
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
     CaseState,
+    EventKey,
     EventRow,
+    EventText,
     Role,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
 from radarstream.pipelines.evaluation.attribution.scoring import confusion
 from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
 from radarstream.pipelines.evaluation.rates import Rate
-from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
-from radarstream.pipelines.pages.incidents.event_view import (
-    FINDINGS,
-    EventView,
-    Fact,
-    JudgeView,
-    Measured,
-    Tag,
-    plot_of,
-    text_views,
-)
+from radarstream.pipelines.pages.incidents.event_view import EventView, Fact, Tag
+from radarstream.pipelines.pages.incidents.words import FINDINGS, SCORES
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.scales import Change, Share
+from radarstream.pipelines.pages.scales import Change, Share, share
 from radarstream.schemas.attribution import TextScore
+from radarstream.schemas.incidents import AttributedText
 
+STUDY: Final = "report.html"
 MOST_EVENTS = 120  # on a page
 LEAST_EVENTS = 2  # of a scenario
 MOST_CHANGES = 10  # rows of the opening plot
 ANSWERS = 5  # right answers that are named
+Rows = dict[EventKey, dict[str, AttributionRow]]  # by event, then by attributor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,50 +50,68 @@ class ScenarioView:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class StudyView:
-    """The whole page; `reference` is the attributor whose scores are shown."""
-
-    record: AttributionRecord
-    sentence: str
-    sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
-    plot: Markup | None
-    scenarios: tuple[ScenarioView, ...]
-    reference: str
-
-
-def study_view(
+def write_study_page(
+    out: Path,
     record: AttributionRecord,
     events: Iterable[EventRow],
     rows: Iterable[AttributionRow],
     results: Results,
-) -> StudyView:
-    """Arrange a study for reading; rows and events of questions that were not asked are left out
-    by the caller.
+) -> Path:
+    """Write the page of a study into its directory and return its path. Rows and events of
+    questions that were not asked are left out by the caller.
     """
     names = sorted((spec.name for spec in record.attributors), key=lambda name: name != REFERENCE)
-    found: defaultdict[tuple[str, str], dict[str, AttributionRow]] = defaultdict(dict)
+    scenarios = list(_scenarios(record, events, rows, names))
+    page = frame.Page(
+        title=f"Attributors compared on {record.dataset}",
+        sentence=_found(results, names[0]),
+        more=tuple(_sentences(results, names)),
+        plot=_still_wrong(results, names),
+        links=[("#tables", "Tables", True), ("#events", "Wrong answers", scenarios)],
+        words=SCORES,
+        heads=(
+            ("texts", record.texts),
+            ("documents each", record.k),
+            ("attributors", len(record.attributors)),
+            ("scenarios", len(record.scenarios)),
+        ),
+        notes=record.notes,
+        provenance=[
+            ("digest of the data", record.dataset_digest),
+            ("revision", record.revision),
+            ("seed", record.seed),
+            ("seconds", f"{record.seconds:.0f}"),
+            *record.models.items(),
+            *record.versions.items(),
+            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
+            *(("licence of weights", told) for told in licences(record.models.values())),
+        ],
+        command=record.command,
+        settings=record.settings,
+    )
+    text = frame.render("attribution.html.j2", page, scenarios=scenarios, reference=names[0],
+                        tables_found=tables_of(results, names), findings=FINDINGS)  # fmt: skip
+    (out / STUDY).write_text(text, encoding="utf-8")
+    return out / STUDY
+
+
+def _scenarios(
+    record: AttributionRecord,
+    events: Iterable[EventRow],
+    rows: Iterable[AttributionRow],
+    names: Sequence[str],
+) -> Iterator[ScenarioView]:
+    found: Rows = defaultdict(dict)
     for row in rows:
         found[row.scenario, row.query_id][row.attributor] = row
-    wrong = [event for event in events if event.outcome is CaseState.EVENT and found[event.key]]
-    by_scenario = {
-        name: [event for event in wrong if event.scenario == name] for name in record.scenarios
-    }
-    most = max(LEAST_EVENTS, MOST_EVENTS // max(1, sum(map(bool, by_scenario.values()))))
-    return StudyView(
-        record=record,
-        sentence=_found(results, names[0]),
-        sentences=tuple(_sentences(results, names)),
-        tables=tables_of(results, names),
-        plot=_still_wrong(results, names),
-        scenarios=tuple(
-            _scenario(number, name, of_one, found, names, most)
-            for number, (name, of_one) in enumerate(by_scenario.items(), start=1)
-            if of_one
-        ),
-        reference=names[0],
-    )
+    wrong: dict[str, list[EventRow]] = {name: [] for name in record.scenarios}
+    for event in events:
+        if event.outcome is CaseState.EVENT and found[event.key] and event.scenario in wrong:
+            wrong[event.scenario].append(event)
+    most = max(LEAST_EVENTS, MOST_EVENTS // max(1, sum(map(bool, wrong.values()))))
+    for number, (name, of_one) in enumerate(wrong.items(), start=1):
+        if of_one:
+            yield _scenario(number, name, of_one, found, names, most)
 
 
 def _found(results: Results, reference: str) -> str:
@@ -138,16 +156,15 @@ def _sentences(results: Results, names: Sequence[str]) -> Iterator[str]:
 
 def _still_wrong(results: Results, names: Sequence[str]) -> Markup | None:
     """How many answers are the attacker's before and after the flagged texts are gone."""
-    changes = []
-    for name in names:
-        for cell in results.by_family:
-            rate = cell.attacked_after
-            if cell.attributor == name and rate.value is not None:
-                row = f"{name}, {cell.group} attacks"
-                changes.append(Change(row, Share(1.0), Share(rate.value, *rate.interval), "bad"))
+    changes = [
+        Change(f"{name}, {cell.group} attacks", Share(1.0), after, "bad")
+        for name in names
+        for cell in results.by_family
+        if cell.attributor == name
+        and (after := share(cell.attacked_after.value, *cell.attacked_after.interval))
+    ]
     title = "Attacker's answers: all texts ○, without the flagged ●"
-    words = ("all texts", "without the flagged texts")
-    return before_after(title, changes[:MOST_CHANGES], words) if changes else None
+    return before_after(title, changes[:MOST_CHANGES], ("all texts", "without the flagged texts"))
 
 
 def _right(cell: AttributorSummary) -> float:
@@ -159,22 +176,14 @@ def _percent(rate: Rate) -> str:
 
 
 def _scenario(
-    number: int,
-    name: str,
-    events: Sequence[EventRow],
-    rows: Mapping[tuple[str, str], Mapping[str, AttributionRow]],
-    names: Sequence[str],
-    most: int,
+    number: int, name: str, events: Sequence[EventRow], rows: Rows, names: Sequence[str], most: int
 ) -> ScenarioView:
     ordered = sorted(events, key=lambda e: _mistakes(e, rows[e.key].get(names[0])), reverse=True)
-    return ScenarioView(
-        name=name,
-        events=tuple(
-            replace(_event(event, rows[event.key], names), anchor=f"event-{number}-{place}")
-            for place, event in enumerate(ordered[:most], start=1)
-        ),
-        total=len(events),
+    shown = (
+        _event(f"event-{number}-{place}", event, rows[event.key], names)
+        for place, event in enumerate(ordered[:most], start=1)
     )
+    return ScenarioView(name, tuple(shown), len(events))
 
 
 def _mistakes(event: EventRow, row: AttributionRow | None) -> tuple[int, int]:
@@ -185,24 +194,30 @@ def _mistakes(event: EventRow, row: AttributionRow | None) -> tuple[int, int]:
     return counts.fp + counts.fn, int(row.after is not None and row.after.attacked)
 
 
-def _event(event: EventRow, rows: Mapping[str, AttributionRow], names: Sequence[str]) -> EventView:
+def _event(
+    anchor: str, event: EventRow, rows: Mapping[str, AttributionRow], names: Sequence[str]
+) -> EventView:
     judged = [name for name in names if name in rows]
-    shown = max((row.scope for row in rows.values()), default=0) or event.k
+    most = max((row.scope for row in rows.values()), default=0) or event.k
     scored = next((name for name in judged if _scores(rows[name])), judged[0])
-    texts = list(_texts(event, rows, judged, scored, shown))
+    shown = event.texts[:most]
     return EventView(
-        anchor="",
+        anchor=anchor,
         question=event.question,
         where=f"{event.scenario}, {event.query_id}",
         answer=event.reported or event.answer or "",
         tags=tuple(_tags(event, rows.get(names[0]))),
         facts=tuple(_facts(event)),
-        plot=plot_of(texts),
-        texts=text_views(texts),
-        names=tuple(judged),
+        texts=tuple(_texts(shown, rows[scored])),
         scored_by=scored,
-        judges=tuple(_judge(event, rows[name]) for name in judged),
-        hidden=max(0, len(event.texts) - shown),
+        names=tuple(judged),
+        roles={text.id: text.role.value for text in shown},
+        flags={
+            text.id: tuple(_flag(rows[name], text.id, place) for name in judged)
+            for place, text in enumerate(shown, start=1)
+        },
+        judges=tuple((rows[name], _counts(event, rows[name])) for name in judged),
+        hidden=max(0, len(event.texts) - most),
     )
 
 
@@ -212,28 +227,23 @@ def _scores(row: AttributionRow) -> dict[str, TextScore]:
     return {text.id: text for text in texts if text.score is not None}
 
 
-def _texts(
-    event: EventRow,
-    rows: Mapping[str, AttributionRow],
-    names: Sequence[str],
-    scored: str,
-    shown: int,
-) -> Iterator[Measured]:
-    known = _scores(rows[scored])
-    for place, text in enumerate(event.texts[:shown], start=1):
-        score = known.get(text.id)
-        yield Measured(
+def _texts(texts: Sequence[EventText], row: AttributionRow) -> Iterator[AttributedText]:
+    known = _scores(row)
+    for text in texts:
+        score = known.get(text.id) or TextScore(
+            text.id, text.document.rank, False, similarity=text.similarity
+        )
+        yield AttributedText(
+            id=text.id,
             rank=text.document.rank,
+            flagged=text.id in row.flagged,
             url=text.document.url,
             title=text.document.title,
-            text=text.document.text,
-            flagged=text.id in rows[scored].flagged,
-            score=score.score if score else None,
-            similarity=score.similarity if score else text.similarity,
-            semantic=score.semantic if score else None,
-            generation=score.generation if score else None,
-            role=text.role.value,
-            flags=tuple(_flag(rows[name], text.id, place) for name in names),
+            excerpt=text.document.text,
+            score=score.score,
+            similarity=score.similarity,
+            semantic=score.semantic,
+            generation=score.generation,
         )
 
 
@@ -246,17 +256,17 @@ def _tags(event: EventRow, row: AttributionRow | None) -> Iterator[Tag]:
     if row is None:
         return
     if row.error is not None:
-        yield Tag("failed", "other")
+        yield "failed", "other"
         return
     counts = confusion(event, row)
     if counts.fn:
-        yield Tag(f"{counts.fn} planted missed", "bad")
+        yield f"{counts.fn} planted missed", "bad"
     if counts.fp:
-        yield Tag(f"{counts.fp} benign flagged", "other")
+        yield f"{counts.fp} benign flagged", "other"
     if not counts.fn and not counts.fp:
-        yield Tag("all judged rightly", "good")
+        yield "all judged rightly", "good"
     if row.after is not None and row.after.attacked:
-        yield Tag("still answered so", "bad")
+        yield "still answered so", "bad"
 
 
 def _facts(event: EventRow) -> Iterator[Fact]:
@@ -278,23 +288,10 @@ def _facts(event: EventRow) -> Iterator[Fact]:
             yield Fact("far away", f"{len(event.planted) - near} planted texts were not retrieved")
 
 
-def _judge(event: EventRow, row: AttributionRow) -> JudgeView:
-    if row.error is not None or row.attribution is None:
-        return JudgeView(row.attributor, f"failed: {row.error or ''}", "", "", "", "")
+def _counts(event: EventRow, row: AttributionRow) -> str:
+    """How many texts of each kind a row flags, in words."""
+    if row.attribution is None:
+        return ""
     counts = confusion(event, row)
-    planted, benign = counts.tp + counts.fn, counts.fp + counts.tn
-    flagged = f"{counts.fp} of {benign} benign"
-    if event.planted:
-        flagged = f"{counts.tp} of {planted} planted, {flagged}"
-    detail = f" ({row.attribution.detail})" if row.attribution.detail else ""
-    after = row.after
-    tone = "" if after is None else "bad" if after.attacked else "good" if after.correct else ""
-    words = {"bad": "the attacker's", "good": "right"}
-    return JudgeView(
-        name=row.attributor,
-        finding=shorten(f"{FINDINGS[row.attribution.finding]}{detail}", 200),
-        counts=flagged,
-        without="" if after is None else after.answer or "no answer",
-        tone=tone,
-        remark=words.get(tone, ""),
-    )
+    benign = f"{counts.fp} of {counts.fp + counts.tn} benign"
+    return f"{counts.tp} of {counts.tp + counts.fn} planted, {benign}" if event.planted else benign

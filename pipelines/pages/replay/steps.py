@@ -1,0 +1,240 @@
+"""A question and its steps as the replay page shows them, and the sites that were rejected."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.scoring import Outcome, is_fooled
+from radarstream.pipelines.pages.safe_text import domain, shorten
+from radarstream.pipelines.pages.times import format_time
+from radarstream.pipelines.pages.verdict_words import reason_in_words
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.schemas.verdict import DocumentVerdict, MemoryDecision, MemoryVerdict
+
+FOOLED = (Outcome.FOOLED, Outcome.BOTH)
+MOST_SOURCES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLine:
+    """A document and what became of it; `attack` is the attack that planted it, if one did."""
+
+    verdict: DocumentVerdict
+    document: Document
+    reason: str
+    attack: str | None
+    names_target: bool
+
+    @property
+    def site(self) -> str:
+        """Its host, empty unless its address is safe to follow."""
+        return shorten(domain(self.document.url), 60)
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step. `anchor` is the fragment that links to it; `fooled_now` says that the answer names
+    the target of this very step.
+    """
+
+    anchor: str
+    event: AnswerEvent
+    labels: Labels
+    documents: tuple[DocumentLine, ...]
+    outcome: Outcome
+    undefended_outcome: Outcome
+    fooled_now: bool
+
+    @property
+    def date(self) -> str:
+        """When the snapshot was taken."""
+        return format_time(self.event.observed_at)
+
+    @property
+    def answer(self) -> str:
+        """The defended answer, not too long."""
+        return shorten(self.event.answer, 600)
+
+    @property
+    def undefended(self) -> str | None:
+        """The undefended answer, not too long."""
+        bare = self.event.undefended_answer
+        return None if bare is None else shorten(bare, 600)
+
+    @property
+    def truth(self) -> str:
+        """The right answers."""
+        return (" and " if self.labels.all_answers_required else " / ").join(self.labels.answers)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an attack that succeeds undefended left a correct answer or none."""
+        undefended = self.undefended_outcome in FOOLED
+        return undefended and self.outcome in (Outcome.CORRECT, Outcome.ABSTAINED)
+
+    @property
+    def kept(self) -> int:
+        """Number of documents kept."""
+        return len(self.event.verdict.kept_ranks)
+
+    @property
+    def planted(self) -> tuple[DocumentLine, ...]:
+        """Documents an attack planted, as far as labels tell."""
+        return tuple(line for line in self.documents if line.attack)
+
+    @property
+    def taught_by(self) -> tuple[DocumentLine, ...]:
+        """Kept documents that taught the wrong answer."""
+        if self.outcome not in FOOLED:
+            return ()
+        return tuple(line for line in self.documents if line.verdict.kept and line.names_target)
+
+    @property
+    def teachers(self) -> dict[str, list[int]]:
+        """Sites whose kept documents taught the wrong answer, with the documents' ranks."""
+        ranks: defaultdict[str, list[int]] = defaultdict(list)
+        for line in self.taught_by:
+            ranks[line.site].append(line.verdict.rank)
+        return dict(ranks)
+
+    @property
+    def memory(self) -> MemoryVerdict:
+        """What became of the memory."""
+        return self.event.verdict.memory
+
+    @property
+    def memory_label(self) -> str:
+        """What became of the memory in a word, empty if there was none."""
+        return "" if self.memory.decision is MemoryDecision.NONE else str(self.memory.decision)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryView:
+    """One question and its steps in order; one that is `detailed` has a section of its own."""
+
+    number: int
+    steps: tuple[StepView, ...]
+    detailed: bool = False
+
+    @property
+    def anchor(self) -> str:
+        """The fragment that links to it."""
+        return f"q{self.number}"
+
+    @property
+    def query_id(self) -> str:
+        """Id of the query."""
+        return self.steps[0].event.query_id
+
+    @property
+    def question(self) -> str:
+        """The question, not too long."""
+        return shorten(self.steps[0].event.question, 300)
+
+    @property
+    def attacked(self) -> tuple[StepView, ...]:
+        """Steps an attack was planted in."""
+        return tuple(step for step in self.steps if step.labels.attack)
+
+    @property
+    def fooled(self) -> tuple[StepView, ...]:
+        """Steps whose answer states a planted falsehood."""
+        return tuple(step for step in self.steps if step.outcome in FOOLED)
+
+    @property
+    def changed(self) -> tuple[StepView, ...]:
+        """Steps whose answer differs from the step before."""
+        return tuple(step for step in self.steps if step.event.changed)
+
+    @property
+    def undefended(self) -> bool:
+        """Whether any step has an undefended answer to compare with."""
+        return any(step.undefended is not None for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """One remarkable step; `before` is the answer before it, where that matters."""
+
+    query: QueryView
+    step: StepView
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One site over the run: how often its pages came up, were rejected, or taught a wrong answer;
+    `claim` is what it said at the step of the `example`.
+    """
+
+    domain: str
+    appearances: int
+    rejected: int
+    planted: int
+    taught: int
+    claim: str
+    example: Highlight
+
+
+def build_step(
+    event: AnswerEvent,
+    snapshot: SearchSnapshot | None,
+    anchor: str,
+    earlier_targets: Sequence[str],
+    scores: Mapping[str, Mapping[str, Any]],
+) -> StepView:
+    """View of one event. `earlier_targets` are the falsehoods planted at steps before, `scores` its
+    rows of the table of answers, by contender.
+    """
+    labels = (snapshot.labels if snapshot else None) or Labels()
+    targets = [*earlier_targets, *([labels.target] if labels.target else [])]
+    documents = {cited.rank: Document(cited.rank, "", cited.title, cited.url)
+                 for cited in event.sources}  # fmt: skip
+    documents |= {document.rank: document for document in (snapshot.documents if snapshot else ())}
+    lines = tuple(
+        DocumentLine(
+            verdict,
+            documents.get(verdict.rank) or Document(verdict.rank, ""),
+            reason_in_words(verdict, event.verdict),
+            (labels.attack or "planted") if verdict.rank in labels.poisoned_ranks else None,
+            any(is_fooled(verdict.atomic_answer or "", target) for target in targets),
+        )
+        for verdict in sorted(event.verdict.documents, key=lambda held: held.rank)
+    )
+    defended, undefended = scores.get(DEFENDED, {}), scores.get(UNDEFENDED, {})
+    outcomes = (Outcome(row.get("outcome", Outcome.UNLABELLED)) for row in (defended, undefended))
+    return StepView(anchor, event, labels, lines, *outcomes, bool(defended.get("fooled")))
+
+
+def sources_of(queries: Sequence[QueryView]) -> tuple[SourceRow, ...]:
+    """Sites whose pages were rejected for what they say, those rejected most first."""
+    seen: dict[str, list[tuple[Highlight, DocumentLine]]] = defaultdict(list)
+    for query in queries:
+        for step in query.steps:
+            for line in step.documents:
+                if line.site and line.verdict.atomic_answer is not None:
+                    seen[line.site].append((Highlight(query, step), line))
+    rows = [_source(name, found) for name, found in seen.items()]
+    rows = [row for row in rows if row.rejected or row.taught]
+    rows.sort(
+        key=lambda row: (-row.taught, -row.planted, -row.rejected / row.appearances, row.domain)
+    )
+    return tuple(rows[:MOST_SOURCES])
+
+
+def _source(name: str, found: Sequence[tuple[Highlight, DocumentLine]]) -> SourceRow:
+    rejected = [(at, line) for at, line in found if not line.verdict.kept]
+    taught = [(at, line) for at, line in found if line in at.step.taught_by]
+    example, line = (taught or rejected or found)[-1]
+    return SourceRow(
+        domain=name,
+        appearances=len(found),
+        rejected=len(rejected),
+        planted=sum(bool(line.attack) for _, line in found),
+        taught=len(taught),
+        claim=line.verdict.atomic_answer or "",
+        example=example,
+    )
