@@ -18,9 +18,9 @@ from radarstream.connectors.state_table.queries.memory import (
     commit_fold,
     count,
     load,
+    order_decision,
     remembered,
 )
-from radarstream.connectors.state_table.queries.order import order_decision
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.beam.elements import Ready, failed

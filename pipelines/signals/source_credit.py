@@ -5,7 +5,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from radarstream.connectors.state_table.sources.agreement import agree
+from radarstream.connectors.state_table.sources.ledger import agree
 from radarstream.pipelines.settings import SourceSettings
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.sites import Granularity, key_of

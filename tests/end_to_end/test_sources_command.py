@@ -9,8 +9,7 @@ from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.sources.agreement import agree
-from radarstream.connectors.state_table.sources.ledger import record, standings
+from radarstream.connectors.state_table.sources.ledger import agree, record, standings
 from radarstream.pipelines import build
 from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.app import app, main

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, update
 from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.state_table.database.tables import MEMORY
-from radarstream.connectors.state_table.queries import memory, order, outbox
+from radarstream.connectors.state_table.queries import memory, outbox
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack
@@ -89,8 +89,8 @@ def forget_what_was_polled_before_an_error() -> AbstractContextManager[None]:
 
 
 def fold_repetitions() -> AbstractContextManager[None]:
-    def decide(row: memory.MemoryRow | None, as_of_ms: int, *place: Any) -> order.Decision:
-        decision = order.order_decision(row, as_of_ms, *place)
+    def decide(row: memory.MemoryRow | None, as_of_ms: int, *place: Any) -> memory.Decision:
+        decision = memory.order_decision(row, as_of_ms, *place)
         return "fold" if row and as_of_ms == row.as_of_ms else decision
 
     return replaced(folding, "order_decision", decide)

@@ -136,5 +136,6 @@ def document_of(text: bytes, title: bytes, url: bytes, published_ms: int | None)
 
     Raises UnicodeDecodeError and OverflowError for what was never written by this module.
     """
-    words = (part.decode("utf-8", "surrogatepass") for part in (text, title, url))
-    return Document(1, *words, time_at(published_ms) if published_ms is not None else None)
+    said, head, address = (part.decode("utf-8", "surrogatepass") for part in (text, title, url))
+    published = time_at(published_ms) if published_ms is not None else None
+    return Document(1, said, head, address, published)

@@ -169,7 +169,7 @@ def _value(column: Column[Any], value: Any) -> Any:
         except (Base64Error, ValueError):
             raise InputError(ReasonClass.WRONG_TYPE, f"{column.name} is not base64") from None
     if kind is float and type(value) is int:
-        return float(value)
+        value = float(value)
     if type(value) is not kind:
         raise InputError(ReasonClass.WRONG_TYPE, f"{column.name} is not of type {kind.__name__}")
     if column in _VALUES and value not in _VALUES[column]:

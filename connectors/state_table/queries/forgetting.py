@@ -113,8 +113,7 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
         texts = forget_query(connection, query_id)
         if question is not None:
             counts[3] += erased.cached
-        return Forgotten(
-            *counts,
+        return Forgotten(*counts)._replace(
             source_events=blanked,
             corpus_texts=texts,
             incidents=sum(connection.execute(statement).rowcount for statement in incidents),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
 
@@ -14,6 +15,7 @@ from radarstream.schemas.errors import InputError, ReasonClass, StateConflictErr
 from radarstream.schemas.memory import Memory, without_answer
 from radarstream.schemas.records import OutboxRecord
 
+Decision = Literal["fold", "replayed", "late"]
 MOST_STEPS = 2**53
 CALENDAR_MS = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
 # SQLite stores what it is given, whatever a column's type: a damaged number is another number.
@@ -100,6 +102,37 @@ def count(engine: Engine, defense: str | None = None) -> int:
 def log_epochs(engine: Engine) -> set[str]:
     """Return the logs that the rows were last folded from."""
     return {epoch for (epoch,) in db.fetch(engine, select(MEMORY.c.log_epoch).distinct())}
+
+
+def order_decision(
+    row: MemoryRow | None, as_of_ms: int, log_epoch: str, log_partition: int, log_offset: int
+) -> Decision:
+    """Decide what becomes of one record, given what its query's row has folded so far.
+
+    A query observed at one moment is one snapshot, however often it is published; records are
+    folded in ascending event time, so what is newer than the row cannot have been folded and is,
+    whatever its offset. For what is older, offsets tell a record read again from one that comes
+    too late, and they mean something only within one log, that is one epoch and one partition:
+
+    ==========  ===============================  ================================
+    event time  same log                         another log
+    ==========  ===============================  ================================
+    newer       fold                             fold
+    equal       replayed                         replayed
+    older       replayed up to log_high_offset,  late: its offsets restarted, so
+                else late                        nothing says it was folded
+    ==========  ===============================  ================================
+
+    "replayed" is skipped in silence, "late" becomes a dead letter. A late record must reach the
+    outbox no later than the fold that follows it in the log, or a crash between the two turns it
+    into a replay: append it first, or pass both to one `commit_fold`.
+    """
+    if row is None or as_of_ms > row.as_of_ms:
+        return "fold"
+    if as_of_ms == row.as_of_ms:
+        return "replayed"
+    same_log = (log_epoch, log_partition) == row.log
+    return "replayed" if same_log and log_offset <= row.log_high_offset else "late"
 
 
 def commit_fold(

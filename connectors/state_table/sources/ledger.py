@@ -5,7 +5,7 @@ domain's row first, domains in alphabetical order, so that writers wait for each
 in a circle.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Any, Final
@@ -33,6 +33,7 @@ from radarstream.schemas.sources import (
 LEDGER, EVENTS = SOURCE_LEDGER.c, SOURCE_EVENTS.c
 DISHONEST: Final = (EventKind.CONFIRMED, EventKind.DETECTED)
 DEFAULT: Final = LedgerRules()
+KEPT_DAYS: Final = 32  # of agreement: as long as the cap of a day needs what it let pass
 LATEST_MS: Final = select(func.coalesce(func.max(LEDGER.updated_ms), 0))
 
 
@@ -78,6 +79,35 @@ def retract(
     )
     write_counts(connection, held)
     return retracted
+
+
+def agree(
+    connection: Connection, domains: Sequence[str], at_ms: int, rules: LedgerRules = DEFAULT
+) -> None:
+    """Count, once for each domain, that it supported an answer which was borne out at `at_ms`.
+
+    Nothing tells a repetition: call it in a transaction that happens once, such as a fold's. Six
+    statements, however many domains; a fold waits for them.
+    """
+    held = hold(connection, domains)
+    if not held:
+        return
+    day = at_ms // DAY_MS
+    known = select(EVENTS.domain, EVENTS.weight).where(
+        EVENTS.event == _day_name(day), EVENTS.domain.in_(list(held))
+    )
+    spent = dict.fromkeys(held, 0.0) | dict(connection.execute(known).all())
+    allowed = {
+        name: min(rules.agreement, rules.honest_per_day - weight) for name, weight in spent.items()
+    }
+    grown = {
+        name: held[name].plus(at_ms, rules.half_life_days, honest=weight)
+        for name, weight in allowed.items()
+        if weight > 0.0
+    }
+    if grown:
+        write_counts(connection, grown)
+        _write_day(connection, {name: spent[name] + allowed[name] for name in grown}, day)
 
 
 def standings(connection: Connection, domains: Iterable[str]) -> dict[str, Standing]:
@@ -226,3 +256,22 @@ def _short(text: str | None, limit: int) -> str | None:
 def _digest(event: str) -> str:
     """Tell events apart without their names, which may hold the id of a query to be forgotten."""
     return sha256(event.encode()).hexdigest()[:32]
+
+
+def _write_day(connection: Connection, totals: Mapping[str, float], day: int) -> None:
+    """Write the day's row of each domain, and drop those that no cap needs any more."""
+    same = {"event": _day_name(day), "kind": EventKind.AGREEMENT, "at_ms": day * DAY_MS}
+    rows = [{"domain": name, "weight": weight, **same} for name, weight in totals.items()]
+    changed = {"weight": db.excluded(SOURCE_EVENTS).weight}
+    db.upsert(connection, SOURCE_EVENTS, rows, changed=changed)
+    connection.execute(
+        delete(SOURCE_EVENTS).where(
+            EVENTS.domain.in_(list(totals)),
+            EVENTS.kind == EventKind.AGREEMENT,
+            EVENTS.at_ms < (day - KEPT_DAYS) * DAY_MS,
+        )
+    )
+
+
+def _day_name(day: int) -> str:
+    return f"day {day}"

@@ -11,8 +11,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.sources.agreement import agree
-from radarstream.connectors.state_table.sources.ledger import record, standings
+from radarstream.connectors.state_table.sources.ledger import agree, record, standings
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import build_defense

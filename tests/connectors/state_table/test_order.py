@@ -9,8 +9,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from radarstream.connectors.state_table.queries.memory import MemoryRow, advance
-from radarstream.connectors.state_table.queries.order import Decision, order_decision
+from radarstream.connectors.state_table.queries.memory import (
+    Decision,
+    MemoryRow,
+    advance,
+    order_decision,
+)
 
 ROW = MemoryRow("q-1", "radar", 3, 1_000, "cluster-a", 2, 50, b"", log_high_offset=60)
 

@@ -15,8 +15,9 @@ from radarstream.connectors.state_table.database.tables import SOURCE_EVENTS, SO
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.queries.forgetting import forget
-from radarstream.connectors.state_table.sources.agreement import KEPT_DAYS, agree
 from radarstream.connectors.state_table.sources.ledger import (
+    KEPT_DAYS,
+    agree,
     judge,
     prune_events,
     record,

@@ -41,8 +41,7 @@ from radarstream.connectors.state_table.queries.outbox import (
     pending,
     publish_outbox,
 )
-from radarstream.connectors.state_table.sources.agreement import agree
-from radarstream.connectors.state_table.sources.ledger import standings
+from radarstream.connectors.state_table.sources.ledger import agree, standings
 from radarstream.schemas.codec.state import encode_state
 from radarstream.schemas.errors import (
     ConfigurationError,

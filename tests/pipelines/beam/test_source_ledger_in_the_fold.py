@@ -14,8 +14,7 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import SOURCE_EVENTS
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.connectors.state_table.sources.agreement import agree
-from radarstream.connectors.state_table.sources.ledger import judge, record, standings
+from radarstream.connectors.state_table.sources.ledger import agree, judge, record, standings
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding

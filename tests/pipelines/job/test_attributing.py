@@ -25,8 +25,7 @@ from radarstream.connectors.state_table.incidents.kept_answers import (
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.connectors.state_table.sources.agreement import agree
-from radarstream.connectors.state_table.sources.ledger import judge, retract, standings
+from radarstream.connectors.state_table.sources.ledger import agree, judge, retract, standings
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in

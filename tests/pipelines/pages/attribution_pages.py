@@ -8,7 +8,6 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import complaints, quarantine, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
-from radarstream.connectors.state_table.sources import agreement as source_agreement
 from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import (
@@ -183,7 +182,7 @@ def fill(engine: Engine) -> None:
         complaints.insert(connection, replace(waiting, state=ComplaintState.OPEN))
         for number in range(0, 60, 2):
             at = milliseconds(START + timedelta(days=number))
-            source_agreement.agree(connection, HONEST[:2], at)
+            sources.agree(connection, HONEST[:2], at)
         sources.judge(connection, LIARS[0], SourceVerdict.BLOCKED, "a farm of answers")
         sources.judge(connection, HONEST[1], SourceVerdict.PARDONED, None)
 
