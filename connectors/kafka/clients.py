@@ -1,13 +1,13 @@
 """Clients of kafka-python with every argument that matters given, and its errors made ours."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.errors import (
     AuthorizationError,
@@ -82,6 +82,20 @@ class Reader(Closing):
         self._heard = monotonic()
         return self._consumer
 
+    def _partitions_of(self, consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
+        """All partitions of a topic (its full name); BrokerError when there is no such topic."""
+        numbers = sorted(consumer.partitions_for_topic(topic))
+        if not numbers:
+            raise BrokerError(f"there is no topic {topic}: radarstream topics create")
+        return [TopicPartition(topic, number) for number in numbers]
+
+    def _commit(self, consumer: KafkaConsumer, topic: str, next_offsets: Mapping[int, int]) -> None:
+        offsets = {
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
+            for partition, offset in next_offsets.items()
+        }
+        consumer.commit(offsets, timeout_ms=self._timeout_ms)
+
     def _check_answers(
         self, consumer: KafkaConsumer, place: TopicPartition, *, heard: bool
     ) -> None:
@@ -103,14 +117,6 @@ def leave_group(options: KafkaOptions) -> None:
     failures = (BrokerError, ConfigurationError, KafkaError, OSError)
     with suppress(*failures), closing(open_admin(options)) as admin:
         admin.remove_group_members(options.group, [named])
-
-
-def existing_partitions(consumer: KafkaConsumer, topic: str) -> list[int]:
-    """Return the partitions of a topic (its full name); BrokerError when there is no such topic."""
-    partitions = sorted(consumer.partitions_for_topic(topic))
-    if not partitions:
-        raise BrokerError(f"there is no topic {topic}: radarstream topics create")
-    return partitions
 
 
 def open_producer(options: KafkaOptions) -> KafkaProducer:

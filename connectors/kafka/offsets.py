@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer
 
-from radarstream.connectors.kafka.clients import Reader, broker_errors, existing_partitions
+from radarstream.connectors.kafka.clients import Reader, broker_errors
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.source import SNAPSHOTS
 
@@ -55,8 +55,7 @@ class OffsetReader(Reader):
 
     def _asked(self, consumer: KafkaConsumer) -> dict[int, Offsets]:
         timeout_ms = self._timeout_ms
-        numbers = existing_partitions(consumer, self._topic)
-        places = [TopicPartition(self._topic, number) for number in numbers]
+        places = self._partitions_of(consumer, self._topic)
         committed = {
             place: consumer.committed(place, timeout_ms=timeout_ms) if self._group else None
             for place in places

@@ -10,7 +10,6 @@ from radarstream.connectors.kafka.clients import (
     POLL_RECORDS,
     Reader,
     broker_errors,
-    existing_partitions,
     patient_poll,
 )
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -78,7 +77,7 @@ class KafkaPartition(Reader):
         if self._consumer is None:
             consumer = self._open(self._group)
             with broker_errors(f"read {self._place.topic}"):
-                existing_partitions(consumer, self._place.topic)
+                self._partitions_of(consumer, self._place.topic)
                 self._epoch = log_epoch(consumer, self._place.topic)
                 consumer.assign([self._place])
                 consumer.seek(self._place, self._next)

@@ -10,7 +10,7 @@ from threading import Event
 from time import monotonic
 from typing import Any, Literal
 
-from kafka import ConsumerRebalanceListener, KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.errors import CommitFailedError, RebalanceInProgressError
 
 from radarstream.connectors.kafka.batches import first_offset
@@ -18,7 +18,6 @@ from radarstream.connectors.kafka.clients import (
     POLL_RECORDS,
     Reader,
     broker_errors,
-    existing_partitions,
     leave_group,
     patient_poll,
 )
@@ -134,12 +133,12 @@ class KafkaLog(Reader):
         """
         with self._connected("commit offsets") as consumer:
             held = {
-                TopicPartition(self._topic, partition): OffsetAndMetadata(offset, "", -1)
+                partition: offset
                 for partition, offset in next_offsets.items()
                 if partition in self._partitions and offset <= self._next.get(partition, 0)
             }
             if held:
-                consumer.commit(held, timeout_ms=self._timeout_ms)
+                self._commit(consumer, self._topic, held)
 
     def unread(self) -> dict[int, int]:
         """Records per partition that were not yet returned, as far as the last poll could tell."""
@@ -174,7 +173,7 @@ class KafkaLog(Reader):
         worker = self._options.worker if self._in_group else ""
         consumer = self._open(self._options.group, worker)
         with broker_errors(f"find the partitions of {self._topic}"):
-            existing = frozenset(existing_partitions(consumer, self._topic))
+            existing = frozenset(p.partition for p in self._partitions_of(consumer, self._topic))
         self._note_epoch(log_epoch(consumer, self._topic))
         if self._in_group:
             self._partitions, self._next, self._unread = frozenset(), {}, {}

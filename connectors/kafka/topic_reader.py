@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from kafka import OffsetAndMetadata, TopicPartition
+from kafka import TopicPartition
 
 from radarstream.connectors.kafka.batches import RefusedBatch
 from radarstream.connectors.kafka.clients import (
     Reader,
     broker_errors,
-    existing_partitions,
     patient_poll,
 )
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -71,11 +70,13 @@ class TopicReader(Reader):
         group: str | None = None,
     ) -> None:
         super().__init__(options)
-        self._prefix = options.topic_prefix
         self._reading = self._open(group)
         try:
             with broker_errors(f"read {', '.join(topics)}"):
-                self._partitions = [p for topic in topics for p in self._partitions_of(topic)]
+                names = [options.topic_prefix + topic for topic in topics]
+                self._partitions = [
+                    place for name in names for place in self._partitions_of(self._reading, name)
+                ]
                 self._reading.assign(self._partitions)
                 ends = self._reading.end_offsets(self._partitions)
                 self._ends: dict[TopicPartition, int] = dict(ends)
@@ -120,17 +121,8 @@ class TopicReader(Reader):
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
         """Remember for the group where to read on; for a reader of a single topic."""
-        topic = self._partitions[0].topic
-        offsets = {
-            TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
-            for partition, offset in next_offsets.items()
-        }
         with broker_errors("commit"):
-            self._reading.commit(offsets, timeout_ms=self._timeout_ms)
-
-    def _partitions_of(self, topic: str) -> list[TopicPartition]:
-        name = self._prefix + topic
-        return [TopicPartition(name, number) for number in existing_partitions(self._reading, name)]
+            self._commit(self._reading, self._partitions[0].topic, next_offsets)
 
     def _seek(self, start: Start, *, committing: bool) -> None:
         for partition, place in self._places(start).items():
@@ -158,7 +150,7 @@ class TopicReader(Reader):
     def _record(self, record: Any) -> TopicRecord:
         written_ms = min(max(record.timestamp, 0), LATEST_MS)
         return TopicRecord(
-            topic=record.topic.removeprefix(self._prefix),
+            topic=record.topic.removeprefix(self._options.topic_prefix),
             partition=record.partition,
             offset=record.offset,
             timestamp=time_at(written_ms),

@@ -11,15 +11,10 @@ from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError, 
 
 from radarstream.connectors.kafka.clients import broker_errors, open_admin
 from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import BrokerError
 
-TOPICS = (
-    "search.snapshots",
-    "answers.defended",
-    "events.attribution",
-    "snapshots.deadletter",
-    "answers.complaints",
-)
+TOPICS = tuple(dict.fromkeys(schema.topic for schema in WIRE_SCHEMAS.values()))
 COMPACTED = "answers.defended"
 BATCH_HEADER_BYTES = 2**10  # a limit of the broker's counts the batch around a record
 HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 """The official client behind a wall: its key stays inside, its answers are bounded and checked.
 
-The client is pointed at another address through its `BASE_DOMAIN`, and bounded through the hooks
-that its public `requests` session offers.
+It puts the address with the key into the text of its errors, so none of them may travel on, neither
+as text nor as `__context__`: failures are built inside the handler and raised after it.
 """
 
 import logging

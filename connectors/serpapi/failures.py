@@ -1,9 +1,4 @@
-"""Why a search failed, in words of ours: nothing the service sent is repeated unchecked.
-
-The official client puts the address with its `api_key` into the text of its errors, so none of
-them may travel on, neither as text nor as `__context__`: failures are built inside the handler
-and raised after it.
-"""
+"""Why a search failed, in words of ours: nothing the service sent is repeated unchecked."""
 
 from enum import StrEnum
 from typing import Final

@@ -1,6 +1,7 @@
 """What a generator can be asked: one `TaskSpec` per task.
 
-A new task is a member of `Task` and a `TaskSpec` in one of these modules.
+A new task is a member of `Task` and a `TaskSpec` in one of these modules. The worked examples are
+our own and ask nothing that evaluation data asks.
 """
 
 from collections.abc import Mapping

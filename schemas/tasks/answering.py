@@ -1,7 +1,4 @@
-"""The wording of every answering task, with worked examples.
-
-The examples are our own and ask nothing that evaluation data asks.
-"""
+"""The wording of every answering task, with worked examples."""
 
 from typing import Final
 

@@ -1,7 +1,4 @@
-"""The wording of what attributors ask: without context, about one text, and as a judge.
-
-The examples are our own and ask nothing that evaluation data asks.
-"""
+"""The wording of what attributors ask: without context, about one text, and as a judge."""
 
 from typing import Final
 

@@ -1,7 +1,4 @@
-"""The wording of tasks about biographies, and of an evaluator's judgements.
-
-The people in the examples are ones that evaluation data does not ask about.
-"""
+"""The wording of tasks about biographies, and of an evaluator's judgements."""
 
 from typing import Final
 
