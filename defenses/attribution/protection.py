@@ -34,29 +34,31 @@ class Rules(Section):
     """
 
     min_senders: int = Field(
-        2, ge=2, description="trusted senders who together have texts quarantined"
+        default=2, ge=2, description="trusted senders who together have texts quarantined"
     )
     trusted_after: int = Field(
-        3,
+        default=3,
         ge=1,
         description="confirmed complaints after which a person is trusted; with others that are"
         " not confirmed, more (see docs/incidents.md)",
     )
     min_gap: float = Field(
-        1.0, ge=0.0, description="least distance between flagged and other texts, in z-scores"
+        default=1.0,
+        ge=0.0,
+        description="least distance between flagged and other texts, in z-scores",
     )
     max_chance: float = Field(
-        0.05,
+        default=0.05,
         gt=0.0,
         le=1.0,
         description="a person looks where unrelated scores would part the texts as clearly"
         " with a greater probability; 1 = do not ask",
     )
     complaints_per_day: int = Field(
-        20, ge=1, description="complaints of one sender; more are refused"
+        default=20, ge=1, description="complaints of one sender; more are refused"
     )
     open_complaints: int = Field(
-        1_000,
+        default=1_000,
         ge=1,
         description="complaints that may wait; above it those of strangers are refused, and"
         " from half of it on those of strangers of whom some wait",
