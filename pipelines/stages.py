@@ -14,12 +14,11 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from radarstream.defenses.protocol import EVIDENCE, Defending, Defense, Relate, Request, Signal
-from radarstream.pipelines.signals.atomic_answers import answer_documents
+from radarstream.pipelines.signals.evidence import answer_documents, entails, relate_answers
 from radarstream.pipelines.signals.fulfilment import drive, fulfil
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.relations import entails, relate_answers
 from radarstream.pipelines.signals.responses import isolating
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.events import AnswerEvent, Source

@@ -7,7 +7,6 @@ reads a clock, a table or a model.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -34,42 +33,36 @@ class Rules(Section):
     clearly. Half of the room for `open_complaints` is for senders without an open complaint.
     """
 
-    min_senders: Annotated[
-        int,
-        Field(ge=2, description="trusted senders who together have texts quarantined"),
-    ] = 2
-    trusted_after: Annotated[
-        int,
-        Field(
-            ge=1,
-            description="confirmed complaints after which a person is trusted; with others that are"
-            " not confirmed, more (see docs/incidents.md)",
-        ),
-    ] = 3
-    min_gap: Annotated[
-        float,
-        Field(ge=0.0, description="least distance between flagged and other texts, in z-scores"),
-    ] = 1.0
-    max_chance: Annotated[
-        float,
-        Field(
-            gt=0.0,
-            le=1.0,
-            description="a person looks where unrelated scores would part the texts as clearly"
-            " with a greater probability; 1 = do not ask",
-        ),
-    ] = 0.05
-    complaints_per_day: Annotated[
-        int, Field(ge=1, description="complaints of one sender; more are refused")
-    ] = 20
-    open_complaints: Annotated[
-        int,
-        Field(
-            ge=1,
-            description="complaints that may wait; above it those of strangers are refused, and"
-            " from half of it on those of strangers of whom some wait",
-        ),
-    ] = 1_000
+    min_senders: int = Field(
+        default=2, ge=2, description="trusted senders who together have texts quarantined"
+    )
+    trusted_after: int = Field(
+        default=3,
+        ge=1,
+        description="confirmed complaints after which a person is trusted; with others that are"
+        " not confirmed, more (see docs/incidents.md)",
+    )
+    min_gap: float = Field(
+        default=1.0,
+        ge=0.0,
+        description="least distance between flagged and other texts, in z-scores",
+    )
+    max_chance: float = Field(
+        default=0.05,
+        gt=0.0,
+        le=1.0,
+        description="a person looks where unrelated scores would part the texts as clearly"
+        " with a greater probability; 1 = do not ask",
+    )
+    complaints_per_day: int = Field(
+        default=20, ge=1, description="complaints of one sender; more are refused"
+    )
+    open_complaints: int = Field(
+        default=1_000,
+        ge=1,
+        description="complaints that may wait; above it those of strangers are refused, and"
+        " from half of it on those of strangers of whom some wait",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from radarstream.defenses.attribution.ablations import ContextCite, LeaveOneOut
-from radarstream.defenses.attribution.keyword_match import KeywordMatch
+from radarstream.defenses.attribution.each_alone import KeywordMatch, RagForensics
 from radarstream.defenses.attribution.pfdnn import Pfdnn
 from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.defenses.attribution.rag_forensics import RagForensics
 from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.defenses.attribution.thresholds import Norm, Perplexity
 from radarstream.defenses.options import built

@@ -11,7 +11,7 @@ from typing import Any
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import Embed, Relate, Request
 from radarstream.defenses.vanilla import undefended_answer
-from radarstream.pipelines.signals.relations import entails
+from radarstream.pipelines.signals.evidence import entails
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.incidents import text_key

@@ -21,7 +21,7 @@ _REFUSALS: Final = (
 _ECHO: Final = re.compile(
     r"^(?:(?:final|short|most frequent)\s+)?answer\s*(?::|-(?![.\d$£€¥])|(?=-))\s*", re.IGNORECASE
 )
-_ABBREVIATION: Final = re.compile(
+_ABBREVIATION: Final = re.compile(  # whose period belongs to it: U.S., a.m., Inc.
     r"\b(?:(?:[a-z]\.){2,}|(?:jr|sr|inc|co|corp|ltd|st)\.)$", re.IGNORECASE
 )
 _LABEL: Final = re.compile(rf"\[\s*({YES}|{NO})\s*\]", re.IGNORECASE)
@@ -93,12 +93,8 @@ def _one_line(text: str) -> str:
 
 def _visible(line: str) -> str:
     """A line without what a reader would not see, its white space collapsed."""
-    kept = "".join(" " if c.isspace() else c for c in line if c == "\t" or _printable(c))
+    kept = "".join(" " if c.isspace() else c for c in line if c == "\t" or category(c)[0] != "C")
     return " ".join(kept.split())
-
-
-def _printable(character: str) -> bool:
-    return not category(character).startswith("C")
 
 
 def _unwrap(line: str) -> str:
@@ -107,13 +103,8 @@ def _unwrap(line: str) -> str:
         bare = _ECHO.sub("", line).strip()
         if len(bare) > 1 and _QUOTES.get(bare[0]) == bare[-1]:
             bare = bare[1:-1].strip()
-        if bare.endswith(".") and not bare.endswith("...") and not _is_abbreviation(bare):
+        if bare.endswith(".") and not bare.endswith("...") and not _ABBREVIATION.search(bare):
             bare = bare[:-1].rstrip()
         if bare == line:
             return bare
         line = bare
-
-
-def _is_abbreviation(text: str) -> bool:
-    """Whether the final period belongs to the last word, as in "U.S.", "a.m." and "Inc."."""
-    return _ABBREVIATION.search(text) is not None

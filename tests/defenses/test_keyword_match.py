@@ -2,7 +2,7 @@
 
 import pytest
 
-from radarstream.defenses.attribution.keyword_match import KeywordMatch
+from radarstream.defenses.attribution.each_alone import KeywordMatch
 from radarstream.defenses.protocol import CompleteAll
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.prompt import Task

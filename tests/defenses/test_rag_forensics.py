@@ -3,7 +3,7 @@
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.defenses.attribution.rag_forensics import RagForensics
+from radarstream.defenses.attribution.each_alone import RagForensics
 from radarstream.defenses.protocol import Complete
 from radarstream.pipelines.signals.fulfilment import attribute_all
 from radarstream.pipelines.signals.parsing import parse_reply

@@ -10,9 +10,8 @@ from radarstream.pipelines import stages
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow
-from radarstream.pipelines.signals.atomic_answers import document_prompts
+from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.relations import answer_pairs
 from radarstream.schemas.evidence import FloatArray, Relations
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.snapshot import Labels, SearchSnapshot

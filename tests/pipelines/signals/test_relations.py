@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.signals.relations import relate_answers
+from radarstream.pipelines.signals.evidence import relate_answers
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray
 from radarstream.schemas.prompt import AnswerPair

@@ -1,19 +1,51 @@
-"""Pairwise NLI between the informative atomic answers of a snapshot."""
+"""What documents say: one answer from each document alone, and pairwise NLI between answers."""
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.pipelines.signals.ports import RelationScorer
-from radarstream.pipelines.signals.responses import checked
+from radarstream.pipelines.signals.parsing import parse_answer
+from radarstream.pipelines.signals.ports import Generator, RelationScorer
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.responses import all_answered, checked, completion_texts
 from radarstream.schemas.arrays import relation_rows
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray, Relations
-from radarstream.schemas.prompt import AnswerPair
+from radarstream.schemas.prompt import AnswerPair, Prompt, Task
+from radarstream.schemas.snapshot import SearchSnapshot
 
 Question = str
 AGREEMENT = 0.5  # one answer entails another when the scorer gives that at least this probability
+
+
+def answer_documents(
+    generator: Generator, snapshots: Sequence[SearchSnapshot]
+) -> list[tuple[AtomicAnswer, ...]]:
+    """Answer every document of every snapshot in one model batch, order preserved.
+
+    Raises PartialModelError, one outcome per snapshot, when single documents were not answered.
+    """
+    prompts = [prompt for snapshot in snapshots for prompt in document_prompts(snapshot)]
+    texts = iter(completion_texts(generator, prompts))
+    return all_answered([parse_all(list(islice(texts, len(s.documents)))) for s in snapshots])
+
+
+def document_prompts(snapshot: SearchSnapshot) -> list[Prompt]:
+    """What is asked to answer each document of a snapshot by itself."""
+    question = snapshot.query.text
+    return [build_prompt(Task.ATOMIC_ANSWER, question, (d.passage,)) for d in snapshot.documents]
+
+
+def parse_all(texts: Sequence[str | ModelError]) -> tuple[AtomicAnswer, ...] | ModelError:
+    """Parse the answers of one snapshot; the first failure among them stands for it."""
+    answers = []
+    for text in texts:
+        if isinstance(text, ModelError):
+            return text
+        answers.append(parse_answer(text))
+    return tuple(answers)
 
 
 def entails(rows: FloatArray) -> NDArray[np.bool_]:
