@@ -15,7 +15,7 @@ _SUM_TOLERANCE: Final = 1e-3  # of a row of probabilities; models compute in hal
 
 def relation_rows(response: Any, count: int) -> FloatArray:
     """(count, 3) probabilities."""
-    rows = finite_rows("relations", response, count)
+    rows = _finite_rows("relations", response, count)
     if rows.shape[1] != 3 or (count and (rows.min() < 0.0 or rows.max() > 1.0)):
         raise ValueError("relations must be three probabilities a row")
     return rows
@@ -23,12 +23,12 @@ def relation_rows(response: Any, count: int) -> FloatArray:
 
 def embedding_rows(response: Any, count: int) -> FloatArray:
     """(count, d) finite numbers, d > 0."""
-    return finite_rows("embeddings", response, count)
+    return _finite_rows("embeddings", response, count)
 
 
 def norm_values(response: Any, count: int) -> FloatArray:
     """(count,) lengths, > 0."""
-    lengths = numbers("norms", response)
+    lengths = _numbers("norms", response)
     if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
         raise ValueError(f"norms must be {count} positive lengths, got shape {lengths.shape}")
     return lengths
@@ -39,7 +39,7 @@ def log_prob_rows(response: Any, count: int) -> FloatArray:
 
     A probability may be 0, its logarithm minus infinity.
     """
-    rows = matrix("token probabilities", response, count)
+    rows = _matrix("token probabilities", response, count)
     if np.isnan(rows).any() or (rows > _SUM_TOLERANCE).any():
         raise ValueError("token probabilities hold a value that is no logarithm of a probability")
     return rows
@@ -53,24 +53,21 @@ def distribution_rows(response: Any, count: int) -> FloatArray:
     return rows
 
 
-def finite_rows(name: str, response: Any, count: int) -> FloatArray:
-    """(count, d) finite numbers, d > 0."""
-    rows = matrix(name, response, count)
+def _finite_rows(name: str, response: Any, count: int) -> FloatArray:
+    rows = _matrix(name, response, count)
     if not np.isfinite(rows).all():
         raise ValueError(f"{name} hold a value that is not finite")
     return rows
 
 
-def matrix(name: str, response: Any, count: int) -> FloatArray:
-    """(count, d) numbers, d > 0."""
-    rows = numbers(name, response)
+def _matrix(name: str, response: Any, count: int) -> FloatArray:
+    rows = _numbers(name, response)
     if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
         raise ValueError(f"{name} must have {count} rows, got shape {rows.shape}")
     return rows
 
 
-def numbers(name: str, response: Any) -> FloatArray:
-    """An array of numbers of any shape."""
+def _numbers(name: str, response: Any) -> FloatArray:
     try:
         array = np.asarray(response)
     except ValueError as error:  # rows of different lengths

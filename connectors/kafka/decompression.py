@@ -4,6 +4,7 @@ import gzip
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from io import BytesIO
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +16,15 @@ import zstandard
 from radarstream.schemas.errors import InputError, ReasonClass
 
 PIECE = 2**20  # bytes decompressed at a time
+SNAPPY = 2  # the codec's number
+STREAMS: Mapping[int, Callable[[BytesIO], Any]] = MappingProxyType(
+    {
+        1: lambda data: gzip.GzipFile(fileobj=data),
+        3: lz4.frame.LZ4FrameFile,
+        4: lambda data: zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True),
+    }
+)
+CODECS = (SNAPPY, *STREAMS)
 XERIAL = b"\x82SNAPPY\x00"  # begins a snappy stream as Kafka's clients write it
 XERIAL_HEADER_BYTES = 16
 BROKEN = (
@@ -34,13 +44,12 @@ def decompressed(codec: int, data: bytes, most: int) -> bytes:
     Raises InputError: OVERSIZED_RECORD when they take more than `most` bytes, INVALID_ENCODING when
     the data is damaged or the codec unknown. Never holds more than twice `most`.
     """
-    pieces_of = CODECS.get(codec)
-    if pieces_of is None:
+    if codec not in CODECS:
         raise InputError(ReasonClass.INVALID_ENCODING, f"there is no compression codec {codec}")
     pieces: list[bytes] = []
     size = 0
     try:
-        for piece in pieces_of(data, most):
+        for piece in _pieces(codec, data, most):
             size += len(piece)
             if size > most:
                 raise too_large(most)
@@ -60,22 +69,11 @@ def too_large(most: int) -> InputError:
     )
 
 
-def _gzip(data: bytes, _most: int) -> Iterator[bytes]:
-    return _pieces(gzip.GzipFile(fileobj=BytesIO(data)))
-
-
-def _lz4(data: bytes, _most: int) -> Iterator[bytes]:
-    return _pieces(lz4.frame.LZ4FrameFile(BytesIO(data)))
-
-
-def _zstd(data: bytes, _most: int) -> Iterator[bytes]:
-    decompressor = zstandard.ZstdDecompressor()
-    return _pieces(decompressor.stream_reader(BytesIO(data), read_across_frames=True))
-
-
-def _pieces(stream: Any) -> Iterator[bytes]:
-    while piece := stream.read(PIECE):
-        yield piece
+def _pieces(codec: int, data: bytes, most: int) -> Iterator[bytes]:
+    if codec == SNAPPY:
+        return _snappy(data, most)
+    stream = STREAMS[codec](BytesIO(data))
+    return iter(partial(stream.read, PIECE), b"")
 
 
 def _snappy(data: bytes, most: int) -> Iterator[bytes]:
@@ -98,8 +96,3 @@ def _snappy_blocks(data: bytes) -> Iterator[bytes]:
         place += 4
         yield data[place : place + size]
         place += size
-
-
-CODECS: Mapping[int, Callable[[bytes, int], Iterator[bytes]]] = MappingProxyType(
-    {1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
-)

@@ -19,8 +19,9 @@ TITLE_CHARACTERS: Final = 500
 URL_CHARACTERS: Final = 2_000
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 TRACKING: Final = re.compile(r"utm_\w+|gclid|fbclid|msclkid|dclid|srsltid", re.IGNORECASE)
-ENGLISH_DATE: Final = re.compile(r"[A-Z][a-z]{2} \d{1,2}, \d{4}")
-ISO_DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?")
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+ENGLISH_DATE: Final = re.compile(r"([A-Z][a-z]{2}) (\d{1,2}), (\d{4})")
+ISO_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?")
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
 Answer = Mapping[str, Any]  # a JSON object of the service
 
@@ -85,10 +86,11 @@ def published_at(text: str, seen_at: datetime) -> datetime | None:
     """
     english, iso = ENGLISH_DATE.fullmatch(text.strip()), ISO_DATE.fullmatch(text.strip())
     try:
-        if english:
-            day = datetime.strptime(english[0], "%b %d, %Y").replace(tzinfo=UTC)
+        if english and english[1].lower() in MONTHS:
+            month = MONTHS.index(english[1].lower()) + 1
+            day = datetime(int(english[3]), month, int(english[2]), tzinfo=UTC)
         elif iso:
-            day = datetime.fromisoformat(iso[1]).replace(tzinfo=UTC)
+            day = datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=UTC)
         else:
             return None
     except ValueError:

@@ -72,7 +72,7 @@ def compact_json(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _AS_IS:  # by far the most values: capacities and ranks
         return value
     if isinstance(value, tuple):
