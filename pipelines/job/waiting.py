@@ -1,18 +1,21 @@
 """A start waits for a database or a broker that is not there yet, as they come up in any order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from typing import TypeVar
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from radarstream.pipelines.job.background import unless_stopped
 from radarstream.pipelines.job.failures import kind_of, named
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop
-from radarstream.pipelines.job.telemetry.health import Check, Health
-from radarstream.pipelines.settings import JobSettings
+from radarstream.pipelines.job.telemetry.endpoint import serving
+from radarstream.pipelines.job.telemetry.health import CHECKS, Check, Health
+from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.schemas.errors import RadarstreamError
 
 ResultT = TypeVar("ResultT")
@@ -72,3 +75,19 @@ class Waiting:
         )
         if self.stop.event.wait(pause):
             raise AskedToStopError
+
+
+@contextmanager
+def starting(
+    settings: Settings,
+    stop: Stop,
+    registry: CollectorRegistry,
+    checks: Sequence[Check] = CHECKS,
+    *,
+    patient: bool,
+) -> Iterator[Waiting]:
+    """Serve the telemetry of a process, and yield what waits for the services that it needs."""
+    telemetry = settings.telemetry
+    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=checks)
+    with serving(telemetry.listen, registry, health):
+        yield Waiting(health, stop, settings.job, patient)

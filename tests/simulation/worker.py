@@ -26,7 +26,6 @@ from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack
-from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
@@ -114,7 +113,6 @@ class Worker:
             batch=lambda records: run_graph(guard, self.engine, world.clock, records),
             publish=lambda lanes: outbox.publish_outbox(self.engine, world.topics, lanes=lanes),
             park=lambda record, refusal: park_broken(self.engine, record, refusal),
-            kind_of=kind_of,
             holding=HoldBack(plan.lateness_s, event_time, tolerance_s=TOLERANCE.total_seconds()),
             clock=world.clock,
             observer=Silence(world.faults, self.name),

@@ -17,7 +17,7 @@ import structlog
 from radarstream.connectors.webhook import Attempt
 from radarstream.pipelines.job.alerting.following import ANSWERS, Following, Selection
 from radarstream.pipelines.job.answering.ports import Clock
-from radarstream.pipelines.settings.alerts import AlertSettings, Occasion
+from radarstream.pipelines.settings.job import AlertSettings, Occasion
 from radarstream.schemas.codec import envelope
 from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import BrokerError, InputError

@@ -1,6 +1,5 @@
 """Sees to it that the state database stays the one that the job began with."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -8,11 +7,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.connectors.state_table.database.groups import insist_on_mark
-from radarstream.pipelines.job.answering.driver import Outcome
-from radarstream.pipelines.job.answering.ports import Batch
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.records import RawRecord
 
 LOOK_S = 5.0
 
@@ -46,23 +42,3 @@ class StateWatch:
             self.told = True
         else:
             self.health.passed("database")
-
-    def of_batch(self, batch: Batch) -> Batch:
-        """Return the batch, run only on the same database."""
-
-        def checked(records: Sequence[RawRecord]) -> list[Outcome]:
-            self.insist()
-            return batch(records)
-
-        return checked
-
-    def of_publication(
-        self, publish: Callable[[frozenset[int]], int]
-    ) -> Callable[[frozenset[int]], int]:
-        """Return the publication, likewise; an idle job has nothing else that looks."""
-
-        def checked(lanes: frozenset[int]) -> int:
-            self.insist()
-            return publish(lanes)
-
-        return checked

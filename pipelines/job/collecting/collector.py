@@ -10,6 +10,7 @@ first; the pace of the search client spaces them, and jitter keeps them apart fr
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import structlog
@@ -21,6 +22,7 @@ from tenacity.wait import wait_random_exponential
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
 from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.state_table.database.engine import is_transient
+from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.connectors.state_table.queries.watchlist import (
     WatchedQuery,
     claim,
@@ -28,7 +30,7 @@ from radarstream.connectors.state_table.queries.watchlist import (
     record_fetch,
     replace_all,
 )
-from radarstream.pipelines.job.answering.ports import Clock, EventSink
+from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.collecting.watched import Watched
 from radarstream.pipelines.job.collecting.watchlist import entry_of, table_entries
@@ -56,33 +58,24 @@ class Searcher(Protocol):
         ...
 
 
+@dataclass
 class Collector:
     """One fetch after another. Several collectors may share a table; each query has one winner."""
 
-    def __init__(
-        self,
-        *,
-        searcher: Searcher,
-        sink: EventSink,
-        engine: Engine,
-        clock: Clock,
-        settings: WatchSettings,
-        metrics: CollectingMetrics,
-    ) -> None:
-        self.metrics = metrics
-        self._searcher = searcher
-        self._sink = sink
-        self._engine = engine
-        self._clock = clock
-        self._settings = settings
-        self._failed: dict[str, int] = {}
-        self._unpublished: dict[tuple[str, str], SearchSnapshot] = {}
-        self._quiet_until = 0.0
+    searcher: Searcher
+    sink: Sink
+    engine: Engine
+    clock: Clock
+    settings: WatchSettings
+    metrics: CollectingMetrics
+    failed: dict[str, int] = field(default_factory=dict)  # failures in a row, by query
+    unpublished: dict[tuple[str, str], SearchSnapshot] = field(default_factory=dict)
+    quiet_until: float = 0.0  # nothing is due before, by the monotonic clock
 
     def replace(self, entries: tuple[Watched, ...]) -> None:
         """Make these the list, at once. Entries that say the same keep their times."""
-        replace_all(self._engine, table_entries(entries), self._now_ms())
-        self._quiet_until = 0.0
+        replace_all(self.engine, table_entries(entries), self._now_ms())
+        self.quiet_until = 0.0
 
     def run(self, stopping: Callable[[], bool], every_turn: Callable[[], None]) -> None:
         """Fetch what is due until asked to stop; `every_turn` runs about once a second.
@@ -98,10 +91,10 @@ class Collector:
                 if not is_transient(error):
                     raise
                 log.warning("the database does not answer", error=error)
-                self._clock.wait(DATABASE_PAUSE_S)
+                self.clock.wait(DATABASE_PAUSE_S)
                 continue
             if not fetched:
-                self._clock.wait(TICK_S)
+                self.clock.wait(TICK_S)
 
     def fetch_due_once(self, stopping: Callable[[], bool]) -> int:
         """Fetch every query that is due now, once, and return how many of them failed."""
@@ -111,13 +104,13 @@ class Collector:
                 break
             if self._claim(watched, now_ms) and not self._fetch(watched, now_ms):
                 failures += 1
-                if self._clock.monotonic() < self._quiet_until:
+                if self.clock.monotonic() < self.quiet_until:
                     break  # nothing left to search with
         return failures
 
     def fetch_next(self) -> bool:
         """Fetch the query that is most overdue; False when there is none at present."""
-        if self._clock.monotonic() < self._quiet_until:
+        if self.clock.monotonic() < self.quiet_until:
             return False
         now_ms = self._now_ms()
         for watched in self._due(now_ms):
@@ -127,20 +120,21 @@ class Collector:
         return False
 
     def _due(self, now_ms: int) -> list[WatchedQuery]:
-        watched = load_active(self._engine)
+        watched = load_active(self.engine)
         due = sorted(
             (each for each in watched if each.next_due_ms <= now_ms),
             key=lambda each: each.next_due_ms,
         )
-        self.metrics.watching(len(watched), len(due))
+        self.metrics.watched.set(len(watched))
+        self.metrics.overdue.set(len(due))
         if not due:
             waits = [(each.next_due_ms - now_ms) / 1000 for each in watched]
             self._pause_all(min([LOOK_AGAIN_S, *waits]))
         return due
 
     def _claim(self, watched: WatchedQuery, now_ms: int) -> bool:
-        lease = self._lease_ms
-        return claim(self._engine, watched.query_id, watched.next_due_ms, now_ms, lease)
+        due_ms = watched.next_due_ms
+        return claim(self.engine, watched.query_id, due_ms, now_ms, self._lease_ms)
 
     def _fetch(self, watched: WatchedQuery, claimed_ms: int) -> bool:
         """Search, publish and record; True when the snapshot is out."""
@@ -151,11 +145,10 @@ class Collector:
             return False
         try:
             snapshot = self._snapshot(watched, entry)
-        except SearchFailedError as failure:
-            self._fail_search(watched, claimed_ms, failure.kind)
-            return False
-        except SearchError:
-            self._fail(watched, claimed_ms, FailureClass.UNAVAILABLE)
+        except SearchError as error:
+            known = isinstance(error, SearchFailedError)
+            kind = error.kind if known else FailureClass.UNAVAILABLE
+            self._fail_search(watched, claimed_ms, kind)
             return False
         if not self._publish(watched, snapshot):
             self._fail(watched, claimed_ms, UNPUBLISHED)
@@ -164,24 +157,24 @@ class Collector:
         return True
 
     def _snapshot(self, watched: WatchedQuery, entry: Watched) -> SearchSnapshot:
-        kept = self._unpublished.pop((watched.query_id, watched.entry), None)
+        kept = self.unpublished.pop((watched.query_id, watched.entry), None)
         if kept is not None:
             return kept
-        with self.metrics.searching():
-            return self._searcher.search(entry.request)
+        with self.metrics.seconds.time():
+            return self.searcher.search(entry.request)
 
     def _publish(self, watched: WatchedQuery, snapshot: SearchSnapshot) -> bool:
         retrying = Retrying(
             retry=retry_if_exception_type(BrokerError),
             wait=wait_random_exponential(max=PUBLISH_PAUSE_S),
-            stop=stop_after_attempt(self._settings.publish_attempts),
-            sleep=self._clock.wait,
+            stop=stop_after_attempt(self.settings.publish_attempts),
+            sleep=self.clock.wait,
             reraise=True,
         )
         try:
-            retrying(self._sink.publish, [outbox_record(snapshot)])
+            retrying(self.sink.publish, [outbox_record(snapshot)])
         except BrokerError:
-            self._unpublished[watched.query_id, watched.entry] = snapshot
+            self.unpublished[watched.query_id, watched.entry] = snapshot
             return False
         except ConfigurationError:  # larger than the topic takes: it never will be published
             return False
@@ -191,14 +184,8 @@ class Collector:
         self, watched: WatchedQuery, claimed_ms: int, entry: Watched, snapshot: SearchSnapshot
     ) -> None:
         fetched_ms = self._now_ms()
-        record_fetch(
-            self._engine,
-            watched.query_id,
-            claimed_ms + self._lease_ms,
-            fetched_ms=fetched_ms,
-            next_due_ms=entry.next_due_ms(fetched_ms),
-        )
-        self._failed.pop(watched.query_id, None)
+        self._give_back(watched, claimed_ms, entry.next_due_ms(fetched_ms), fetched_ms)
+        self.failed.pop(watched.query_id, None)
         self.metrics.collected(snapshot)
         log.info(
             "collected",
@@ -213,19 +200,19 @@ class Collector:
         if kind is FailureClass.STOPPED:
             self._give_back(watched, claimed_ms, watched.next_due_ms)
         elif kind in EXHAUSTED:
-            self.metrics.failed(kind)
+            self.metrics.failures.labels(kind).inc()
             self._give_back(watched, claimed_ms, watched.next_due_ms)
-            self._pause_all(self._settings.exhausted_pause_s)
-            log.warning("searching pauses", failure=kind, pause_s=self._settings.exhausted_pause_s)
+            self._pause_all(self.settings.exhausted_pause_s)
+            log.warning("searching pauses", failure=kind, pause_s=self.settings.exhausted_pause_s)
         else:
             self._fail(watched, claimed_ms, kind)
 
     def _fail(self, watched: WatchedQuery, claimed_ms: int, failure: str) -> None:
-        times = self._failed.get(watched.query_id, 0) + 1
-        self._failed[watched.query_id] = times
-        first, longest = self._settings.first_pause_s, self._settings.longest_pause_s
+        times = self.failed.get(watched.query_id, 0) + 1
+        self.failed[watched.query_id] = times
+        first, longest = self.settings.first_pause_s, self.settings.longest_pause_s
         pause_s = min(longest, first * 2.0 ** min(times - 1, 60))
-        self.metrics.failed(failure)
+        self.metrics.failures.labels(failure).inc()
         self._give_back(watched, claimed_ms, self._now_ms() + int(pause_s * 1000))
         log.warning(
             "not collected",
@@ -235,21 +222,24 @@ class Collector:
             pause_s=pause_s,
         )
 
-    def _give_back(self, watched: WatchedQuery, claimed_ms: int, due_ms: int) -> None:
+    def _give_back(
+        self, watched: WatchedQuery, claimed_ms: int, due_ms: int, fetched_ms: int | None = None
+    ) -> None:
+        """End the claim: the query is due again at `due_ms`, and was fetched if that is given."""
         record_fetch(
-            self._engine,
+            self.engine,
             watched.query_id,
             claimed_ms + self._lease_ms,
-            fetched_ms=None,
+            fetched_ms=fetched_ms,
             next_due_ms=due_ms,
         )
 
     def _pause_all(self, seconds: float) -> None:
-        self._quiet_until = self._clock.monotonic() + seconds
+        self.quiet_until = self.clock.monotonic() + seconds
 
     @property
     def _lease_ms(self) -> int:
-        return int(self._settings.lease_s * 1000)
+        return int(self.settings.lease_s * 1000)
 
     def _now_ms(self) -> int:
-        return milliseconds(self._clock.now())
+        return milliseconds(self.clock.now())

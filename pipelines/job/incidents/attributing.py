@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from sqlalchemy import Engine
@@ -23,6 +23,7 @@ from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
+from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import Investigated, Policy, excerpt, settle
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.pipelines.signals.fulfilment import drive
@@ -53,18 +54,6 @@ log = structlog.get_logger("radarstream")
 CorpusSearch = Callable[[str, Sequence[str]], list[RankedText]]
 
 
-class AttributionObserver(Protocol):
-    """Is called when an incident was settled or an attribution failed; must not raise."""
-
-    def settled(self, event: TaughtEvent, seconds: float | None) -> None:
-        """Tell of an incident that was settled; `seconds` only where models were asked."""
-        ...
-
-    def failed(self, error: str) -> None:
-        """Tell that an attribution failed, by the class of the error."""
-        ...
-
-
 @dataclass
 class Attributing:
     """Works on open complaints of the database, the most urgent first (see `queue`)."""
@@ -75,7 +64,7 @@ class Attributing:
     settings: AttributionSettings
     policy: Policy
     clock: Clock
-    observer: AttributionObserver
+    observer: AttributingMetrics
     search: CorpusSearch | None = None
 
     def step(self) -> bool:

@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
-from typing import Protocol
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -34,11 +33,10 @@ from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, ta
 from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import LANE, policy_of
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from radarstream.pipelines.job.telemetry.endpoint import serving
 from radarstream.pipelines.job.telemetry.health import Check, Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
-from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.job.waiting import Waiting, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
@@ -56,22 +54,6 @@ PAUSE_S = 5.0  # before what is away is asked again
 log = structlog.get_logger("radarstream")
 
 
-class ComplaintLog(Protocol):
-    """The complaints' topic, read on from the last commit."""
-
-    def poll(self, *, timeout_s: float) -> list[TopicRecord]:
-        """Return the next records, none after the time-out. Raises BrokerError."""
-        ...
-
-    def commit(self, next_offsets: dict[int, int]) -> None:
-        """Remember where to read on after a restart. Raises BrokerError."""
-        ...
-
-    def at_end(self) -> bool:
-        """Whether everything was polled. Raises BrokerError."""
-        ...
-
-
 @dataclass
 class Worker:
     """Takes complaints in, attributes, publishes. Without a log or a sink it does without."""
@@ -82,7 +64,7 @@ class Worker:
     health: Health
     stop: Stop
     clock: Clock
-    log: ComplaintLog | None = None
+    log: TopicReader | None = None
     sink: Sink | None = None
     state: StateWatch | None = None
     pruned: float | None = field(default=None, init=False)
@@ -137,7 +119,7 @@ class Worker:
         self.health.passed("broker")
         offsets = {}
         for record in records:
-            self.metrics.intake(self.taken_in(record))
+            self.metrics.intake.labels(self.taken_in(record)).inc()
             offsets[record.partition] = record.offset + 1
         if offsets:
             self.log.commit(offsets)
@@ -172,13 +154,11 @@ def opened_worker(
     attributor, and for an empty database under a group that has committed, unless told to
     `start_over`.
     """
-    attribution, telemetry, registry = settings.attribution, settings.telemetry, CollectorRegistry()
+    attribution, registry, clock = settings.attribution, CollectorRegistry(), SystemClock(stop)
     attributor = configured_attributor(settings)
     checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)
-    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=checks)
-    waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
-        opened.enter_context(serving(telemetry.listen, registry, health))
+        waiting = opened.enter_context(starting(settings, stop, registry, checks, patient=patient))
         if kafka and absent_file(settings.database) and not start_over:
             group = attribution.group
             waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=COMPLAINTS))
@@ -187,7 +167,6 @@ def opened_worker(
         check_needs(attributor, models)
         metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)), registry)
         registry.register(ModelMetrics.of(models))
-        clock = SystemClock(stop)
         attributing = Attributing(
             engine,
             models,
@@ -198,7 +177,7 @@ def opened_worker(
             metrics,
             corpus_search(settings, models),
         )
-        worker = Worker(attributing, settings, metrics, health, stop, clock)
+        worker = Worker(attributing, settings, metrics, waiting.health, stop, clock)
         if kafka:
             connect(worker, waiting, opened, start_over=start_over)
         yield worker

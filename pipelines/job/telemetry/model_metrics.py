@@ -7,20 +7,14 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from radarstream.pipelines.job.telemetry.metrics import read
 from radarstream.pipelines.signals.ports import Models
 
-# attribute of a model: metric and its help text
-COUNTS: Final = {
-    "calls": ("radarstream_model_calls", "Requests that reached the model"),
-    "hits": ("radarstream_model_cache_hits", "Requests answered by the response cache"),
-    "cost": ("radarstream_model_cost", "Price of the tokens, in the currency of the settings"),
-}
-TOKENS: Final = {"tokens_in": "in", "tokens_out": "out"}
 BREAKER_STATES: Final = ("closed", "half_open", "open")
 
 
 class ModelMetrics(Collector):
-    """Exports plain attributes of models under the name of their role, such as "generator".
+    """Exports what models counted themselves, under the name of their role, such as "generator".
 
     A model is asked first, then what it `wrapped`, its `client` last: a response cache counts calls
     and hits, a service's client tokens, `cost`, `errors` by kind, and the state of its `breaker`.
@@ -33,19 +27,38 @@ class ModelMetrics(Collector):
     @classmethod
     def of(cls, models: Models) -> "ModelMetrics":
         """Return what exports the models of a guard."""
-        roles = {field.name: getattr(models, field.name) for field in fields(models)}
-        return cls(roles)
+        return cls({field.name: getattr(models, field.name) for field in fields(models)})
 
     def collect(self) -> Iterator[Metric]:
         """Read everything once."""
-        for attribute, (name, text) in COUNTS.items():
-            family = CounterMetricFamily(name, text, labels=["model"])
-            for role, count in self._each(attribute):
-                family.add_metric([role], count)
-            yield family
-        yield self._tokens()
-        yield self._errors()
-        yield from self._breakers()
+        counter, each = CounterMetricFamily, self._each
+        for attribute, name, text in (
+            ("calls", "calls", "Requests that reached the model"),
+            ("hits", "cache_hits", "Requests answered by the response cache"),
+            ("cost", "cost", "Price of the tokens, in the currency of the settings"),
+        ):
+            counts = [([role], count) for role, count in each(attribute)]
+            yield read(counter, f"model_{name}", text, ["model"], counts)
+        directions = {"tokens_in": "in", "tokens_out": "out"}
+        tokens = [([role, way], n) for name, way in directions.items() for role, n in each(name)]
+        text = "Tokens, as the service says"
+        yield read(counter, "model_tokens", text, ["model", "direction"], tokens)
+        failed = [
+            ([role, error], count)
+            for role, errors in each("errors")
+            for error, count in dict(errors).items()
+        ]
+        yield read(counter, "model_errors", "Failed attempts", ["model", "error"], failed)
+        breakers = [(role, breaker.state, breaker.refused) for role, breaker in each("breaker")]
+        yield read(
+            GaugeMetricFamily,
+            "breaker_state",
+            "1 for the state that the model's circuit breaker is in",
+            ["model", "state"],
+            [([role, s], float(s == now)) for role, now, _ in breakers for s in BREAKER_STATES],
+        )
+        refused = [([role], count) for role, _, count in breakers]
+        yield read(counter, "breaker_refused", "Calls not let through", ["model"], refused)
 
     def _each(self, attribute: str) -> Iterator[tuple[str, Any]]:
         """Yield each role's attribute of the outermost layer that has it."""
@@ -54,41 +67,6 @@ class ModelMetrics(Collector):
                 if hasattr(model, attribute):
                     yield role, getattr(model, attribute)
                     break
-
-    def _tokens(self) -> Metric:
-        family = CounterMetricFamily(
-            "radarstream_model_tokens", "Tokens, as the service says", labels=["model", "direction"]
-        )
-        for attribute, direction in TOKENS.items():
-            for role, count in self._each(attribute):
-                family.add_metric([role, direction], count)
-        return family
-
-    def _errors(self) -> Metric:
-        family = CounterMetricFamily(
-            "radarstream_model_errors", "Failed attempts", labels=["model", "error"]
-        )
-        for role, errors in self._each("errors"):
-            for error, count in dict(errors).items():
-                family.add_metric([role, error], count)
-        return family
-
-    def _breakers(self) -> Iterator[Metric]:
-        state = GaugeMetricFamily(
-            "radarstream_breaker_state",
-            "1 for the state that the model's circuit breaker is in",
-            labels=["model", "state"],
-        )
-        refused = CounterMetricFamily(
-            "radarstream_breaker_refused", "Calls not let through", labels=["model"]
-        )
-        for role, breaker in self._each("breaker"):
-            current = breaker.state
-            for name in BREAKER_STATES:
-                state.add_metric([role, name], float(name == current))
-            refused.add_metric([role], breaker.refused)
-        yield state
-        yield refused
 
 
 def layers(model: object) -> Iterator[object]:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from radarstream.connectors.files.reader import read_records
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
 from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.watchlist import claim, find, replace_all
 from radarstream.pipelines.job.collecting.backfilling import (
@@ -101,7 +102,7 @@ def collector_of(engine: Engine, world: World, **settings: float) -> Collector:
         engine=engine,
         clock=world.clock,
         settings=WatchSettings(**settings),
-        metrics=CollectingMetrics(),
+        metrics=CollectingMetrics(SearchCounts()),
     )
 
 
