@@ -111,18 +111,13 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
-    """Create the language model backend."""
+    """Create the language model backend; equal settings share a model of transformers."""
     match settings:
         case s.LlamaCpp():
             with naming_extra("embedded"):
                 from radarstream.connectors.models.llama_cpp import LlamaCpp
 
-                return LlamaCpp(
-                    settings.model_path,
-                    slots=settings.slots,
-                    threads=settings.threads,
-                    passage_characters=settings.passage_characters,
-                )
+                return LlamaCpp(**settings.model_dump(exclude={"kind"}))
         case s.OpenAiGenerator():
             return OpenAiGenerator(settings)
         case s.TransformersGenerator():
@@ -134,13 +129,12 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
     assert_never(settings)
 
 
-def transformers_generator(settings: s.TransformersGenerator) -> TransformersGenerator:
-    """Create the generator on local weights; equal settings share the loaded model."""
-    return TransformersGenerator(
-        model_directory(settings.model),
-        batch_size=settings.batch_size,
-        passage_characters=settings.passage_characters,
-    )
+def transformers_generator(
+    settings: s.TransformersGenerator | s.TransformersTokens,
+) -> TransformersGenerator:
+    """Create the generator on local weights."""
+    options = settings.model_dump(exclude={"kind", "model"})
+    return TransformersGenerator(model_directory(settings.model), **options)
 
 
 def build_tokens(settings: s.Settings) -> TokenScorer | None:
@@ -148,10 +142,8 @@ def build_tokens(settings: s.Settings) -> TokenScorer | None:
     match settings.tokens:
         case s.SameModel():
             return tokens_of_generator(settings.generator)
-        case s.TransformersTokens(model=model, batch_size=size):
-            return TransformersTokens(
-                TransformersGenerator(model_directory(model), batch_size=size)
-            )
+        case s.TransformersTokens():
+            return TransformersTokens(transformers_generator(settings.tokens))
         case s.OpenAiTokens():
             return OpenAiTokens(settings.tokens)
         case s.NoTokens():
@@ -163,11 +155,7 @@ def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
     """Create what tells token probabilities of the generator's model; None of a service's."""
     match settings:
         case s.LlamaCpp():
-            return GgufTokens(
-                settings.model_path,
-                threads=settings.threads,
-                passage_characters=settings.passage_characters,
-            )
+            return GgufTokens(**settings.model_dump(exclude={"kind", "slots"}))
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():

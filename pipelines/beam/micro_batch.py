@@ -17,11 +17,9 @@ from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from radarstream.pipelines.beam.folding import Outcome
-from radarstream.pipelines.beam.graph import DefendSnapshots
+from radarstream.pipelines.beam.graph import NO_LOG, DefendSnapshots
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.records import RawRecord
-
-NO_LOG = ""  # every record says its place in its log itself
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import lane_of
-from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack
@@ -145,8 +145,8 @@ def run_graph(
 ) -> list[AnswerEvent | DeadLetter]:
     """What the graph's steps do to one batch, in the order in which Beam's runner runs them."""
     observed = [decoded(record, clock) for record in records]
-    answered = AtomicAnswers(SETTINGS).run(observed, guard)
-    related = list(RelateAnswers(SETTINGS).run(list(answered), guard))
+    answered = answer_each(SETTINGS, guard, observed)
+    related = relate_each(SETTINGS, guard, answered)
     parked = [item for item in related if isinstance(item, Parked)]
     outbox.append(engine, [outbox_record(p.letter, lane=lane_of(p.record)) for p in parked])
     queries: dict[str, list[Ready]] = defaultdict(list)

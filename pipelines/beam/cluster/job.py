@@ -1,30 +1,40 @@
-"""The whole job for a cluster: partitions in, published events out, handed to a runner.
+"""The job for a cluster: partitions of Kafka in, published events out, handed to a runner.
 
 list partitions -> spread -> read -> DefendStream
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
 from apache_beam.runners.runner import PipelineResult
 
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.partition_reader import KafkaPartition
+from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.pipelines.beam.cluster.kafka_source import (
     PartitionRange,
-    PartitionReader,
     ReadLimits,
     ReadPartitions,
 )
-from radarstream.pipelines.beam.cluster.publishing import OpenSink
-from radarstream.pipelines.beam.cluster.stream import DefendStream
+from radarstream.pipelines.beam.cluster.stream import DefendStream, OpenSink
+from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.beam.cluster.worker_pool import stay_on_loopback
+from radarstream.pipelines.build import enter_group
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import JobFailedError
+from radarstream.schemas.errors import ConfigurationError, JobFailedError
 
+JOB_SERVER_S = 60  # how long to wait for a job server to answer
+RUNNERS = {"flink": "FlinkRunner", "portable": "PortableRunner"}
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
+# The offsets of a cluster job run ahead of what is folded. In a group of its own they can never
+# become the start of a worker of another topology, which would lose what lies between.
+GROUP_SUFFIX = "-cluster"
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,106 @@ class Outside:
     """
 
     partitions: Callable[[], Iterable[PartitionRange]]
-    open_reader: Callable[[int], PartitionReader]
+    open_reader: Callable[[int], KafkaPartition]
     open_sink: OpenSink
+
+
+def kafka_outside(
+    settings: Settings, *, until_end: bool = False, start_over: bool = False
+) -> Outside:
+    """Return how workers reach Kafka; `until_end` reads up to the end the partitions have now.
+
+    `start_over` accepts an empty database though this job's group has committed.
+    """
+    return Outside(
+        partitions=partial(ranges, settings.kafka, until_end=until_end),
+        open_reader=partial(open_partition, settings, start_over=start_over),
+        open_sink=open_kafka_sink,
+    )
+
+
+def ranges(options: KafkaOptions, *, until_end: bool) -> Iterator[PartitionRange]:
+    """List the partitions from their first kept record on.
+
+    A job that starts afresh reads everything again: what was folded is recognised by the state
+    table, and its model answers come from the response cache.
+    """
+    for partition, offsets in partition_offsets(options).items():
+        yield PartitionRange(partition, offsets.first, offsets.end if until_end else None)
+
+
+def open_partition(settings: Settings, partition: int, *, start_over: bool) -> KafkaPartition:
+    """Open a partition's reader, on a worker: only there the database is sure to be in reach.
+
+    Raises ConfigurationError where the database is empty though the group has committed: whether
+    the job starts afresh or goes on from a savepoint, what it remembered is in another one.
+    """
+    group = settings.kafka.group + GROUP_SUFFIX
+    enter_group(settings, group, start_over=start_over)
+    return KafkaPartition(settings.kafka, partition, group=group)
+
+
+def open_kafka_sink(settings: Settings) -> KafkaSink:
+    """Open the sink of events."""
+    return KafkaSink(settings.kafka)
+
+
+def check_version(submission: Submission) -> None:
+    """Raise ConfigurationError for a Flink that Beam has no job server for."""
+    known = FlinkRunnerOptions.PUBLISHED_FLINK_VERSIONS
+    if submission.flink_version not in known:
+        raise ConfigurationError(
+            f"no Beam job server for Flink {submission.flink_version}; there are {known}"
+        )
+
+
+def arguments(submission: Submission, *, streaming: bool) -> list[str]:
+    """Return the options as Beam's command line spells them.
+
+    Those from `checkpointing_interval` on belong to Flink's job server. Python's Beam does not know
+    them and passes them on; a job server that does not know them either leaves them out.
+    """
+    given = [
+        f"--runner={RUNNERS[submission.runner]}",
+        f"--job_name={submission.job_name}",
+        f"--environment_type={submission.environment}",
+        f"--parallelism={submission.parallelism}",
+    ]
+    if streaming:
+        given.append("--streaming")
+    if submission.environment == "EXTERNAL":
+        given.append(f"--environment_config={submission.worker_pool}")
+    if submission.job_endpoint:
+        given.append(f"--job_endpoint={submission.job_endpoint}")
+        given.append(f"--job_server_timeout={JOB_SERVER_S}")
+    if submission.runner == "flink":
+        given += [
+            f"--flink_master={submission.flink_master}",
+            f"--flink_version={submission.flink_version}",
+        ]
+        if submission.job_server_jar:
+            given.append(f"--flink_job_server_jar={submission.job_server_jar}")
+    if streaming:
+        given += [
+            f"--checkpointing_interval={round(submission.checkpoint_s * 1_000)}",
+            "--checkpointing_mode=EXACTLY_ONCE",
+            "--externalized_checkpoints_enabled",
+            "--retain_externalized_checkpoints_on_cancellation",
+        ]
+    if submission.savepoint:
+        given.append(f"--savepoint_path={submission.savepoint}")
+    return given
+
+
+def pipeline_options(submission: Submission, *, streaming: bool) -> PipelineOptions:
+    """Return Beam's options for a submission."""
+    return PipelineOptions(arguments(submission, streaming=streaming))
+
+
+def model_hints(accelerator: str, memory: str) -> dict[str, str]:
+    """Return resource hints for the stages that call models; those not given are left out."""
+    given = {"accelerator": accelerator, "min_ram": memory}
+    return {name: value for name, value in given.items() if value}
 
 
 def build_pipeline(

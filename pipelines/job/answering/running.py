@@ -11,21 +11,13 @@ from radarstream.connectors.kafka.offsets import OffsetReader
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
-from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
 from radarstream.pipelines.beam.micro_batch import MicroBatch
-from radarstream.pipelines.build import (
-    enter_group,
-    probe_service,
-    refuse_lost_file,
-    shared_engine,
-    shared_guard,
-)
+from radarstream.pipelines.build import probe_service, shared_guard
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack, place
 from radarstream.pipelines.job.answering.ports import Outcome
-from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
+from radarstream.pipelines.job.answering.state_watch import open_database, watched_state
 from radarstream.pipelines.job.background import repeating
 from radarstream.pipelines.job.failures import behind, named
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
@@ -77,20 +69,15 @@ def opened_job(
         waiting = opened.enter_context(start)
         health = waiting.health
         probe_service(settings)  # a refused key or an unknown model ends it here
-        if absent_file(settings.database) and not start_over:
-            waiting.until("broker", lambda: refuse_lost_file(settings, kafka.group))
-        engine = waiting.until("database", lambda: shared_engine(settings))
+        engine = open_database(settings, waiting, kafka.group, start_over=start_over)
         guard = shared_guard(settings)
         metrics.registry.register(ModelMetrics.of(guard.models))
         for observer in (metrics.stage, health.busy):
             guard.meter.observers.append(observer)  # the guard is the process's own and stays
             opened.callback(guard.meter.observers.remove, observer)
-        waiting.until("broker", lambda: ensure_topics(kafka))
-        mark = waiting.until(
-            "broker", lambda: enter_group(settings, kafka.group, start_over=start_over)
+        state = opened.enter_context(
+            watched_state(settings, waiting, kafka.group, start_over=start_over)
         )
-        state = StateWatch(engine, kafka.group, mark, health)
-        opened.enter_context(repeating("database", state.look, LOOK_S))
         lag = opened.enter_context(known_lag(kafka, metrics))
         snapshots = opened.enter_context(
             KafkaLog(kafka, membership=settings.job.membership, partitions=settings.job.partitions)

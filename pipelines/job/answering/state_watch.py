@@ -1,13 +1,21 @@
 """Sees to it that the state database stays the one that the job began with."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.groups import insist_on_mark
+from radarstream.connectors.state_table.database.inspection import absent_file
+from radarstream.pipelines.build import SNAPSHOTS, enter_group, refuse_lost_file, shared_engine
+from radarstream.pipelines.job.background import repeating
 from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
 
 LOOK_S = 5.0
@@ -30,7 +38,7 @@ class StateWatch:
         insist_on_mark(self.engine, self.group, self.mark)
 
     def look(self) -> None:
-        """Tell health whether the database answers and is still the same, a batch long or not."""
+        """Report to health whether the database answers and is the same, a batch long or not."""
         try:
             self.insist()
         except SQLAlchemyError:
@@ -42,3 +50,26 @@ class StateWatch:
             self.told = True
         else:
             self.health.passed("database")
+
+
+def open_database(
+    settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
+) -> Engine:
+    """Wait for the database. ConfigurationError for a lost file, unless told to `start_over`."""
+    if absent_file(settings.database) and not start_over:
+        waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=topic))
+    return waiting.until("database", lambda: shared_engine(settings))
+
+
+@contextmanager
+def watched_state(
+    settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
+) -> Iterator[StateWatch]:
+    """Enter the consumer group once the broker has all topics, and look after its database."""
+    waiting.until("broker", lambda: ensure_topics(settings.kafka))
+    mark = waiting.until(
+        "broker", lambda: enter_group(settings, group, topic=topic, start_over=start_over)
+    )
+    state = StateWatch(shared_engine(settings), group, mark, waiting.health)
+    with repeating("database", state.look, LOOK_S):
+        yield state

@@ -146,9 +146,10 @@ class Collector:
         try:
             snapshot = self._snapshot(watched, entry)
         except SearchError as error:
-            known = isinstance(error, SearchFailedError)
-            kind = error.kind if known else FailureClass.UNAVAILABLE
-            self._fail_search(watched, claimed_ms, kind)
+            failure = FailureClass.UNAVAILABLE
+            if isinstance(error, SearchFailedError):
+                failure = error.kind
+            self._fail_search(watched, claimed_ms, failure)
             return False
         if not self._publish(watched, snapshot):
             self._fail(watched, claimed_ms, UNPUBLISHED)

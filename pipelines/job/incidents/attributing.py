@@ -7,7 +7,7 @@ start attributes at most one answer again; its event and its quarantine are writ
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from time import perf_counter
 from typing import Any
@@ -91,7 +91,7 @@ class Attributing:
     @property
     def budget(self) -> Budget:
         """Whose turn it is, within the limits of the settings."""
-        return Budget(self.engine, self.settings, self.policy.protection, self.clock)
+        return Budget(self.engine, self.settings, self.clock)
 
     def attribute(
         self,
@@ -141,15 +141,11 @@ class Attributing:
         """Count a failure, which costs like a success; after some the complaint is given up."""
         log.warning("attribution failed", query_id=complaint.query_id, error=error)
         self.observer.failed(type(error).__name__)
+        incident, at_ms = complaint.incident, milliseconds(self.clock.now())
         with self.engine.begin() as connection:
-            store.hold(connection, complaint.incident, complaint.query_id, complaint.step)
-            at_ms = milliseconds(self.clock.now())
+            store.hold(connection, incident, complaint.query_id, complaint.step)
             store.note_attribution(
-                connection,
-                complaint.incident,
-                at_ms=at_ms,
-                model_calls=calls,
-                reserved=reserved,
+                connection, incident, at_ms=at_ms, model_calls=calls, reserved=reserved
             )
         detail = f"the attribution failed: {type(error).__name__}"
         complaints.note_failure(self.engine, complaint, detail, attempts=self.settings.attempts)
@@ -271,17 +267,11 @@ def event_of(complaint: StoredComplaint, kept: KeptAnswer, found: Investigation)
         finding=attribution.finding if attribution else None,
         texts=tuple(
             AttributedText(
-                id=score.id,
-                rank=score.rank,
-                flagged=score.flagged,
+                **asdict(score),
                 url=texts[score.id].document.url,
                 title=texts[score.id].document.title,
                 excerpt=excerpt(texts[score.id].document),
                 search_rank=places.get(score.id),
-                score=score.score,
-                similarity=score.similarity,
-                semantic=score.semantic,
-                generation=score.generation,
             )
             for score in scores
         ),

@@ -15,7 +15,6 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.queue import next_open
-from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.incidents.intake import trust_of
 from radarstream.pipelines.settings import AttributionSettings
@@ -42,7 +41,6 @@ class Budget:
 
     engine: Engine
     settings: AttributionSettings
-    rules: Rules
     clock: Clock
 
     def next_turn(self) -> Turn | None:
@@ -78,7 +76,7 @@ class Budget:
         return frozenset(
             name
             for name, record in waiting.items()
-            if name != PIPELINE and trust_of(record).trusted(self.rules)
+            if name != PIPELINE and trust_of(record).trusted(self.settings)
         )
 
     def tell_waiting(self) -> None:

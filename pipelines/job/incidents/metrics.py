@@ -84,7 +84,7 @@ class BacklogMetrics(Collector):
             states, statuses, held = self.stored()
             complaints = [([state.value], states.get(state, 0)) for state in ComplaintState]
             incidents = [([status.value], statuses.get(status, 0)) for status in Status]
-            texts = [([], held)]
+            texts = [((), held)]
         except SQLAlchemyError:
             complaints, incidents, texts = [], [], []
         gauge = GaugeMetricFamily
@@ -92,4 +92,4 @@ class BacklogMetrics(Collector):
         yield read(
             gauge, "incidents_stored", "Attributed incidents by status", ["status"], incidents
         )
-        yield read(gauge, "quarantined_texts", "Texts left out at present", [], texts)
+        yield read(gauge, "quarantined_texts", "Texts left out at present", (), texts)

@@ -6,7 +6,7 @@ settling again finds nothing to change.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,22 +18,23 @@ from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
-from radarstream.pipelines.job.incidents.blame import evidence, not_released, sources_of
 from radarstream.pipelines.job.incidents.intake import trust_to_decide
-from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings import Settings, SourceSettings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.incidents import (
     PIPELINE,
     REMOVING,
+    AttributedText,
     ComplaintState,
     Decision,
     Status,
     TaughtEvent,
     text_key,
 )
-from radarstream.schemas.sites import Granularity
+from radarstream.schemas.sites import key_of
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.sources import EventKind, LedgerRules
+from radarstream.schemas.sources import EventKind, SourceEvent
+from radarstream.schemas.times import milliseconds
 
 EXCERPT_CHARACTERS = 300
 LANE = -1  # of the outbox: published by the attribution worker alone, in the order of revisions
@@ -58,13 +59,12 @@ class Policy:
     """What may follow from a complaint, and how the ledger of sources counts it."""
 
     protection: Rules = Rules()
-    ledger: LedgerRules = LedgerRules()
-    granularity: Granularity = "site"
+    sources: SourceSettings = SourceSettings()
 
 
 def policy_of(settings: Settings) -> Policy:
     """The policy of the settings."""
-    return Policy(settings.attribution, settings.sources, settings.sources.granularity)
+    return Policy(settings.attribution, settings.sources)
 
 
 def settle(
@@ -109,25 +109,7 @@ def decide(
     def work() -> TaughtEvent | None:
         with engine.begin() as connection:
             settlement = Settlement(connection, complaint, policy, now_ms)
-            store.decide(
-                connection, complaint.incident, decision, everywhere=everywhere, at_ms=now_ms
-            )
-            if decision == Decision.MODEL_ERRED and settlement.incident.event is None:
-                memory.unlearn(
-                    connection, complaint.query_id, complaint.answer
-                )  # else when settled
-            settlement.incident = replace(
-                settlement.incident, decision=decision, everywhere=everywhere
-            )
-            event = settlement.incident.event
-            if decision == Decision.APPROVED:
-                quarantine.hold_all(connection, complaint.incident)
-            if decision == Decision.APPROVED and (event is None or event.finding is None):
-                complaints.reopen(connection, complaint.incident)
-                return None
-            if decision != Decision.APPROVED:
-                complaints.close(connection, complaint.incident, ComplaintState.JUDGED)
-            return settlement.settled(None)
+            return settlement.decided(decision, everywhere=everywhere)
 
     return retry_contended(work)
 
@@ -149,10 +131,9 @@ def release(
                 store.hold(connection, incident, event.query_id, event.step)
             freed = quarantine.release(connection, incident, text_keys, now_ms)
             if event is not None:
-                flagged = sources_of(event.flagged, policy.granularity)
-                kept = sources_of(not_released(connection, event), policy.granularity)
-                gone = flagged - kept
-                sources.retract(connection, [incident], policy.ledger, domains=gone)
+                held = {source_of(text, policy) for text in not_released(connection, event)}
+                gone = frozenset(source_of(text, policy) for text in event.flagged) - held
+                sources.retract(connection, [incident], policy.sources, domains=gone)
             return freed
 
     return sum(
@@ -161,25 +142,36 @@ def release(
     )
 
 
+@dataclass
 class Settlement:
-    """One transaction about one incident."""
+    """One transaction about one incident, whose row it holds."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        complaint: complaints.StoredComplaint,
-        policy: Policy,
-        now_ms: int,
-    ) -> None:
-        self.connection, self.complaint, self.policy, self.now_ms = (
-            connection,
-            complaint,
-            policy,
-            now_ms,
-        )
-        self.incident = store.hold(
-            connection, complaint.incident, complaint.query_id, complaint.step
-        )
+    connection: Connection
+    complaint: complaints.StoredComplaint
+    policy: Policy
+    now_ms: int
+    incident: store.Incident = field(init=False)
+
+    def __post_init__(self) -> None:
+        told = self.complaint
+        self.incident = store.hold(self.connection, told.incident, told.query_id, told.step)
+
+    def decided(self, decision: Decision, *, everywhere: bool) -> TaughtEvent | None:
+        """Write a person's decision, and settle what is on record."""
+        connection, incident = self.connection, self.complaint.incident
+        store.decide(connection, incident, decision, everywhere=everywhere, at_ms=self.now_ms)
+        event = self.incident.event
+        if decision == Decision.MODEL_ERRED and event is None:  # else when settled
+            memory.unlearn(connection, self.complaint.query_id, self.complaint.answer)
+        self.incident = replace(self.incident, decision=decision, everywhere=everywhere)
+        if decision == Decision.APPROVED:
+            quarantine.hold_all(connection, incident)
+            if event is None or event.finding is None:
+                complaints.reopen(connection, incident)
+                return None
+        else:
+            complaints.close(connection, incident, ComplaintState.JUDGED)
+        return self.settled(None)
 
     def settled(self, found: Investigated | None) -> TaughtEvent | None:
         """Decide, and write what is new."""
@@ -209,11 +201,11 @@ class Settlement:
     def tells_more(self, settled: TaughtEvent) -> bool:
         """Whether consumers need an event; one more sender alone is no reason for one."""
         known = self.incident.event
-        if known is None or settled.status is not known.status:
-            return True
-        if settled.model_erred and not known.model_erred:
-            return True
-        return settled != replace(known, senders=settled.senders, detail=settled.detail)
+        return (
+            known is None
+            or (settled.model_erred and not known.model_erred)
+            or settled != replace(known, senders=settled.senders, detail=settled.detail)
+        )
 
     def on_record(self, found: Investigated | None) -> TaughtEvent | None:
         """Return the stored event, or the new one where none is stored that looked for texts."""
@@ -268,14 +260,26 @@ class Settlement:
         if event.status in REMOVING:
             self.blame(event, EventKind.CONFIRMED)
         elif event.cleared or before in REMOVING:
-            sources.retract(self.connection, [event.incident], self.policy.ledger)
+            sources.retract(self.connection, [event.incident], self.policy.sources)
         elif event.status is Status.PROPOSED and self.complaint.sender == PIPELINE:
             self.blame(event, EventKind.DETECTED)
 
     def blame(self, event: TaughtEvent, kind: EventKind) -> None:
-        """Count the texts that were not released against their sources."""
-        told = evidence(self.connection, event, kind, self.policy.granularity)
-        sources.record(self.connection, told, self.policy.ledger)
+        """Count the texts that no person let back in against their sources."""
+        blamed = [
+            SourceEvent(
+                event=event.incident,
+                domain=source_of(text, self.policy),
+                kind=kind,
+                at_ms=milliseconds(event.observed_at),
+                query_id=event.query_id,
+                step=event.step,
+                text_id=text.id,
+                claim=event.answer,
+            )
+            for text in not_released(self.connection, event)
+        ]
+        sources.record(self.connection, blamed, self.policy.sources)
 
 
 def is_wrong(event: TaughtEvent) -> bool:
@@ -287,3 +291,29 @@ def excerpt(document: Document) -> str:
     """The beginning of a text, on one line."""
     words = " ".join(document.text[: 4 * EXCERPT_CHARACTERS].split())
     return words if len(words) <= EXCERPT_CHARACTERS else f"{words[: EXCERPT_CHARACTERS - 1]}…"
+
+
+def source_of(text: AttributedText, policy: Policy) -> str:
+    """Return the source of a text; "" without an address."""
+    return key_of(Document(text.rank, "", url=text.url), policy.sources.granularity)
+
+
+def not_released(connection: Connection, event: TaughtEvent) -> list[AttributedText]:
+    """Return the flagged texts that no person let back in.
+
+    Quarantine has one row for the same words at several addresses: a text without a row of its own
+    goes with those that begin like it.
+    """
+    released: dict[str, bool] = {}
+    alike: dict[tuple[str, str], bool] = {}
+    for row in quarantine.texts_of(connection, event.incident):
+        begins = (row["title"].casefold(), row["excerpt"].casefold())
+        released[row["content_id"]] = row["released"]
+        alike[begins] = row["released"] and alike.get(begins, True)
+    return [
+        text
+        for text in event.flagged
+        if not released.get(
+            text.id, alike.get((text.title.casefold(), text.excerpt.casefold()), False)
+        )
+    ]

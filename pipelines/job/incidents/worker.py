@@ -11,22 +11,17 @@ from prometheus_client import CollectorRegistry
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
-from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.quarantine import count_active
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
 from radarstream.pipelines.build import (
     configured_attributor,
-    enter_group,
-    refuse_lost_file,
     shared_corpus,
     shared_engine,
     shared_guard,
 )
 from radarstream.pipelines.job.answering.ports import Clock
-from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
-from radarstream.pipelines.job.background import repeating
+from radarstream.pipelines.job.answering.state_watch import StateWatch, open_database, watched_state
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.attributing import Attributing, CorpusSearch
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
@@ -159,10 +154,12 @@ def opened_worker(
     checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)
     with ExitStack() as opened:
         waiting = opened.enter_context(starting(settings, stop, registry, checks, patient=patient))
-        if kafka and absent_file(settings.database) and not start_over:
-            group = attribution.group
-            waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=COMPLAINTS))
-        engine = waiting.until("database", lambda: shared_engine(settings))
+        if kafka:
+            engine = open_database(
+                settings, waiting, attribution.group, topic=COMPLAINTS, start_over=start_over
+            )
+        else:
+            engine = waiting.until("database", lambda: shared_engine(settings))
         models = shared_guard(settings).models
         check_needs(attributor, models)
         metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)), registry)
@@ -186,12 +183,9 @@ def opened_worker(
 def connect(worker: Worker, waiting: Waiting, opened: ExitStack, *, start_over: bool) -> None:
     """Give a worker its topics."""
     settings, group = worker.settings, worker.settings.attribution.group
-    waiting.until("broker", lambda: ensure_topics(settings.kafka))
-    mark = waiting.until(
-        "broker", lambda: enter_group(settings, group, topic=COMPLAINTS, start_over=start_over)
+    worker.state = opened.enter_context(
+        watched_state(settings, waiting, group, topic=COMPLAINTS, start_over=start_over)
     )
-    worker.state = StateWatch(worker.attributing.engine, group, mark, worker.health)
-    opened.enter_context(repeating("database", worker.state.look, LOOK_S))
     reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [COMPLAINTS], group=group))
     worker.log = opened.enter_context(reader)
     worker.sink = opened.enter_context(KafkaSink(settings.kafka))

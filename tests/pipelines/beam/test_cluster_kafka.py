@@ -18,7 +18,7 @@ from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import load
-from radarstream.pipelines.beam.cluster.kafka_job import GROUP_SUFFIX, open_partition
+from radarstream.pipelines.beam.cluster.job import GROUP_SUFFIX, open_partition
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError, ConfigurationError

@@ -19,9 +19,15 @@ from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending, publish_outbox
 from radarstream.pipelines import build
-from radarstream.pipelines.beam.cluster.job import Outside, build_pipeline, submit, wait
+from radarstream.pipelines.beam.cluster.job import (
+    Outside,
+    build_pipeline,
+    model_hints,
+    pipeline_options,
+    submit,
+    wait,
+)
 from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
-from radarstream.pipelines.beam.cluster.options import model_hints, pipeline_options
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.beam.micro_batch import MicroBatch
 from radarstream.pipelines.build import shared_engine
