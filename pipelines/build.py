@@ -15,12 +15,14 @@ from sqlalchemy import Engine, create_engine
 
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
@@ -123,9 +125,7 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
         case s.TransformersGenerator():
             return transformers_generator(settings)
         case s.ScriptedGenerator():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedGenerator
-
-            return ScriptedGenerator(log=NoLog())
+            return scripted.ScriptedGenerator(log=scripted.NoLog())
     assert_never(settings)
 
 
@@ -159,10 +159,8 @@ def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedGenerator
-            from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-
-            return ScriptedTokens(ScriptedGenerator(log=NoLog()), log=NoLog())
+            generator = scripted.ScriptedGenerator(log=scripted.NoLog())
+            return ScriptedTokens(generator, log=scripted.NoLog())
         case s.OpenAiGenerator():
             return None
     assert_never(settings)
@@ -195,9 +193,7 @@ def build_relations(settings: s.RelationSettings, embedder: Embedder) -> Relatio
 
                 return CrossEncoderNli(settings.model, canary=settings.canary)
         case s.ScriptedRelations():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedRelations
-
-            return ScriptedRelations(log=NoLog())
+            return scripted.ScriptedRelations(log=scripted.NoLog())
     assert_never(settings)
 
 
@@ -210,9 +206,7 @@ def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:
 
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedEmbedder
-
-            return ScriptedEmbedder(log=NoLog())
+            return scripted.ScriptedEmbedder(log=scripted.NoLog())
     assert_never(settings)
 
 

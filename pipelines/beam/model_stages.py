@@ -77,8 +77,7 @@ def relate_each(
 
 
 def each_alive(
-    work: Callable[[Sequence[ItemT]], Sequence[OutT | ModelError]],
-    batch: Sequence[ItemT | Parked],
+    work: Callable[[Sequence[ItemT]], Sequence[OutT | ModelError]], batch: Sequence[ItemT | Parked]
 ) -> list[OutT | Parked]:
     """Work on the batch's living elements, in order; failing ones become dead letters."""
     living = [item for item in batch if not isinstance(item, Parked)]

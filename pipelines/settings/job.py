@@ -137,8 +137,7 @@ class AlertSettings(Section):
 
     webhook: WebhookOptions | None = None
     occasions: Annotated[tuple[Occasion, ...], Field(min_length=1)] = Field(
-        default=("changed",),
-        description="changed: another meaning; falsified: the memory was cut",
+        default=("changed",), description="changed: another meaning; falsified: the memory was cut"
     )
     queries: tuple[str, ...] = Field(default=(), description="only these; empty means all")
     tags: tuple[str, ...] = Field(default=(), description="only with one of these")

@@ -8,12 +8,7 @@ from tomllib import TOMLDecodeError, loads
 from typing import Any, Final
 
 from pydantic import ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
 
 from radarstream.pipelines.settings.models import PROFILES
 from radarstream.pipelines.settings.problems import ENVIRONMENT, PREFIX, closest, problems

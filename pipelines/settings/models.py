@@ -129,16 +129,19 @@ RelationSettings = Annotated[
 ]
 EmbedderSettings = Annotated[SentenceEmbedder | ScriptedEmbedder, Field(discriminator="kind")]
 
+AGREEMENT = {"kind": "answer_agreement"}
+EMBEDDINGS = {"kind": "sentence_transformers"}
+SCRIPTED = {"kind": "scripted"}
 PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
     "embedded": {
         "generator": {"kind": "llama_cpp"},
-        "relations": {"kind": "answer_agreement"},
-        "embedder": {"kind": "sentence_transformers"},
+        "relations": AGREEMENT,
+        "embedder": EMBEDDINGS,
     },
     "api": {
         "generator": {"kind": "openai", "model": "gpt-4o-mini"},
-        "relations": {"kind": "answer_agreement"},
-        "embedder": {"kind": "sentence_transformers"},
+        "relations": AGREEMENT,
+        "embedder": EMBEDDINGS,
     },
     "gpu": {
         "generator": {"kind": "transformers", "model": "Qwen/Qwen2.5-7B-Instruct"},
@@ -146,14 +149,7 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
             "kind": "cross_encoder",
             "model": "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli",
         },
-        "embedder": {
-            "kind": "sentence_transformers",
-            "model": "sentence-transformers/all-MiniLM-L6-v2",
-        },
+        "embedder": EMBEDDINGS | {"model": "sentence-transformers/all-MiniLM-L6-v2"},
     },
-    "scripted": {
-        "generator": {"kind": "scripted"},
-        "relations": {"kind": "scripted"},
-        "embedder": {"kind": "scripted"},
-    },
+    "scripted": {"generator": SCRIPTED, "relations": SCRIPTED, "embedder": SCRIPTED},
 }

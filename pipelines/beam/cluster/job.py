@@ -105,36 +105,27 @@ def arguments(submission: Submission, *, streaming: bool) -> list[str]:
     Those from `checkpointing_interval` on belong to Flink's job server. Python's Beam does not know
     them and passes them on; a job server that does not know them either leaves them out.
     """
-    given = [
-        f"--runner={RUNNERS[submission.runner]}",
-        f"--job_name={submission.job_name}",
-        f"--environment_type={submission.environment}",
-        f"--parallelism={submission.parallelism}",
-    ]
-    if streaming:
-        given.append("--streaming")
-    if submission.environment == "EXTERNAL":
-        given.append(f"--environment_config={submission.worker_pool}")
-    if submission.job_endpoint:
-        given.append(f"--job_endpoint={submission.job_endpoint}")
-        given.append(f"--job_server_timeout={JOB_SERVER_S}")
-    if submission.runner == "flink":
-        given += [
-            f"--flink_master={submission.flink_master}",
-            f"--flink_version={submission.flink_version}",
-        ]
-        if submission.job_server_jar:
-            given.append(f"--flink_job_server_jar={submission.job_server_jar}")
-    if streaming:
-        given += [
-            f"--checkpointing_interval={round(submission.checkpoint_s * 1_000)}",
-            "--checkpointing_mode=EXACTLY_ONCE",
-            "--externalized_checkpoints_enabled",
-            "--retain_externalized_checkpoints_on_cancellation",
-        ]
-    if submission.savepoint:
-        given.append(f"--savepoint_path={submission.savepoint}")
-    return given
+    flink, external = submission.runner == "flink", submission.environment == "EXTERNAL"
+    options: dict[str, object] = {
+        "runner": RUNNERS[submission.runner],
+        "job_name": submission.job_name,
+        "environment_type": submission.environment,
+        "parallelism": submission.parallelism,
+        "streaming": streaming,
+        "environment_config": external and submission.worker_pool,
+        "job_endpoint": submission.job_endpoint,
+        "job_server_timeout": submission.job_endpoint and JOB_SERVER_S,
+        "flink_master": flink and submission.flink_master,
+        "flink_version": flink and submission.flink_version,
+        "flink_job_server_jar": flink and submission.job_server_jar,
+        "checkpointing_interval": streaming and round(submission.checkpoint_s * 1_000),
+        "checkpointing_mode": streaming and "EXACTLY_ONCE",
+        "externalized_checkpoints_enabled": streaming,
+        "retain_externalized_checkpoints_on_cancellation": streaming,
+        "savepoint_path": submission.savepoint,
+    }
+    given = {name: value for name, value in options.items() if value}
+    return [f"--{n}" if value is True else f"--{n}={value}" for n, value in given.items()]
 
 
 def pipeline_options(submission: Submission, *, streaming: bool) -> PipelineOptions:

@@ -1,10 +1,9 @@
 """Reading Kafka partitions as a splittable DoFn, in pure Python.
 
-The restriction of a partition is its range of offsets, without end for a job that goes on. Portable
-runners do not ask a step to pause, so reading pauses by itself after some records, bytes or
-seconds; what is left comes back as a new restriction, which the runner keeps in its checkpoint.
-Offsets are thereby part of the checkpoint and nothing else decides where to read on. What is
-committed to the consumer group is for the eyes of whoever watches the lag.
+The restriction of a partition is its range of offsets. Portable runners do not ask a step to pause,
+so reading pauses by itself after some records, bytes or seconds; what is left comes back as a new
+restriction, which the runner keeps in its checkpoint. Nothing else decides where to read on: what
+is committed to the consumer group is for whoever watches the lag.
 """
 
 import sys
@@ -144,10 +143,7 @@ class ReadPartitions(beam.DoFn):
 
     @unbounded
     def process(
-        self,
-        element: PartitionRange,
-        tracker: Any = RANGE,
-        watermark: Any = WATERMARK,
+        self, element: PartitionRange, tracker: Any = RANGE, watermark: Any = WATERMARK
     ) -> Iterator["TimestampedValue[RawRecord]"]:
         """Read on until a limit is reached, then leave the rest for later."""
         restriction = tracker.current_restriction()

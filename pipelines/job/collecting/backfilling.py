@@ -27,11 +27,7 @@ Write = Callable[[SearchSnapshot], None]
 MONTHS: Final[dict[Every, int]] = {"year": 12, "quarter": 3, "month": 1}
 MOMENT: Final = re.compile(r"(\d{4})(?:-(?:(\d\d)|Q([1-4])))?")
 EARLIEST_YEAR: Final = 1990
-FATAL: Final = (
-    FailureClass.OUT_OF_SEARCHES,
-    FailureClass.OUT_OF_BUDGET,
-    FailureClass.STOPPED,
-)
+FATAL: Final = (FailureClass.OUT_OF_SEARCHES, FailureClass.OUT_OF_BUDGET, FailureClass.STOPPED)
 
 
 def periods(first: str, last: str, every: Every, today: date) -> tuple[DateSpan, ...]:

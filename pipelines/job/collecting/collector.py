@@ -1,12 +1,9 @@
 """Fetches every watched query when it is due, and publishes what was found.
 
-Plain code over a clock and a table. The order of things is: claim the query, search, publish the
-snapshot, record the fetch. A crash before the record leaves the claim to run out, after which the
-query is fetched again: its new snapshot has a later event time and simply follows the first. What
-was paid for and could not be published is kept in memory until the broker is back.
-
-After a pause of hours a query is fetched once, not once for every time it missed, the most overdue
-first; the pace of the search client spaces them, and jitter keeps them apart from then on.
+Claim the query, search, publish the snapshot, record the fetch: after a crash before the record,
+the claim runs out and the query is fetched again. What was paid for and could not be published is
+kept in memory until the broker is back. After a pause of hours a query is fetched once, the most
+overdue first.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Deep attribution, beside the job: one incident after the other, within a budget.
 
-    topic of complaints -> table -> investigation (models) -> settled (one transaction) -> topic
-
 Everything that must not be lost or doubled is in the state database. Killed at any point, the next
 start attributes at most one answer again; its event and its quarantine are written once.
 """
@@ -72,10 +70,9 @@ class Attributing:
 
         Raises ModelOutageError when a model's service is away: the complaint waits.
         """
-        turn = self.budget.next_turn()
-        if turn is None:
+        complaint, reserved = self.budget.next_turn()
+        if complaint is None:
             return False
-        complaint = turn.complaint
         incident = store.look(self.engine, complaint.incident)
         decision = incident.decision if incident else None
         event = incident.event if incident else None
@@ -85,7 +82,7 @@ class Attributing:
         if (known and not suspected) or (decision is not None and not insist):
             self.settle(complaint, None)
         else:
-            self.attribute(complaint, insist=insist, known=known, reserved=turn.reserved)
+            self.attribute(complaint, insist=insist, known=known, reserved=reserved)
         return True
 
     @property

@@ -28,14 +28,6 @@ log = structlog.get_logger("radarstream")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A complaint to look at now; `reserved` tells which half of the budget pays."""
-
-    complaint: StoredComplaint
-    reserved: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Budget:
     """How much may be attributed at this moment."""
 
@@ -43,8 +35,8 @@ class Budget:
     settings: AttributionSettings
     clock: Clock
 
-    def next_turn(self) -> Turn | None:
-        """Return the complaint to look at now, if the budget allows any.
+    def next_turn(self) -> tuple[StoredComplaint | None, bool]:
+        """Return the complaint to look at now, if any, and whether the reserved half pays.
 
         The half of which less is used goes first. When both are used up, what was attributed before
         can still be settled: that costs no model call.
@@ -55,9 +47,8 @@ class Budget:
         if sum(used.values()) < len(used):
             for reserved in sorted(used, key=used.__getitem__):
                 if used[reserved] < 1.0 and (complaint := first(only_urgent=reserved)):
-                    return Turn(complaint, reserved)
-        known = first(only_known=True)
-        return Turn(known) if known else None
+                    return complaint, reserved
+        return first(only_known=True), False
 
     def used(self, *, reserved: bool) -> float:
         """Return the share of this half that is used up, by the scarcer limit; may exceed 1."""

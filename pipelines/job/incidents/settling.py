@@ -1,8 +1,7 @@
 """What follows from a wrong answer: one transaction for status, event, quarantine and ledger.
 
-An incident is settled again whenever something about it changes: it was attributed, somebody else
-complained, a person decided. Killed before the commit, nothing has happened; killed after it,
-settling again finds nothing to change.
+An incident is settled again whenever something about it changes. Killed before the commit, nothing
+has happened; killed after it, settling again finds nothing to change.
 """
 
 from collections.abc import Mapping, Sequence

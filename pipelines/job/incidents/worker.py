@@ -20,7 +20,6 @@ from radarstream.pipelines.build import (
     shared_engine,
     shared_guard,
 )
-from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.answering.state_watch import StateWatch, open_database, watched_state
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.attributing import Attributing, CorpusSearch
@@ -55,10 +54,8 @@ class Worker:
 
     attributing: Attributing
     settings: Settings
-    metrics: AttributingMetrics
     health: Health
     stop: Stop
-    clock: Clock
     log: TopicReader | None = None
     sink: Sink | None = None
     state: StateWatch | None = None
@@ -81,13 +78,13 @@ class Worker:
                 if isinstance(error, BrokerError):
                     self.health.passed("broker", False)
                 log.warning("trying again", error=error)
-                self.clock.wait(PAUSE_S)
+                self.attributing.clock.wait(PAUSE_S)
                 continue
             if drain and not busy and (self.log is None or self.log.at_end()):
                 self.attributing.budget.tell_waiting()
                 break
             if not busy and self.log is None:
-                self.clock.wait(self.settings.attribution.poll_s)
+                self.attributing.clock.wait(self.settings.attribution.poll_s)
 
     def turn(self) -> bool:
         """Take complaints in, attribute one, publish; return whether there was anything to do."""
@@ -114,7 +111,7 @@ class Worker:
         self.health.passed("broker")
         offsets = {}
         for record in records:
-            self.metrics.intake.labels(self.taken_in(record)).inc()
+            self.attributing.observer.intake.labels(self.taken_in(record)).inc()
             offsets[record.partition] = record.offset + 1
         if offsets:
             self.log.commit(offsets)
@@ -123,7 +120,7 @@ class Worker:
     def taken_in(self, record: TopicRecord) -> str:
         """Take one record in; return what became of it. Logs nothing of its content."""
         place = {"partition": record.partition, "offset": record.offset}
-        now = self.clock.now()
+        now = self.attributing.clock.now()
         try:
             tolerance = timedelta(seconds=self.settings.job.clock_tolerance_s)
             complaint = decode_complaint(record.read(), now=now, tolerance=tolerance)
@@ -174,7 +171,7 @@ def opened_worker(
             metrics,
             corpus_search(settings, models),
         )
-        worker = Worker(attributing, settings, metrics, waiting.health, stop, clock)
+        worker = Worker(attributing, settings, waiting.health, stop)
         if kafka:
             connect(worker, waiting, opened, start_over=start_over)
         yield worker

@@ -11,14 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 from typing import Any, Final, TypeVar
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    Info,
-    ProcessCollector,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from radarstream.schemas.errors import OUTAGES, ReasonClass
@@ -137,10 +130,7 @@ class JobMetrics(Metrics):
             " committed; the start of the job before the first time",
         )
         self.retries = add(
-            Counter,
-            "retries",
-            "Failures after which the job tried again",
-            ("operation", "error"),
+            Counter, "retries", "Failures after which the job tried again", ("operation", "error")
         )
         self.ages = add(
             Histogram,

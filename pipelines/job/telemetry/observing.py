@@ -161,10 +161,7 @@ class Observer:
     def broken(self, record: RawRecord, error: BaseException) -> None:
         """Log a defect of ours, to be reported."""
         self.log.error(
-            "a record breaks the graph",
-            source=record.source,
-            position=record.position,
-            error=error,
+            "a record breaks the graph", source=record.source, position=record.position, error=error
         )
 
 
