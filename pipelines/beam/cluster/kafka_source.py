@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.iobase import WatermarkEstimator
@@ -108,13 +108,6 @@ class ReadingWatermarks(WatermarkEstimatorProvider):
 
 RANGE = beam.DoFn.RestrictionParam(OffsetRanges())
 WATERMARK = beam.DoFn.WatermarkEstimatorParam(ReadingWatermarks())
-ProcessT = TypeVar("ProcessT", bound=Callable[..., Any])
-
-
-def unbounded(process: ProcessT) -> ProcessT:
-    """Mark a `process` as never done with its element."""
-    marked: ProcessT = beam.DoFn.unbounded_per_element()(process)
-    return marked
 
 
 def utc_now() -> datetime:
@@ -141,7 +134,7 @@ class ReadPartitions(beam.DoFn):
         self.now = now
         self.readers: dict[int, KafkaPartition] = {}
 
-    @unbounded
+    @beam.DoFn.unbounded_per_element()  # type: ignore[misc]
     def process(
         self, element: PartitionRange, tracker: Any = RANGE, watermark: Any = WATERMARK
     ) -> Iterator["TimestampedValue[RawRecord]"]:

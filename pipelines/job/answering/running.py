@@ -18,7 +18,6 @@ from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack, place
 from radarstream.pipelines.job.answering.ports import Outcome
 from radarstream.pipelines.job.answering.state_watch import open_database, watched_state
-from radarstream.pipelines.job.background import repeating
 from radarstream.pipelines.job.failures import behind, named
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
 from radarstream.pipelines.job.telemetry.health import Health
@@ -28,7 +27,7 @@ from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
 from radarstream.pipelines.job.telemetry.observing import BatchProgress, Observer
 from radarstream.pipelines.job.telemetry.tracing import traced
-from radarstream.pipelines.job.waiting import starting
+from radarstream.pipelines.job.waiting import repeating, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import build_prompt

@@ -12,9 +12,8 @@ from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.groups import insist_on_mark
 from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.pipelines.build import SNAPSHOTS, enter_group, refuse_lost_file, shared_engine
-from radarstream.pipelines.job.background import repeating
 from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.job.waiting import Waiting, repeating
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
 

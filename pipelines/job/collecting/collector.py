@@ -29,8 +29,7 @@ from radarstream.connectors.state_table.queries.watchlist import (
 )
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
-from radarstream.pipelines.job.collecting.watched import Watched
-from radarstream.pipelines.job.collecting.watchlist import entry_of, table_entries
+from radarstream.pipelines.job.collecting.watchlist import Watched, entry_of, table_entries
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError, SearchError

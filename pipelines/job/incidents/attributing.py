@@ -4,7 +4,6 @@ Everything that must not be lost or doubled is in the state database. Killed at 
 start attributes at most one answer again; its event and its quarantine are written once.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from time import perf_counter
@@ -13,6 +12,7 @@ from typing import Any
 import structlog
 from sqlalchemy import Engine
 
+from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.state_table.incidents import complaints, kept_answers, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
@@ -48,8 +48,7 @@ from radarstream.schemas.times import milliseconds
 
 log = structlog.get_logger("radarstream")
 
-# Question, ids to leave out -> texts of the corpus, nearest first.
-CorpusSearch = Callable[[str, Sequence[str]], list[RankedText]]
+EMBEDDED_AT_ONCE = 512  # an attribution does not wait until a whole archive is embedded
 
 
 @dataclass
@@ -63,7 +62,7 @@ class Attributing:
     policy: Policy
     clock: Clock
     observer: AttributingMetrics
-    search: CorpusSearch | None = None
+    corpus: Corpus | None = None
 
     def step(self) -> bool:
         """Bring one complaint to its end, or count its failure; False when nothing can be done now.
@@ -170,11 +169,17 @@ class Attributing:
         return found
 
     def further(self, kept: KeptAnswer) -> tuple[RankedText, ...]:
-        """Search the corpus for texts on the question that are not in the snapshot."""
-        if self.search is None:
+        """Search the corpus, if there is one, for texts that are not in the snapshot."""
+        if self.corpus is None:
             return ()
-        own = [document.content_id for document in kept.snapshot.documents]
-        return tuple(self.search(kept.snapshot.query.text, own))
+        found = self.corpus.search(
+            kept.snapshot.query.text,
+            self.settings.corpus_texts,
+            self.models.embedder,
+            exclude=[document.content_id for document in kept.snapshot.documents],
+            embed_at_most=EMBEDDED_AT_ONCE,
+        )
+        return tuple(found)
 
     def driven(self, method: Any, kept: KeptAnswer) -> Any:
         """Run one generator to its result, answers as long as the query wants them.

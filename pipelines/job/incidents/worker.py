@@ -1,6 +1,6 @@
 """The worker around deep attribution: complaints in from their topic, events out, in a loop."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +22,7 @@ from radarstream.pipelines.build import (
 )
 from radarstream.pipelines.job.answering.state_watch import StateWatch, open_database, watched_state
 from radarstream.pipelines.job.failures import kind_of
-from radarstream.pipelines.job.incidents.attributing import Attributing, CorpusSearch
+from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
 from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import LANE, policy_of
@@ -32,9 +32,7 @@ from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
 from radarstream.pipelines.job.waiting import Waiting, starting
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.codec import decode_complaint
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import BrokerError, InputError, ModelOutageError
@@ -42,7 +40,6 @@ from radarstream.schemas.incidents import Complaint
 
 COMPLAINTS = WIRE_SCHEMAS[Complaint].topic
 PRUNE_S = 3_600.0
-EMBEDDED_AT_ONCE = 512
 PAUSE_S = 5.0  # before what is away is asked again
 
 log = structlog.get_logger("radarstream")
@@ -147,6 +144,7 @@ def opened_worker(
     `start_over`.
     """
     attribution, registry, clock = settings.attribution, CollectorRegistry(), SystemClock(stop)
+    archived = settings.corpus.archive and attribution.corpus_texts > 0
     attributor = configured_attributor(settings)
     checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)
     with ExitStack() as opened:
@@ -169,7 +167,7 @@ def opened_worker(
             policy_of(settings),
             clock,
             metrics,
-            corpus_search(settings, models),
+            shared_corpus(settings) if archived else None,
         )
         worker = Worker(attributing, settings, waiting.health, stop)
         if kafka:
@@ -186,24 +184,6 @@ def connect(worker: Worker, waiting: Waiting, opened: ExitStack, *, start_over: 
     reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [COMPLAINTS], group=group))
     worker.log = opened.enter_context(reader)
     worker.sink = opened.enter_context(KafkaSink(settings.kafka))
-
-
-def corpus_search(settings: Settings, models: Models) -> CorpusSearch | None:
-    """Search of the archived documents, where they are kept and the settings want some of them.
-
-    Texts that nobody has embedded yet are, a few at a time: an attribution waits for no archive.
-    """
-    most = settings.attribution.corpus_texts
-    if not most or not settings.corpus.archive:
-        return None
-    corpus = shared_corpus(settings)
-
-    def search(question: str, own: Sequence[str]) -> list[RankedText]:
-        return corpus.search(
-            question, most, models.embedder, exclude=own, embed_at_most=EMBEDDED_AT_ONCE
-        )
-
-    return search
 
 
 def run_attribution(
