@@ -26,8 +26,7 @@ from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
-from radarstream.connectors.state_table.database.groups import enter, lost_memory
-from radarstream.connectors.state_table.database.inspection import absent_file
+from radarstream.connectors.state_table.database.groups import enter
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
@@ -237,22 +236,11 @@ def existing_engine(settings: s.Settings) -> Engine:
     return shared_engine(settings)
 
 
-def refuse_lost_file(settings: s.Settings, group: str, *, topic: str = SNAPSHOTS) -> None:
-    """Raise as `enter_group` would where the SQLite file does not exist, and make none.
-
-    Makes missing topics. Raises BrokerError.
-    """
-    from radarstream.connectors.kafka.topics import ensure_topics  # most commands need no Kafka
-
-    file = absent_file(settings.database)
-    ensure_topics(settings.kafka)
-    if file is not None and has_committed(settings, group, topic):
-        raise lost_memory(str(file), group)
-
-
 def has_committed(settings: s.Settings, group: str, topic: str) -> bool:
     """Whether a consumer group has committed an offset of a topic. Raises BrokerError."""
-    from radarstream.connectors.kafka.offsets import partition_offsets  # as above
+    from radarstream.connectors.kafka.offsets import (
+        partition_offsets,  # most commands need no Kafka
+    )
 
     offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
     return any(partition.committed for partition in offsets)

@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.groups import insist_on_mark
+from radarstream.connectors.state_table.database.groups import insist_on_mark, lost_memory
 from radarstream.connectors.state_table.database.inspection import absent_file
-from radarstream.pipelines.build import SNAPSHOTS, enter_group, refuse_lost_file, shared_engine
+from radarstream.pipelines.build import SNAPSHOTS, enter_group, has_committed, shared_engine
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.waiting import Waiting, repeating
 from radarstream.pipelines.settings import Settings
@@ -54,9 +54,19 @@ class StateWatch:
 def open_database(
     settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
 ) -> Engine:
-    """Wait for the database. ConfigurationError for a lost file, unless told to `start_over`."""
-    if absent_file(settings.database) and not start_over:
-        waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=topic))
+    """Wait for the database, unless the group has committed and its SQLite file is lost.
+
+    That raises ConfigurationError and makes no file, unless told to `start_over`.
+    """
+    file = absent_file(settings.database)
+
+    def refuse_lost_file() -> None:
+        ensure_topics(settings.kafka)
+        if has_committed(settings, group, topic):
+            raise lost_memory(str(file), group)
+
+    if file is not None and not start_over:
+        waiting.until("broker", refuse_lost_file)
     return waiting.until("database", lambda: shared_engine(settings))
 
 

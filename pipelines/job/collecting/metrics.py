@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from radarstream.connectors.serpapi.search import SearchCounts
-from radarstream.pipelines.job.telemetry.metrics import DURATIONS, Metrics, read
+from radarstream.pipelines.job.telemetry.metrics import Metrics, read
 from radarstream.schemas.snapshot import SearchSnapshot
 
 
@@ -20,10 +20,7 @@ class CollectingMetrics(Metrics):
         add = self.add
         self.failures = add(Counter, "search_failures", "Searches that gave no snapshot", "failure")
         self.seconds = add(
-            Histogram,
-            "search_duration_seconds",
-            "Wall-clock time of one search with all its pages",
-            buckets=DURATIONS,
+            Histogram, "search_duration_seconds", "Wall-clock time of one search with all its pages"
         )
         self.snapshots = add(
             Counter,

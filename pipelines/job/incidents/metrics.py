@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from radarstream.pipelines.job.telemetry.metrics import DURATIONS, Metrics, read
+from radarstream.pipelines.job.telemetry.metrics import Metrics, read
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import ComplaintState, Status, TaughtEvent
 
@@ -53,10 +53,7 @@ class AttributingMetrics(Metrics):
             "error",
         )
         self.seconds = add(
-            Histogram,
-            "attribution_duration_seconds",
-            "Wall-clock time of one attribution",
-            buckets=DURATIONS,
+            Histogram, "attribution_duration_seconds", "Wall-clock time of one attribution"
         )
         self.registry.register(BacklogMetrics(stored))
 

@@ -76,8 +76,8 @@ def settle(
 ) -> TaughtEvent | None:
     """Settle an incident with what was just found out, or with what is on record.
 
-    None when nothing was found out yet. Of two workers that attributed the same answer, the first
-    one's result stays, unless it had looked for no texts.
+    None when nothing was found out yet. Of two workers, the first one's result stays, unless it
+    had looked for no texts.
     """
     if found is not None:
         # Up to a second of computing, which is remembered: others need not wait for it to write.
@@ -174,7 +174,7 @@ class Settlement:
 
     def settled(self, found: Investigated | None) -> TaughtEvent | None:
         """Decide, and write what is new."""
-        event = self.on_record(found)
+        event = self._on_record(found)
         if event is None:
             return None
         # Read first: a complaint that comes in meanwhile may not be counted here, so it stays open.
@@ -189,15 +189,15 @@ class Settlement:
             senders=len(trusts.keys() - {PIPELINE}),
             self_detected=PIPELINE in trusts,
         )
-        if self.tells_more(settled):
+        if self._tells_more(settled):
             settled = replace(settled, revision=self.incident.revision + 1)
             store.write_event(self.connection, settled)
             insert_records(self.connection, [outbox_record(settled, lane=LANE)])
-        self.carry_out(settled)
+        self._carry_out(settled)
         complaints.close(self.connection, settled.incident, ComplaintState.JUDGED, seen=seen)
         return settled
 
-    def tells_more(self, settled: TaughtEvent) -> bool:
+    def _tells_more(self, settled: TaughtEvent) -> bool:
         """Whether consumers need an event; one more sender alone is no reason for one."""
         known = self.incident.event
         return (
@@ -206,12 +206,12 @@ class Settlement:
             or settled != replace(known, senders=settled.senders, detail=settled.detail)
         )
 
-    def on_record(self, found: Investigated | None) -> TaughtEvent | None:
+    def _on_record(self, found: Investigated | None) -> TaughtEvent | None:
         """Return the stored event, or the new one where none is stored that looked for texts."""
         stored = self.incident.event
         if found is None or (stored is not None and stored.finding is not None):
             return stored
-        quarantine.put(self.connection, [self.quarantined(d) for d in found.flagged])
+        quarantine.put(self.connection, [self._quarantined(d) for d in found.flagged])
         store.note_attribution(
             self.connection,
             found.event.incident,
@@ -221,8 +221,7 @@ class Settlement:
         )
         return found.event
 
-    def quarantined(self, document: Document) -> Mapping[str, Any]:
-        """A text's row."""
+    def _quarantined(self, document: Document) -> Mapping[str, Any]:
         return {
             "incident": self.complaint.incident,
             "text_key": text_key(document),
@@ -234,8 +233,7 @@ class Settlement:
             "updated_ms": self.now_ms,
         }
 
-    def carry_out(self, event: TaughtEvent) -> None:
-        """Begin or end the quarantine, unlearn the answer once, and tell the ledger of sources."""
+    def _carry_out(self, event: TaughtEvent) -> None:
         known = self.incident.event
         before = known.status if known else None
         quarantine.switch(
@@ -248,23 +246,22 @@ class Settlement:
         if is_wrong(event) and not (known and is_wrong(known)):
             # A memory that believes the answer would repeat it, and with none of its texts left.
             memory.unlearn(self.connection, event.query_id, event.answer)
-        self.tell_ledger(event, before)
+        self._tell_ledger(event, before)
 
-    def tell_ledger(self, event: TaughtEvent, before: Status | None) -> None:
+    def _tell_ledger(self, event: TaughtEvent, before: Status | None) -> None:
         """Count the flagged texts against their sources, or take that back.
 
         What people merely propose counts nothing, even where the pipeline had a suspicion that may
         have proved harmless: strangers could speak against any source.
         """
         if event.status in REMOVING:
-            self.blame(event, EventKind.CONFIRMED)
+            self._blame(event, EventKind.CONFIRMED)
         elif event.cleared or before in REMOVING:
             sources.retract(self.connection, [event.incident], self.policy.sources)
         elif event.status is Status.PROPOSED and self.complaint.sender == PIPELINE:
-            self.blame(event, EventKind.DETECTED)
+            self._blame(event, EventKind.DETECTED)
 
-    def blame(self, event: TaughtEvent, kind: EventKind) -> None:
-        """Count the texts that no person let back in against their sources."""
+    def _blame(self, event: TaughtEvent, kind: EventKind) -> None:
         blamed = [
             SourceEvent(
                 event=event.incident,

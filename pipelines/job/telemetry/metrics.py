@@ -80,8 +80,10 @@ class Metrics:
     ) -> FamilyT:
         """Make a family. Series of the `known` label values start at zero.
 
-        Otherwise, a rate over the first event would miss it.
+        Otherwise, a rate over the first event would miss it. Histograms are of seconds by default.
         """
+        if kind is Histogram:
+            options = {"buckets": DURATIONS} | options
         labels = (label,) if isinstance(label, str) else label
         family = kind(name, text, labels, NAMESPACE, registry=self.registry, **options)
         for values in known:
@@ -119,7 +121,6 @@ class JobMetrics(Metrics):
             "Wall-clock time of one run of a stage",
             "stage",
             STAGES,
-            buckets=DURATIONS,
         )
         self.published = add(Counter, "events_published", "Events that the broker took")
         self.outbox = add(Gauge, "outbox_records", "Events waiting to be published")
