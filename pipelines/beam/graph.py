@@ -8,7 +8,7 @@ them is the caller's next step. What comes out of the transform tells the caller
 One composite serves every job.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -163,17 +163,14 @@ class FoldQueries(beam.DoFn):
             yield WindowedValue(outcome, window.max_timestamp(), (window,))
 
     def fold(self) -> Iterator[Outcome]:
-        """Fold what has been collected."""
-        queries, self.queries = self.queries, {}
-        return fold_stored(self.settings, queries, self.log_epoch)
-
-
-def fold_stored(
-    settings: Settings, queries: Mapping[str, Sequence[Ready]], log_epoch: str
-) -> Iterator[Outcome]:
-    """Fold with the guard and the database that the process shares."""
-    guard, engine = shared_guard(settings), shared_engine(settings)
-    return fold_queries(guard, engine, queries, log_epoch, witnesses_of(settings))
+        """Fold what has been collected, so many queries at a time as the settings say."""
+        collected, self.queries = list(self.queries.items()), {}
+        guard, engine = shared_guard(self.settings), shared_engine(self.settings)
+        witnesses = witnesses_of(self.settings)
+        size = self.settings.batch.queries
+        for start in range(0, len(collected), size):
+            queries = dict(collected[start : start + size])
+            yield from fold_queries(guard, engine, queries, self.log_epoch, witnesses)
 
 
 def split_dead(element: Ready | Parked) -> Iterator[Any]:

@@ -134,7 +134,7 @@ class ReadPartitions(beam.DoFn):
         self.now = now
         self.readers: dict[int, KafkaPartition] = {}
 
-    @beam.DoFn.unbounded_per_element()  # type: ignore[misc]
+    @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator]
     def process(
         self, element: PartitionRange, tracker: Any = RANGE, watermark: Any = WATERMARK
     ) -> Iterator["TimestampedValue[RawRecord]"]:

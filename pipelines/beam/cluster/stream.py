@@ -36,9 +36,9 @@ from radarstream.pipelines.beam.graph import (
     DEAD,
     NO_LOG,
     READY,
+    FoldQueries,
     GatherEvidence,
     ParkDead,
-    fold_stored,
     key_by_query,
 )
 from radarstream.pipelines.build import shared_engine
@@ -94,7 +94,7 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         return published
 
 
-class FoldInOrder(beam.DoFn):
+class FoldInOrder(FoldQueries):
     """(query id, Ready) -> the outbox lanes that have something to publish, as text.
 
     A snapshot of event time t is folded once the watermark passes t + `allowed_lateness_s`. One
@@ -104,15 +104,10 @@ class FoldInOrder(beam.DoFn):
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+        super().__init__(settings, NO_LOG)
         self.lateness_ms = round(settings.job.allowed_lateness_s * 1_000)
-        self.queries: dict[str, list[Ready]] = {}
 
-    def start_bundle(self) -> None:
-        """Forget what a failed bundle left."""
-        self.queries = {}
-
-    def process(
+    def process(  # type: ignore[override]
         self,
         keyed: tuple[str, Ready],
         waiting: Any = WAITING,
@@ -154,16 +149,11 @@ class FoldInOrder(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Fold what the bundle's timers released, then name the lanes it went to."""
-        queries, self.queries = self.queries, {}
-        batch = self.settings.batch.queries
-        names = list(queries)
-        for start in range(0, len(names), batch):
-            chunk = {name: queries[name] for name in names[start : start + batch]}
-            for outcome in fold_stored(self.settings, chunk, NO_LOG):
-                kind = "answers" if isinstance(outcome, AnswerEvent) else "dead_letters"
-                Metrics.counter(METRICS, kind).inc()
-        records = (ready.observed.record for readies in queries.values() for ready in readies)
-        yield from at_end_of_window({lane_of(record) for record in records})
+        released = [ready for readies in self.queries.values() for ready in readies]
+        for outcome in self.fold():
+            kind = "answers" if isinstance(outcome, AnswerEvent) else "dead_letters"
+            Metrics.counter(METRICS, kind).inc()
+        yield from at_end_of_window({lane_of(ready.observed.record) for ready in released})
 
     def due_at(self, time_ms: int) -> Timestamp:
         """When a snapshot may be folded. Whole milliseconds: runners cut timers down to them."""

@@ -8,7 +8,7 @@ overdue first.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import structlog
 from sqlalchemy import Engine
@@ -64,7 +64,7 @@ class Collector:
     clock: Clock
     settings: WatchSettings
     metrics: CollectingMetrics
-    failed: dict[str, int] = field(default_factory=dict)  # failures in a row, by query
+    in_a_row: dict[str, int] = field(default_factory=dict)  # failures, by query
     unpublished: dict[tuple[str, str], SearchSnapshot] = field(default_factory=dict)
     quiet_until: float = 0.0  # nothing is due before, by the monotonic clock
 
@@ -137,19 +137,15 @@ class Collector:
         try:
             entry = entry_of(watched.entry)
         except ConfigurationError:
-            self._fail(watched, claimed_ms, DAMAGED)
-            return False
+            return self._failed(watched, claimed_ms, DAMAGED)
         try:
             snapshot = self._snapshot(watched, entry)
-        except SearchError as error:
-            failure = FailureClass.UNAVAILABLE
-            if isinstance(error, SearchFailedError):
-                failure = error.kind
-            self._fail_search(watched, claimed_ms, failure)
-            return False
+        except SearchFailedError as error:
+            return self._search_failed(watched, claimed_ms, error.kind)
+        except SearchError:
+            return self._failed(watched, claimed_ms, FailureClass.UNAVAILABLE)
         if not self._publish(watched, snapshot):
-            self._fail(watched, claimed_ms, UNPUBLISHED)
-            return False
+            return self._failed(watched, claimed_ms, UNPUBLISHED)
         self._succeed(watched, claimed_ms, entry, snapshot)
         return True
 
@@ -182,7 +178,7 @@ class Collector:
     ) -> None:
         fetched_ms = self._now_ms()
         self._give_back(watched, claimed_ms, entry.next_due_ms(fetched_ms), fetched_ms)
-        self.failed.pop(watched.query_id, None)
+        self.in_a_row.pop(watched.query_id, None)
         self.metrics.collected(snapshot)
         log.info(
             "collected",
@@ -193,20 +189,20 @@ class Collector:
             state="partial" if snapshot.retrieval and snapshot.retrieval.partial else "complete",
         )
 
-    def _fail_search(self, watched: WatchedQuery, claimed_ms: int, kind: FailureClass) -> None:
-        if kind is FailureClass.STOPPED:
-            self._give_back(watched, claimed_ms, watched.next_due_ms)
-        elif kind in EXHAUSTED:
+    def _search_failed(
+        self, watched: WatchedQuery, claimed_ms: int, kind: FailureClass
+    ) -> Literal[False]:
+        if kind is not FailureClass.STOPPED and kind not in EXHAUSTED:
+            return self._failed(watched, claimed_ms, kind)
+        self._give_back(watched, claimed_ms, watched.next_due_ms)
+        if kind in EXHAUSTED:
             self.metrics.failures.labels(kind).inc()
-            self._give_back(watched, claimed_ms, watched.next_due_ms)
             self._pause_all(self.settings.exhausted_pause_s)
             log.warning("searching pauses", failure=kind, pause_s=self.settings.exhausted_pause_s)
-        else:
-            self._fail(watched, claimed_ms, kind)
+        return False
 
-    def _fail(self, watched: WatchedQuery, claimed_ms: int, failure: str) -> None:
-        times = self.failed.get(watched.query_id, 0) + 1
-        self.failed[watched.query_id] = times
+    def _failed(self, watched: WatchedQuery, claimed_ms: int, failure: str) -> Literal[False]:
+        times = self.in_a_row[watched.query_id] = self.in_a_row.get(watched.query_id, 0) + 1
         first, longest = self.settings.first_pause_s, self.settings.longest_pause_s
         pause_s = min(longest, first * 2.0 ** min(times - 1, 60))
         self.metrics.failures.labels(failure).inc()
@@ -218,6 +214,7 @@ class Collector:
             attempt=times,
             pause_s=pause_s,
         )
+        return False
 
     def _give_back(
         self, watched: WatchedQuery, claimed_ms: int, due_ms: int, fetched_ms: int | None = None
