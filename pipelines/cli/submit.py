@@ -108,7 +108,7 @@ def submit(
     if print_options:
         show(cluster.arguments(submission, streaming=not once), hints, as_json=as_json)
         return
-    outside = cluster.kafka_outside(settings, until_end=once, start_over=start_over)
+    outside = cluster.Outside(settings, until_end=once, start_over=start_over)
     options = cluster.pipeline_options(submission, streaming=not once)
     pipeline = cluster.build_pipeline(
         settings, outside, options, idle_s=idle_seconds, model_hints=hints

@@ -4,9 +4,8 @@ list partitions -> spread -> read -> DefendStream
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
@@ -14,15 +13,15 @@ from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineResult
 
 from radarstream.connectors.kafka.offsets import partition_offsets
-from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.partition_reader import KafkaPartition
 from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.pipelines.beam.cluster.kafka_source import (
     PartitionRange,
     ReadLimits,
     ReadPartitions,
 )
-from radarstream.pipelines.beam.cluster.stream import DefendStream, OpenSink
+from radarstream.pipelines.beam.cluster.stream import DefendStream
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.beam.cluster.worker_pool import stay_on_loopback
 from radarstream.pipelines.build import enter_group
@@ -39,55 +38,39 @@ GROUP_SUFFIX = "-cluster"
 
 @dataclass(frozen=True)
 class Outside:
-    """How workers reach what is outside; every field is picklable and called on a worker.
+    """How workers reach Kafka; picklable.
 
-    `partitions` lists what is to be read when the job starts afresh; a job that goes on from a
-    checkpoint or savepoint knows that by itself.
+    `until_end` reads up to the end that the partitions have now. `start_over` accepts an empty
+    database though this job's group has committed.
     """
 
-    partitions: Callable[[], Iterable[PartitionRange]]
-    open_reader: Callable[[int], KafkaPartition]
-    open_sink: OpenSink
+    settings: Settings
+    until_end: bool = False
+    start_over: bool = False
 
+    def partitions(self) -> Iterator[PartitionRange]:
+        """List the partitions from their first kept record on.
 
-def kafka_outside(
-    settings: Settings, *, until_end: bool = False, start_over: bool = False
-) -> Outside:
-    """Return how workers reach Kafka; `until_end` reads up to the end the partitions have now.
+        A job that starts afresh reads everything again: what was folded is recognised by the state
+        table, and its model answers come from the response cache. A job that goes on from a
+        checkpoint or savepoint does not call this.
+        """
+        for partition, offsets in partition_offsets(self.settings.kafka).items():
+            yield PartitionRange(partition, offsets.first, offsets.end if self.until_end else None)
 
-    `start_over` accepts an empty database though this job's group has committed.
-    """
-    return Outside(
-        partitions=partial(ranges, settings.kafka, until_end=until_end),
-        open_reader=partial(open_partition, settings, start_over=start_over),
-        open_sink=open_kafka_sink,
-    )
+    def open_reader(self, partition: int) -> KafkaPartition:
+        """Open a partition's reader, on a worker: only there the database is sure to be in reach.
 
+        Raises ConfigurationError where the database is empty though the group has committed:
+        whether the job starts afresh or goes on from a savepoint, what it remembered is elsewhere.
+        """
+        group = self.settings.kafka.group + GROUP_SUFFIX
+        enter_group(self.settings, group, start_over=self.start_over)
+        return KafkaPartition(self.settings.kafka, partition, group=group)
 
-def ranges(options: KafkaOptions, *, until_end: bool) -> Iterator[PartitionRange]:
-    """List the partitions from their first kept record on.
-
-    A job that starts afresh reads everything again: what was folded is recognised by the state
-    table, and its model answers come from the response cache.
-    """
-    for partition, offsets in partition_offsets(options).items():
-        yield PartitionRange(partition, offsets.first, offsets.end if until_end else None)
-
-
-def open_partition(settings: Settings, partition: int, *, start_over: bool) -> KafkaPartition:
-    """Open a partition's reader, on a worker: only there the database is sure to be in reach.
-
-    Raises ConfigurationError where the database is empty though the group has committed: whether
-    the job starts afresh or goes on from a savepoint, what it remembered is in another one.
-    """
-    group = settings.kafka.group + GROUP_SUFFIX
-    enter_group(settings, group, start_over=start_over)
-    return KafkaPartition(settings.kafka, partition, group=group)
-
-
-def open_kafka_sink(settings: Settings) -> KafkaSink:
-    """Open the sink of events."""
-    return KafkaSink(settings.kafka)
+    def open_sink(self) -> Sink:
+        """Open the sink of events, on a worker."""
+        return KafkaSink(self.settings.kafka)
 
 
 def check_version(submission: Submission) -> None:

@@ -54,7 +54,7 @@ DUE = beam.DoFn.TimerParam(DUE_TIMER)
 # Nothing is kept in it, but runners give a key with state to one worker at a time, so that a lane
 # is published by one, in order.
 OWNER = beam.DoFn.StateParam(ReadModifyWriteStateSpec("owner", VarIntCoder()))
-OpenSink = Callable[[Settings], Sink]
+OpenSink = Callable[[], Sink]
 
 
 class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
@@ -198,7 +198,7 @@ class PublishLanes(beam.DoFn):
 
     def setup(self) -> None:
         """Open the sink, once a worker."""
-        self.sink = self.open_sink(self.settings)
+        self.sink = self.open_sink()
 
     def start_bundle(self) -> None:
         """Forget what a failed bundle left."""
