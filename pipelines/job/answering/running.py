@@ -12,7 +12,7 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
-from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import probe_service, shared_guard
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack, place
@@ -23,8 +23,7 @@ from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClo
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import REFRESH_S, Lag
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.job.telemetry.metrics import JobMetrics
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics, ModelMetrics
 from radarstream.pipelines.job.telemetry.observing import BatchProgress, Observer
 from radarstream.pipelines.job.telemetry.tracing import traced
 from radarstream.pipelines.job.waiting import repeating, starting

@@ -29,7 +29,7 @@ from radarstream.pipelines.job.incidents.settling import LANE, policy_of
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
 from radarstream.pipelines.job.telemetry.health import Check, Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.metrics import ModelMetrics
 from radarstream.pipelines.job.waiting import Waiting, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.token_probabilities import check_needs

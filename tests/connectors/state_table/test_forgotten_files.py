@@ -27,7 +27,7 @@ from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.pipelines import build
-from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_corpus, shared_engine, shared_guard
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.incidents.attributing import Attributing

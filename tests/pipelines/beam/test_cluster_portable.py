@@ -28,7 +28,7 @@ from radarstream.pipelines.beam.cluster.job import (
 )
 from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
 from radarstream.pipelines.beam.cluster.submission import Submission
-from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode

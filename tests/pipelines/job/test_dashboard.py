@@ -19,8 +19,7 @@ from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
-from radarstream.pipelines.job.telemetry.metrics import JobMetrics
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics, ModelMetrics
 from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.schemas.errors import BrokerError, ReasonClass
 from radarstream.schemas.records import LogPosition, RawRecord

@@ -21,8 +21,12 @@ from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
-from radarstream.pipelines.job.telemetry.metrics import OUTCOMES, JobMetrics, outcome_of
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.metrics import (
+    OUTCOMES,
+    JobMetrics,
+    ModelMetrics,
+    outcome_of,
+)
 from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.pipelines.job.telemetry.tracing import GENERATING
 from radarstream.pipelines.settings import load_settings
