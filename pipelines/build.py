@@ -238,9 +238,8 @@ def existing_engine(settings: s.Settings) -> Engine:
 
 def has_committed(settings: s.Settings, group: str, topic: str) -> bool:
     """Whether a consumer group has committed an offset of a topic. Raises BrokerError."""
-    from radarstream.connectors.kafka.offsets import (
-        partition_offsets,  # most commands need no Kafka
-    )
+    # Most commands need no Kafka.
+    from radarstream.connectors.kafka.offsets import partition_offsets
 
     offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
     return any(partition.committed for partition in offsets)

@@ -152,7 +152,7 @@ class AlertSettings(Section):
 
 
 class AttributionSettings(Rules):
-    """Reports of wrong answers, their deep attribution, quarantine."""
+    """Complaints about answers, their deep attribution, quarantine."""
 
     enabled: bool = Field(
         default=False,
