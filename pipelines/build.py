@@ -15,17 +15,18 @@ from sqlalchemy import Engine, create_engine
 
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
-from radarstream.connectors.state_table.database.groups import enter, lost_memory
-from radarstream.connectors.state_table.database.inspection import absent_file
+from radarstream.connectors.state_table.database.groups import enter
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
@@ -111,36 +112,28 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
-    """Create the language model backend."""
+    """Create the language model backend; equal settings share a model of transformers."""
     match settings:
         case s.LlamaCpp():
             with naming_extra("embedded"):
                 from radarstream.connectors.models.llama_cpp import LlamaCpp
 
-                return LlamaCpp(
-                    settings.model_path,
-                    slots=settings.slots,
-                    threads=settings.threads,
-                    passage_characters=settings.passage_characters,
-                )
+                return LlamaCpp(**settings.model_dump(exclude={"kind"}))
         case s.OpenAiGenerator():
             return OpenAiGenerator(settings)
         case s.TransformersGenerator():
             return transformers_generator(settings)
         case s.ScriptedGenerator():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedGenerator
-
-            return ScriptedGenerator(log=NoLog())
+            return scripted.ScriptedGenerator(log=scripted.NoLog())
     assert_never(settings)
 
 
-def transformers_generator(settings: s.TransformersGenerator) -> TransformersGenerator:
-    """Create the generator on local weights; equal settings share the loaded model."""
-    return TransformersGenerator(
-        model_directory(settings.model),
-        batch_size=settings.batch_size,
-        passage_characters=settings.passage_characters,
-    )
+def transformers_generator(
+    settings: s.TransformersGenerator | s.TransformersTokens,
+) -> TransformersGenerator:
+    """Create the generator on local weights."""
+    options = settings.model_dump(exclude={"kind", "model"})
+    return TransformersGenerator(model_directory(settings.model), **options)
 
 
 def build_tokens(settings: s.Settings) -> TokenScorer | None:
@@ -148,10 +141,8 @@ def build_tokens(settings: s.Settings) -> TokenScorer | None:
     match settings.tokens:
         case s.SameModel():
             return tokens_of_generator(settings.generator)
-        case s.TransformersTokens(model=model, batch_size=size):
-            return TransformersTokens(
-                TransformersGenerator(model_directory(model), batch_size=size)
-            )
+        case s.TransformersTokens():
+            return TransformersTokens(transformers_generator(settings.tokens))
         case s.OpenAiTokens():
             return OpenAiTokens(settings.tokens)
         case s.NoTokens():
@@ -163,18 +154,12 @@ def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
     """Create what tells token probabilities of the generator's model; None of a service's."""
     match settings:
         case s.LlamaCpp():
-            return GgufTokens(
-                settings.model_path,
-                threads=settings.threads,
-                passage_characters=settings.passage_characters,
-            )
+            return GgufTokens(**settings.model_dump(exclude={"kind", "slots"}))
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedGenerator
-            from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-
-            return ScriptedTokens(ScriptedGenerator(log=NoLog()), log=NoLog())
+            generator = scripted.ScriptedGenerator(log=scripted.NoLog())
+            return ScriptedTokens(generator, log=scripted.NoLog())
         case s.OpenAiGenerator():
             return None
     assert_never(settings)
@@ -207,9 +192,7 @@ def build_relations(settings: s.RelationSettings, embedder: Embedder) -> Relatio
 
                 return CrossEncoderNli(settings.model, canary=settings.canary)
         case s.ScriptedRelations():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedRelations
-
-            return ScriptedRelations(log=NoLog())
+            return scripted.ScriptedRelations(log=scripted.NoLog())
     assert_never(settings)
 
 
@@ -222,9 +205,7 @@ def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:
 
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
-            from radarstream.connectors.models.scripted import NoLog, ScriptedEmbedder
-
-            return ScriptedEmbedder(log=NoLog())
+            return scripted.ScriptedEmbedder(log=scripted.NoLog())
     assert_never(settings)
 
 
@@ -255,22 +236,10 @@ def existing_engine(settings: s.Settings) -> Engine:
     return shared_engine(settings)
 
 
-def refuse_lost_file(settings: s.Settings, group: str, *, topic: str = SNAPSHOTS) -> None:
-    """Raise as `enter_group` would where the SQLite file does not exist, and make none.
-
-    Makes missing topics. Raises BrokerError.
-    """
-    from radarstream.connectors.kafka.topics import ensure_topics  # most commands need no Kafka
-
-    file = absent_file(settings.database)
-    ensure_topics(settings.kafka)
-    if file is not None and has_committed(settings, group, topic):
-        raise lost_memory(str(file), group)
-
-
 def has_committed(settings: s.Settings, group: str, topic: str) -> bool:
     """Whether a consumer group has committed an offset of a topic. Raises BrokerError."""
-    from radarstream.connectors.kafka.offsets import partition_offsets  # as above
+    # Most commands need no Kafka.
+    from radarstream.connectors.kafka.offsets import partition_offsets
 
     offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
     return any(partition.committed for partition in offsets)

@@ -93,20 +93,17 @@ class Guard(Generic[StateT]):
         what is asked, in place of the guard's own meter.
         """
         costs = costs or self.meter
-        snapshots = [snapshot for snapshot, _, _ in items]
         evidences = [evidence for _, evidence, _ in items]
-        memories = [memory for _, _, memory in items]
         undefended = stages.undefended_answers(self.baseline, evidences, self.models, costs)
-        known = self.knowing_sources(snapshots, evidences)
-        states = [memory.state for memory in memories]
-        ready = list(zip(known, states, strict=True))
+        known = self.knowing_sources([snapshot for snapshot, _, _ in items], evidences)
+        ready = [(e, memory.state) for e, (_, _, memory) in zip(known, items, strict=True)]
         decisions = stages.decide(self.defense, ready, self.models, costs)
         return [
             decision
             if isinstance(decision, Failure)
             else stages.conclude(self.name, self.models, snapshot, memory, decision, bare)
-            for snapshot, memory, decision, bare in zip(
-                snapshots, memories, decisions, undefended, strict=True
+            for (snapshot, _, memory), decision, bare in zip(
+                items, decisions, undefended, strict=True
             )
         ]
 

@@ -40,6 +40,11 @@ class Answered:
     observed: Observed
     answers: tuple[AtomicAnswer, ...] | None
 
+    @property
+    def record(self) -> RawRecord:
+        """The record that the snapshot came in."""
+        return self.observed.record
+
 
 @dataclass(frozen=True, eq=False)
 class Ready:

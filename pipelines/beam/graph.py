@@ -21,15 +21,15 @@ from apache_beam.utils.windowed_value import WindowedValue
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.pipelines.beam.elements import Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
-from radarstream.pipelines.beam.model_stages import AtomicAnswers, InBatches, RelateAnswers
+from radarstream.pipelines.beam.model_stages import InBatches, answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
 from radarstream.schemas.errors import InputError
-from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import OutboxRecord, RawRecord
 
+NO_LOG = ""  # every record says its place in its log itself
 READY = "ready"
 DEAD = "dead"
 
@@ -83,8 +83,8 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     # Annotated, Beam would warn at every start: it cannot name the type of several outputs.
     def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
-        answers = InBatches(AtomicAnswers(self.settings))
-        relations = InBatches(RelateAnswers(self.settings))
+        answers = InBatches(answer_each, self.settings)
+        relations = InBatches(relate_each, self.settings)
         return (
             records
             | "Decode" >> beam.ParDo(Decode(self.settings, live=self.live))
@@ -123,10 +123,14 @@ class ParkDead(beam.DoFn):
         """Forget what a failed bundle left."""
         self.records = []
 
-    def process(self, parked: Parked) -> Iterator[DeadLetter]:
-        """Collect one dead letter."""
-        self.records.append(outbox_record(parked.letter, lane=lane_of(parked.record)))
+    def process(self, parked: Parked) -> Iterator[Any]:
+        """Collect one dead letter, and tell of it."""
+        self.collect(parked)
         yield parked.letter
+
+    def collect(self, parked: Parked) -> None:
+        """Take one dead letter to be written when the bundle ends."""
+        self.records.append(outbox_record(parked.letter, lane=lane_of(parked.record)))
 
     def finish_bundle(self) -> None:
         """Write the bundle's dead letters."""
@@ -159,11 +163,14 @@ class FoldQueries(beam.DoFn):
             yield WindowedValue(outcome, window.max_timestamp(), (window,))
 
     def fold(self) -> Iterator[Outcome]:
-        """Fold what has been collected."""
-        queries, self.queries = self.queries, {}
+        """Fold what has been collected, so many queries at a time as the settings say."""
+        collected, self.queries = list(self.queries.items()), {}
         guard, engine = shared_guard(self.settings), shared_engine(self.settings)
         witnesses = witnesses_of(self.settings)
-        return fold_queries(guard, engine, queries, self.log_epoch, witnesses)
+        size = self.settings.batch.queries
+        for start in range(0, len(collected), size):
+            queries = dict(collected[start : start + size])
+            yield from fold_queries(guard, engine, queries, self.log_epoch, witnesses)
 
 
 def split_dead(element: Ready | Parked) -> Iterator[Any]:

@@ -32,31 +32,35 @@ def withhold(engine: Engine, batch: Sequence[Observed]) -> list[Observed]:
     gathered again after a crash, which was not folded, may find another.
     """
     keys = withheld_keys(engine, [item.snapshot.query.id for item in batch])
-    return [without(item, keys.get(item.snapshot.query.id, frozenset())) for item in batch]
+
+    def part(observed: Observed) -> Observed:
+        held = keys.get(observed.snapshot.query.id, frozenset())
+        documents = observed.snapshot.documents if held else ()
+        return without(observed, withheld=tuple(d for d in documents if text_key(d) in held))
+
+    return [part(item) for item in batch]
 
 
 def leave_out_blocked(reader: SourceReader, batch: Sequence[Observed]) -> list[Observed]:
     """Take out the documents of sources that a person blocked; one read for the batch."""
     found = reader.blocked([item.snapshot for item in batch])
-    return [without_blocked(item, blocked) for item, blocked in zip(batch, found, strict=True)]
+    return [without(item, blocked=blocked) for item, blocked in zip(batch, found, strict=True)]
 
 
-def without_blocked(observed: Observed, blocked: tuple[Document, ...]) -> Observed:
-    """Split a snapshot into what is seen and what is blocked."""
-    if not blocked:
+def without(
+    observed: Observed, withheld: tuple[Document, ...] = (), blocked: tuple[Document, ...] = ()
+) -> Observed:
+    """Take documents out of a snapshot, and note them."""
+    hidden = withheld + blocked
+    if not hidden:
         return observed
-    seen = tuple(d for d in observed.snapshot.documents if d not in blocked)
-    return replace(observed, snapshot=replace(observed.snapshot, documents=seen), blocked=blocked)
-
-
-def without(observed: Observed, keys: frozenset[str]) -> Observed:
-    """Split a snapshot into what is seen and what is withheld."""
-    documents = observed.snapshot.documents
-    withheld = tuple(document for document in documents if keys and text_key(document) in keys)
-    if not withheld:
-        return observed
-    seen = tuple(document for document in documents if document not in withheld)
-    return replace(observed, snapshot=replace(observed.snapshot, documents=seen), withheld=withheld)
+    seen = tuple(d for d in observed.snapshot.documents if d not in hidden)
+    return Observed(
+        observed.record,
+        replace(observed.snapshot, documents=seen),
+        observed.withheld + withheld,
+        observed.blocked + blocked,
+    )
 
 
 def with_withheld(event: AnswerEvent, observed: Observed) -> AnswerEvent:

@@ -24,21 +24,26 @@ Witness = Callable[[AnswerEvent, SearchSnapshot], Write]
 
 def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
     """Who looks at folded answers, by the settings."""
-    learning: tuple[Witness, ...] = ()
-    if settings.sources.learn:
-        learning += (credit_sources(settings.sources),)
-    if settings.corpus.archive:
-        learning += (archive(settings),)
+    witnesses: list[Witness] = []
     attribution = settings.attribution
-    if not attribution.enabled:
-        return learning
+    if attribution.enabled:
+        witnesses.append(keep_answers(attribution.keep_steps))
+        if attribution.self_detect:
+            witnesses.append(complain_of_suspicions)
+    if settings.sources.learn:
+        witnesses.append(credit_sources(settings.sources))
+    if settings.corpus.archive:
+        witnesses.append(archive(settings))
+    return tuple(witnesses)
+
+
+def keep_answers(steps: int) -> Witness:
+    """Keep what the last answers of a query were made of."""
 
     def keep(event: AnswerEvent, snapshot: SearchSnapshot) -> Write:
-        kept = KeptAnswer.of(event, snapshot)
-        return partial(keep_answer, kept=kept, steps=attribution.keep_steps)
+        return partial(keep_answer, kept=KeptAnswer.of(event, snapshot), steps=steps)
 
-    looking = (keep, complain_of_suspicions) if attribution.self_detect else (keep,)
-    return (*looking, *learning)
+    return keep
 
 
 def archive(settings: Settings) -> Witness:

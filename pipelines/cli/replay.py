@@ -164,7 +164,7 @@ def run_through(
     settings: Settings, source: ReplayInput, found: Survey, out: Path, run: RunRecord
 ) -> RunRecord:
     """Run the pipeline, publish its events and record what it cost."""
-    from radarstream.pipelines.beam.replay import (
+    from radarstream.pipelines.beam.running import (
         run_replay,  # takes seconds: the other commands go without
     )
 

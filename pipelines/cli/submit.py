@@ -101,19 +101,18 @@ def submit(
             "the runner in this process has no working event time, so nothing would come out: "
             "give --once, or use `radarstream run`"
         )
-    from radarstream.pipelines.beam.cluster import options as cluster  # takes seconds
+    from radarstream.pipelines.beam.cluster import job as cluster  # takes seconds
 
     cluster.check_version(submission)
     hints = cluster.model_hints(accelerator, model_memory)
     if print_options:
         show(cluster.arguments(submission, streaming=not once), hints, as_json=as_json)
         return
-    from radarstream.pipelines.beam.cluster.job import build_pipeline
-    from radarstream.pipelines.beam.cluster.kafka_job import kafka_outside
-
-    outside = kafka_outside(settings, until_end=once, start_over=start_over)
+    outside = cluster.Outside(settings, until_end=once, start_over=start_over)
     options = cluster.pipeline_options(submission, streaming=not once)
-    pipeline = build_pipeline(settings, outside, options, idle_s=idle_seconds, model_hints=hints)
+    pipeline = cluster.build_pipeline(
+        settings, outside, options, idle_s=idle_seconds, model_hints=hints
+    )
     state = handed_over(pipeline, detach=detach)
     if as_json:
         print_json({"job": job_name, "state": state})

@@ -65,8 +65,7 @@ def watch_settings(settings: Settings, fetch_pages: bool) -> Settings:
 
 def plan(settings: Settings, file: Path | None) -> dict[str, Any]:
     """Return what each query asks for and costs, and whether the account's limits allow it."""
-    from radarstream.pipelines.job.collecting.watched import cadence_seconds
-    from radarstream.pipelines.job.collecting.watchlist import read_watchlist
+    from radarstream.pipelines.job.collecting.watchlist import cadence_seconds, read_watchlist
 
     if file is None:
         raise ConfigurationError("--dry-run needs --watchlist FILE")

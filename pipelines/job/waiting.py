@@ -1,23 +1,85 @@
-"""A start waits for a database or a broker that is not there yet, as they come up in any order."""
+"""Starts that wait for a database or a broker, and work in threads beside a busy loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from random import Random
-from typing import TypeVar
+from threading import Event, Thread
+from typing import Final, TypeVar
 
 import structlog
+from prometheus_client import CollectorRegistry
 
-from radarstream.pipelines.job.background import unless_stopped
 from radarstream.pipelines.job.failures import kind_of, named
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop
-from radarstream.pipelines.job.telemetry.health import Check, Health
-from radarstream.pipelines.settings import JobSettings
+from radarstream.pipelines.job.telemetry.endpoint import serving
+from radarstream.pipelines.job.telemetry.health import CHECKS, Check, Health
+from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.schemas.errors import RadarstreamError
 
 ResultT = TypeVar("ResultT")
+LOOK_S: Final = 0.05  # how soon a wish to stop is noticed
+PATIENCE_S: Final = 1.0  # for work in hand at the end
 
 log = structlog.get_logger("radarstream")
+
+
+@contextmanager
+def repeating(
+    name: str,
+    work: Callable[[], object],
+    every_s: float,
+    at_end: Callable[[], object] = lambda: None,
+) -> Iterator[None]:
+    """Do `work` at once and every so many seconds until the context ends, then what is `at_end`.
+
+    Its failures are logged, the first of a series, and change nothing. Work that hangs at the end
+    is left behind: it ends with the process.
+    """
+    over = Event()
+
+    def run() -> None:
+        failing = False
+        while not over.is_set():
+            try:
+                work()
+                failing = False
+            except Exception as error:  # noqa: BLE001 it must go on, whatever a library raises
+                if not failing:
+                    log.warning("background work fails", stage=name, error=error)
+                failing = True
+            over.wait(every_s)
+        at_end()
+
+    thread = Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(PATIENCE_S)
+
+
+def unless_stopped(work: Callable[[], ResultT], stopping: Callable[[], bool]) -> ResultT:
+    """Return what `work` returns, or raise what it raises; AskedToStopError as soon as asked to.
+
+    What cannot be interrupted, such as a connection that is being made, is left behind then.
+    """
+    outcome: Future[ResultT] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 raised again by whoever waits
+            outcome.set_exception(error)
+
+    Thread(target=run, name="waiting", daemon=True).start()
+    while not outcome.done():
+        if stopping():
+            raise AskedToStopError
+        wait([outcome], timeout=LOOK_S)
+    return outcome.result()
 
 
 def pause_s(attempt: int, settings: JobSettings, random: Random) -> float:
@@ -44,7 +106,8 @@ class Waiting:
 
         Raises AskedToStopError, and at once what does not heal by itself.
         """
-        for attempt in count():
+        attempt = 0
+        while True:
             try:
                 with self.health.busy(f"waiting for {check}"):
                     result = unless_stopped(work, self.stop)
@@ -53,10 +116,10 @@ class Waiting:
                 if not self.patient or kind_of(error) != "transient":
                     raise
                 self.pause(check, attempt, error)
+                attempt += 1
             else:
                 self.health.passed(check)
                 return result
-        raise AssertionError("there is always another attempt")
 
     def pause(self, check: Check, attempt: int, error: Exception) -> None:
         """Log the failed try and wait. Raises AskedToStopError."""
@@ -72,3 +135,19 @@ class Waiting:
         )
         if self.stop.event.wait(pause):
             raise AskedToStopError
+
+
+@contextmanager
+def starting(
+    settings: Settings,
+    stop: Stop,
+    registry: CollectorRegistry,
+    checks: Sequence[Check] = CHECKS,
+    *,
+    patient: bool,
+) -> Iterator[Waiting]:
+    """Serve the telemetry of a process, and yield what waits for the services that it needs."""
+    telemetry = settings.telemetry
+    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=checks)
+    with serving(telemetry.listen, registry, health):
+        yield Waiting(health, stop, settings.job, patient)

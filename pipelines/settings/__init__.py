@@ -1,68 +1,30 @@
 """Settings of every command: frozen, picklable, without secrets."""
 
-from radarstream.pipelines.settings.alerts import AlertSettings
-from radarstream.pipelines.settings.attribution import AttributionSettings
-from radarstream.pipelines.settings.collecting import WatchSettings
-from radarstream.pipelines.settings.job import JobSettings, TelemetrySettings
-from radarstream.pipelines.settings.loading import load_settings
-from radarstream.pipelines.settings.models import (
-    PROFILES,
-    AnswerAgreement,
-    CrossEncoder,
-    EmbedderSettings,
-    GeneratorSettings,
-    LlamaCpp,
-    NoTokens,
-    OpenAiGenerator,
-    OpenAiTokens,
-    Profile,
-    RelationSettings,
-    SameModel,
-    ScriptedEmbedder,
-    ScriptedGenerator,
-    ScriptedRelations,
-    SentenceEmbedder,
-    TokenSettings,
-    TransformersGenerator,
-    TransformersTokens,
-)
-from radarstream.pipelines.settings.root import (
-    BatchSettings,
-    CacheSettings,
-    DefenseSettings,
-    Settings,
-)
-from radarstream.pipelines.settings.sources import SourceSettings
-
-__all__ = [
-    "AlertSettings",
-    "AnswerAgreement",
-    "AttributionSettings",
-    "BatchSettings",
-    "CacheSettings",
-    "CrossEncoder",
-    "DefenseSettings",
-    "EmbedderSettings",
-    "GeneratorSettings",
-    "JobSettings",
-    "LlamaCpp",
-    "NoTokens",
-    "OpenAiGenerator",
-    "OpenAiTokens",
-    "PROFILES",
-    "Profile",
-    "RelationSettings",
-    "SameModel",
-    "ScriptedEmbedder",
-    "ScriptedGenerator",
-    "ScriptedRelations",
-    "SentenceEmbedder",
-    "Settings",
-    "SourceSettings",
-    "TelemetrySettings",
-    "TokenSettings",
-    "TransformersGenerator",
-    "TransformersTokens",
-    "WatchSettings",
-    "load_settings",
-]
+from radarstream.pipelines.settings.job import AlertSettings as AlertSettings
+from radarstream.pipelines.settings.job import AttributionSettings as AttributionSettings
+from radarstream.pipelines.settings.job import JobSettings as JobSettings
+from radarstream.pipelines.settings.job import SourceSettings as SourceSettings
+from radarstream.pipelines.settings.job import TelemetrySettings as TelemetrySettings
+from radarstream.pipelines.settings.job import WatchSettings as WatchSettings
+from radarstream.pipelines.settings.loading import load_settings as load_settings
+from radarstream.pipelines.settings.models import PROFILES as PROFILES
+from radarstream.pipelines.settings.models import AnswerAgreement as AnswerAgreement
+from radarstream.pipelines.settings.models import CrossEncoder as CrossEncoder
+from radarstream.pipelines.settings.models import EmbedderSettings as EmbedderSettings
+from radarstream.pipelines.settings.models import GeneratorSettings as GeneratorSettings
+from radarstream.pipelines.settings.models import LlamaCpp as LlamaCpp
+from radarstream.pipelines.settings.models import NoTokens as NoTokens
+from radarstream.pipelines.settings.models import OpenAiGenerator as OpenAiGenerator
+from radarstream.pipelines.settings.models import OpenAiTokens as OpenAiTokens
+from radarstream.pipelines.settings.models import Profile as Profile
+from radarstream.pipelines.settings.models import RelationSettings as RelationSettings
+from radarstream.pipelines.settings.models import SameModel as SameModel
+from radarstream.pipelines.settings.models import ScriptedEmbedder as ScriptedEmbedder
+from radarstream.pipelines.settings.models import ScriptedGenerator as ScriptedGenerator
+from radarstream.pipelines.settings.models import ScriptedRelations as ScriptedRelations
+from radarstream.pipelines.settings.models import SentenceEmbedder as SentenceEmbedder
+from radarstream.pipelines.settings.models import TransformersGenerator as TransformersGenerator
+from radarstream.pipelines.settings.models import TransformersTokens as TransformersTokens
+from radarstream.pipelines.settings.root import CacheSettings as CacheSettings
+from radarstream.pipelines.settings.root import DefenseSettings as DefenseSettings
+from radarstream.pipelines.settings.root import Settings as Settings

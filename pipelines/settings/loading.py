@@ -8,12 +8,7 @@ from tomllib import TOMLDecodeError, loads
 from typing import Any, Final
 
 from pydantic import ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
 
 from radarstream.pipelines.settings.models import PROFILES
 from radarstream.pipelines.settings.problems import ENVIRONMENT, PREFIX, closest, problems
@@ -87,19 +82,13 @@ def unknown_variable(name: str, known: Collection[str]) -> str:
 
 def overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Lay one layer over another, section by section; another `kind` replaces a whole section."""
-    merged = dict(below)
+    merged = below | above
     for name, value in above.items():
-        under = merged.get(name)
-        if isinstance(under, dict) and isinstance(value, dict) and same_kind(under, value):
-            merged[name] = overlaid(under, value)
-        else:
-            merged[name] = value
+        under = below.get(name)
+        if isinstance(under, dict) and isinstance(value, dict):
+            same_kind = "kind" not in value or value["kind"] == under.get("kind")
+            merged[name] = overlaid(under, value) if same_kind else value
     return merged
-
-
-def same_kind(below: dict[str, Any], above: dict[str, Any]) -> bool:
-    """Whether two layers of a section are about the same backend."""
-    return "kind" not in above or above["kind"] == below.get("kind")
 
 
 def read_toml(file: Path) -> dict[str, Any]:
@@ -113,17 +102,16 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > FILE_BYTES:
         raise ConfigurationError(f"{file} is over {FILE_BYTES} bytes: no file of settings")
+    if _LONG_KEY.search(data):  # a key of n parts would take memory for n squared
+        raise too_deep(file)
     try:
-        # A key of n parts would take memory for n squared.
-        values = None if _LONG_KEY.search(data) else loads(data.decode())
+        values = loads(data.decode())
     except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not TOML: {error}") from None
     except ValueError:  # int() takes 4,300 digits
         raise ConfigurationError(f"{file} holds an integer beyond 64 bits") from None
     except RecursionError:
-        values = None
-    if values is None:
-        raise too_deep(file)
+        raise too_deep(file) from None
     check_values(values, file)
     return values
 

@@ -9,8 +9,7 @@ from radarstream.connectors.models.openai_http.options import OpenAiOptions, Ope
 from radarstream.schemas.section import Section
 
 Profile = Literal["embedded", "api", "gpu", "scripted"]
-
-
+ModelName = Annotated[str, Field(description="name in the model cache, or a directory")]
 PassageCharacters = Annotated[
     int | None,
     Field(
@@ -26,11 +25,11 @@ class LlamaCpp(Section):
     """Embedded generation with llama.cpp; without `model_path`, the weights of the extra."""
 
     kind: Literal["llama_cpp"] = "llama_cpp"
-    model_path: Annotated[
-        Path | None, Field(description="GGUF file; none = the weights of the extra")
-    ] = None
-    slots: Annotated[int, Field(ge=1, le=64, description="prompts decoded at once")] = 2
-    threads: Annotated[int | None, Field(ge=1, description="None = physical cores")] = None
+    model_path: Path | None = Field(
+        default=None, description="GGUF file; none = the weights of the extra"
+    )
+    slots: int = Field(default=2, ge=1, le=64, description="prompts decoded at once")
+    threads: int | None = Field(default=None, ge=1, description="None = physical cores")
     passage_characters: PassageCharacters = None
 
 
@@ -38,8 +37,8 @@ class TransformersGenerator(Section):
     """Generation with transformers; CUDA when present. `model` as in `CrossEncoder`."""
 
     kind: Literal["transformers"] = "transformers"
-    model: Annotated[str, Field(description="name in the model cache, or a directory")]
-    batch_size: Annotated[int, Field(ge=1, description="prompts decoded at once")] = 16
+    model: ModelName
+    batch_size: int = Field(default=16, ge=1, description="prompts decoded at once")
     passage_characters: PassageCharacters = None
 
 
@@ -61,8 +60,8 @@ class TransformersTokens(Section):
     """A model of its own for probabilities. `model` as in `CrossEncoder`."""
 
     kind: Literal["transformers"] = "transformers"
-    model: Annotated[str, Field(description="name in the model cache, or a directory")]
-    batch_size: Annotated[int, Field(ge=1, description="prompts read at once")] = 16
+    model: ModelName
+    batch_size: int = Field(default=16, ge=1, description="prompts read at once")
 
 
 class OpenAiTokens(OpenAiTokenOptions):
@@ -93,10 +92,10 @@ class CrossEncoder(Section):
     """A transformers NLI cross-encoder; labels are read from the model and checked at start."""
 
     kind: Literal["cross_encoder"] = "cross_encoder"
-    model: Annotated[str, Field(description="name in the model cache, or a directory")]
-    canary: Annotated[
-        bool, Field(description="check at start that the model's labels mean what they say")
-    ] = True
+    model: ModelName
+    canary: bool = Field(
+        default=True, description="check at start that the model's labels mean what they say"
+    )
 
 
 class ScriptedRelations(Section):
@@ -109,7 +108,7 @@ class SentenceEmbedder(Section):
     """Sentence embeddings; without `model`, the installed MiniLM weights, which need no torch."""
 
     kind: Literal["sentence_transformers"] = "sentence_transformers"
-    model: Annotated[str | None, Field(description="as above; none = MiniLM")] = None
+    model: str | None = Field(default=None, description="as above; none = MiniLM")
 
 
 class ScriptedEmbedder(Section):
@@ -130,16 +129,19 @@ RelationSettings = Annotated[
 ]
 EmbedderSettings = Annotated[SentenceEmbedder | ScriptedEmbedder, Field(discriminator="kind")]
 
+AGREEMENT = {"kind": "answer_agreement"}
+EMBEDDINGS = {"kind": "sentence_transformers"}
+SCRIPTED = {"kind": "scripted"}
 PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
     "embedded": {
         "generator": {"kind": "llama_cpp"},
-        "relations": {"kind": "answer_agreement"},
-        "embedder": {"kind": "sentence_transformers"},
+        "relations": AGREEMENT,
+        "embedder": EMBEDDINGS,
     },
     "api": {
         "generator": {"kind": "openai", "model": "gpt-4o-mini"},
-        "relations": {"kind": "answer_agreement"},
-        "embedder": {"kind": "sentence_transformers"},
+        "relations": AGREEMENT,
+        "embedder": EMBEDDINGS,
     },
     "gpu": {
         "generator": {"kind": "transformers", "model": "Qwen/Qwen2.5-7B-Instruct"},
@@ -147,14 +149,7 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
             "kind": "cross_encoder",
             "model": "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli",
         },
-        "embedder": {
-            "kind": "sentence_transformers",
-            "model": "sentence-transformers/all-MiniLM-L6-v2",
-        },
+        "embedder": EMBEDDINGS | {"model": "sentence-transformers/all-MiniLM-L6-v2"},
     },
-    "scripted": {
-        "generator": {"kind": "scripted"},
-        "relations": {"kind": "scripted"},
-        "embedder": {"kind": "scripted"},
-    },
+    "scripted": {"generator": SCRIPTED, "relations": SCRIPTED, "embedder": SCRIPTED},
 }

@@ -13,12 +13,13 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from radarstream.pipelines.settings.models import PROFILES
+from radarstream.pipelines.settings.problems import models_in
 from radarstream.pipelines.settings.root import Settings
-from radarstream.schemas.section import Section
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 HEAD = """# Settings
@@ -38,10 +39,7 @@ BOUNDS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")
 
 def rendered() -> str:
     """Return the text of the file."""
-    parts = [HEAD, profiles(), "## Top level\n", table(Settings, "")]
-    for name, field in Settings.model_fields.items():
-        for kind in sections_in(field.annotation):
-            parts += section(kind, name, several=len(sections_in(field.annotation)) > 1)
+    parts = [HEAD, profiles(), "## Top level\n", table(Settings, ""), *sections(Settings, "")]
     return "\n".join(parts)
 
 
@@ -57,37 +55,28 @@ def profiles() -> str:
     return "\n".join(rows) + "\n"
 
 
-def section(kind: type[Section], path: str, *, several: bool) -> Iterator[str]:
-    """Yield a section's heading and table, then those of the sections within."""
-    tag = kind.model_fields.get("kind")
-    chosen = f", kind `{tag.default}`" if several and tag else ""
-    yield f"## `[{path}]`{chosen}\n"
-    yield " ".join((kind.__doc__ or "").split()) + "\n"
-    yield table(kind, path)
-    for name, field in kind.model_fields.items():
-        inner = sections_in(field.annotation)
-        for one in inner:
-            yield from section(one, f"{path}.{name}", several=len(inner) > 1)
+def sections(model: type[BaseModel], path: str) -> Iterator[str]:
+    """Yield the heading and the table of each section of a model, and of the sections within."""
+    for name, field in model.model_fields.items():
+        kinds = list(models_in(field.annotation))
+        inner = f"{path}.{name}" if path else name
+        for kind in kinds:
+            tag = kind.model_fields.get("kind") if len(kinds) > 1 else None
+            yield f"## `[{inner}]`" + (f", kind `{tag.default}`\n" if tag else "\n")
+            yield " ".join((kind.__doc__ or "").split()) + "\n"
+            yield table(kind, inner)
+            yield from sections(kind, inner)
 
 
-def table(kind: type[Section], path: str) -> str:
+def table(kind: type[BaseModel], path: str) -> str:
     """Return the rows of a section's own keys."""
     rows = ["| key | values | default | meaning |", "|---|---|---|---|"]
     for name, field in kind.model_fields.items():
-        if not sections_in(field.annotation):
+        if not any(models_in(field.annotation)):
             key = f"{path}.{name}" if path else name
             meaning = (field.description or "").replace("|", "\\|")
             rows.append(f"| `{key}` | {values_of(field)} | {default_of(field)} | {meaning} |")
     return "\n".join(rows) + "\n"
-
-
-def sections_in(annotation: Any) -> list[type[Section]]:
-    """Return the sections that a field may hold; none for a plain value."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation]
-    if get_origin(annotation) in (Union, UnionType, Annotated):
-        return [found for one in get_args(annotation) for found in sections_in(one)]
-    return []
 
 
 def values_of(field: FieldInfo) -> str:

@@ -1,16 +1,20 @@
 """Everything a run can be told, section by section."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.serpapi.options import SerpApiOptions
-from radarstream.pipelines.settings.alerts import AlertSettings
-from radarstream.pipelines.settings.attribution import AttributionSettings
-from radarstream.pipelines.settings.collecting import WatchSettings
-from radarstream.pipelines.settings.job import JobSettings, TelemetrySettings
+from radarstream.pipelines.settings.job import (
+    AlertSettings,
+    AttributionSettings,
+    JobSettings,
+    SourceSettings,
+    TelemetrySettings,
+    WatchSettings,
+)
 from radarstream.pipelines.settings.models import (
     EmbedderSettings,
     GeneratorSettings,
@@ -19,68 +23,61 @@ from radarstream.pipelines.settings.models import (
     SameModel,
     TokenSettings,
 )
-from radarstream.pipelines.settings.sources import SourceSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
+
+SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
 
 
 class DefenseSettings(Section):
     """Which defence answers, with its options by name; the baseline "" means no comparison."""
 
-    name: Annotated[str, Field(description="which defence answers")] = "radar"
-    options: Annotated[dict[str, Any], Field(description="of the defence, by name")] = {}
-    compare_with: Annotated[
-        str, Field(description="defence shown beside it in replays; empty = none")
-    ] = "vanilla"
+    name: str = Field(default="radar", description="which defence answers")
+    options: dict[str, Any] = Field(default={}, description="of the defence, by name")
+    compare_with: str = Field(
+        default="vanilla", description="defence shown beside it in replays; empty = none"
+    )
 
 
 class CacheSettings(Section):
     """The response cache in the state database."""
 
-    max_entries: Annotated[
-        int, Field(ge=1, description="responses that are kept; the oldest go")
-    ] = 1_000_000
-    chunk: Annotated[int, Field(ge=1, description="model requests per durable write")] = 64
+    max_entries: int = Field(
+        default=1_000_000, ge=1, description="responses that are kept; the oldest go"
+    )
+    chunk: int = Field(default=64, ge=1, description="model requests per durable write")
 
 
 class BatchSettings(Section):
     """How much is done at once."""
 
-    snapshots: Annotated[int, Field(ge=1, description="snapshots per model batch")] = 8
-    queries: Annotated[int, Field(ge=1, description="queries defended in lockstep")] = 16
+    snapshots: int = Field(default=8, ge=1, description="snapshots per model batch")
+    queries: int = Field(default=16, ge=1, description="queries defended in lockstep")
 
 
-def in_own_group(alerts: AlertSettings, others: ValidationInfo) -> AlertSettings:
-    """Derive the group of the alerts from the job's, which differs between topic prefixes."""
-    kafka = others.data.get("kafka")
-    if "group" in alerts.model_fields_set or kafka is None:
-        return alerts
-    return alerts.model_copy(update={"group": f"{kafka.group}-alerts"})
-
-
-def in_own_complaints_group(
-    attribution: AttributionSettings, others: ValidationInfo
-) -> AttributionSettings:
-    """Derive the group of the complaints likewise."""
-    kafka = others.data.get("kafka")
-    if "group" in attribution.model_fields_set or kafka is None:
-        return attribution
-    return attribution.model_copy(update={"group": f"{kafka.group}-complaints"})
+def in_own_group(section: SettingsT, info: ValidationInfo) -> SettingsT:
+    """Derive a section's consumer group from the job's, which differs between topic prefixes."""
+    kafka = info.data.get("kafka")
+    if "group" in section.model_fields_set or kafka is None:
+        return section
+    purpose = "alerts" if isinstance(section, AlertSettings) else "complaints"
+    return section.model_copy(update={"group": f"{kafka.group}-{purpose}"})
 
 
 class Settings(Section):
     """Everything a run can be told."""
 
-    profile: Annotated[Profile, Field(description="which models answer by default")] = "embedded"
+    profile: Profile = Field(default="embedded", description="which models answer by default")
     generator: GeneratorSettings
     relations: RelationSettings
     embedder: EmbedderSettings
-    tokens: Annotated[
-        TokenSettings, Field(description="which model tells probabilities of tokens")
-    ] = SameModel()
-    database: Annotated[
-        str, Field(description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name")
-    ] = "sqlite:///build/radarstream.sqlite"
+    tokens: TokenSettings = Field(
+        default=SameModel(), description="which model tells probabilities of tokens"
+    )
+    database: str = Field(
+        default="sqlite:///build/radarstream.sqlite",
+        description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name",
+    )
     defense: DefenseSettings = DefenseSettings()
     cache: CacheSettings = CacheSettings()
     limits: Limits = Limits()
@@ -90,11 +87,11 @@ class Settings(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
     search: SerpApiOptions = SerpApiOptions()
     watch: WatchSettings = WatchSettings()
-    alerts: Annotated[AlertSettings, AfterValidator(in_own_group), Field(validate_default=True)] = (
-        AlertSettings()
+    alerts: Annotated[AlertSettings, AfterValidator(in_own_group)] = Field(
+        default=AlertSettings(), validate_default=True
     )
-    attribution: Annotated[
-        AttributionSettings, AfterValidator(in_own_complaints_group), Field(validate_default=True)
-    ] = AttributionSettings()
+    attribution: Annotated[AttributionSettings, AfterValidator(in_own_group)] = Field(
+        default=AttributionSettings(), validate_default=True
+    )
     sources: SourceSettings = SourceSettings()
     corpus: CorpusOptions = CorpusOptions()

@@ -16,12 +16,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
-from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.pipelines.job.answering.running import park
-from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
 from radarstream.schemas.records import OutboxRecord
@@ -164,7 +163,6 @@ def main() -> None:
         batch=MicroBatch(engine_settings),
         publish=lambda lanes: publish_outbox(engine, tally, lanes=lanes),
         park=lambda record, refusal: park(engine, record, refusal),
-        kind_of=kind_of,
         holding=HoldBack(0.0, lambda _: None),
         clock=clock,
         observer=Counting(faults, "job"),

@@ -21,8 +21,7 @@ from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines import build
-from radarstream.pipelines.beam.micro_batch import MicroBatch
-from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_guard, shared_engine
 from radarstream.pipelines.evaluation.attribution.events import answered
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey

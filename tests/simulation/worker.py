@@ -22,11 +22,10 @@ from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import lane_of
-from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack
-from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
@@ -114,7 +113,6 @@ class Worker:
             batch=lambda records: run_graph(guard, self.engine, world.clock, records),
             publish=lambda lanes: outbox.publish_outbox(self.engine, world.topics, lanes=lanes),
             park=lambda record, refusal: park_broken(self.engine, record, refusal),
-            kind_of=kind_of,
             holding=HoldBack(plan.lateness_s, event_time, tolerance_s=TOLERANCE.total_seconds()),
             clock=world.clock,
             observer=Silence(world.faults, self.name),
@@ -147,8 +145,8 @@ def run_graph(
 ) -> list[AnswerEvent | DeadLetter]:
     """What the graph's steps do to one batch, in the order in which Beam's runner runs them."""
     observed = [decoded(record, clock) for record in records]
-    answered = AtomicAnswers(SETTINGS).run(observed, guard)
-    related = list(RelateAnswers(SETTINGS).run(list(answered), guard))
+    answered = answer_each(SETTINGS, guard, observed)
+    related = relate_each(SETTINGS, guard, answered)
     parked = [item for item in related if isinstance(item, Parked)]
     outbox.append(engine, [outbox_record(p.letter, lane=lane_of(p.record)) for p in parked])
     queries: dict[str, list[Ready]] = defaultdict(list)

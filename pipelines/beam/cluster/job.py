@@ -1,43 +1,125 @@
-"""The whole job for a cluster: partitions in, published events out, handed to a runner.
+"""The job for a cluster: partitions of Kafka in, published events out, handed to a runner.
 
 list partitions -> spread -> read -> DefendStream
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
 from apache_beam.runners.runner import PipelineResult
 
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.partition_reader import KafkaPartition
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.pipelines.beam.cluster.kafka_source import (
     PartitionRange,
-    PartitionReader,
     ReadLimits,
     ReadPartitions,
 )
-from radarstream.pipelines.beam.cluster.publishing import OpenSink
 from radarstream.pipelines.beam.cluster.stream import DefendStream
+from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.beam.cluster.worker_pool import stay_on_loopback
+from radarstream.pipelines.build import enter_group
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import JobFailedError
+from radarstream.schemas.errors import ConfigurationError, JobFailedError
 
+JOB_SERVER_S = 60  # how long to wait for a job server to answer
+RUNNERS = {"flink": "FlinkRunner", "portable": "PortableRunner"}
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
+# The offsets of a cluster job run ahead of what is folded. In a group of its own they can never
+# become the start of a worker of another topology, which would lose what lies between.
+GROUP_SUFFIX = "-cluster"
 
 
 @dataclass(frozen=True)
 class Outside:
-    """How workers reach what is outside; every field is picklable and called on a worker.
+    """How workers reach Kafka; picklable.
 
-    `partitions` lists what is to be read when the job starts afresh; a job that goes on from a
-    checkpoint or savepoint knows that by itself.
+    `until_end` reads up to the end that the partitions have now. `start_over` accepts an empty
+    database though this job's group has committed.
     """
 
-    partitions: Callable[[], Iterable[PartitionRange]]
-    open_reader: Callable[[int], PartitionReader]
-    open_sink: OpenSink
+    settings: Settings
+    until_end: bool = False
+    start_over: bool = False
+
+    def partitions(self) -> Iterator[PartitionRange]:
+        """List the partitions from their first kept record on.
+
+        A job that starts afresh reads everything again: what was folded is recognised by the state
+        table, and its model answers come from the response cache. A job that goes on from a
+        checkpoint or savepoint does not call this.
+        """
+        for partition, offsets in partition_offsets(self.settings.kafka).items():
+            yield PartitionRange(partition, offsets.first, offsets.end if self.until_end else None)
+
+    def open_reader(self, partition: int) -> KafkaPartition:
+        """Open a partition's reader, on a worker: only there the database is sure to be in reach.
+
+        Raises ConfigurationError where the database is empty though the group has committed:
+        whether the job starts afresh or goes on from a savepoint, what it remembered is elsewhere.
+        """
+        group = self.settings.kafka.group + GROUP_SUFFIX
+        enter_group(self.settings, group, start_over=self.start_over)
+        return KafkaPartition(self.settings.kafka, partition, group=group)
+
+    def open_sink(self) -> Sink:
+        """Open the sink of events, on a worker."""
+        return KafkaSink(self.settings.kafka)
+
+
+def check_version(submission: Submission) -> None:
+    """Raise ConfigurationError for a Flink that Beam has no job server for."""
+    known = FlinkRunnerOptions.PUBLISHED_FLINK_VERSIONS
+    if submission.flink_version not in known:
+        raise ConfigurationError(
+            f"no Beam job server for Flink {submission.flink_version}; there are {known}"
+        )
+
+
+def arguments(submission: Submission, *, streaming: bool) -> list[str]:
+    """Return the options as Beam's command line spells them.
+
+    Those from `checkpointing_interval` on belong to Flink's job server. Python's Beam does not know
+    them and passes them on; a job server that does not know them either leaves them out.
+    """
+    flink, external = submission.runner == "flink", submission.environment == "EXTERNAL"
+    options: dict[str, object] = {
+        "runner": RUNNERS[submission.runner],
+        "job_name": submission.job_name,
+        "environment_type": submission.environment,
+        "parallelism": submission.parallelism,
+        "streaming": streaming,
+        "environment_config": external and submission.worker_pool,
+        "job_endpoint": submission.job_endpoint,
+        "job_server_timeout": submission.job_endpoint and JOB_SERVER_S,
+        "flink_master": flink and submission.flink_master,
+        "flink_version": flink and submission.flink_version,
+        "flink_job_server_jar": flink and submission.job_server_jar,
+        "checkpointing_interval": streaming and round(submission.checkpoint_s * 1_000),
+        "checkpointing_mode": streaming and "EXACTLY_ONCE",
+        "externalized_checkpoints_enabled": streaming,
+        "retain_externalized_checkpoints_on_cancellation": streaming,
+        "savepoint_path": submission.savepoint,
+    }
+    given = {name: value for name, value in options.items() if value}
+    return [f"--{n}" if value is True else f"--{n}={value}" for n, value in given.items()]
+
+
+def pipeline_options(submission: Submission, *, streaming: bool) -> PipelineOptions:
+    """Return Beam's options for a submission."""
+    return PipelineOptions(arguments(submission, streaming=streaming))
+
+
+def model_hints(accelerator: str, memory: str) -> dict[str, str]:
+    """Return resource hints for the stages that call models; those not given are left out."""
+    given = {"accelerator": accelerator, "min_ram": memory}
+    return {name: value for name, value in given.items() if value}
 
 
 def build_pipeline(

@@ -1,10 +1,9 @@
 """Reading Kafka partitions as a splittable DoFn, in pure Python.
 
-The restriction of a partition is its range of offsets, without end for a job that goes on. Portable
-runners do not ask a step to pause, so reading pauses by itself after some records, bytes or
-seconds; what is left comes back as a new restriction, which the runner keeps in its checkpoint.
-Offsets are thereby part of the checkpoint and nothing else decides where to read on. What is
-committed to the consumer group is for the eyes of whoever watches the lag.
+The restriction of a partition is its range of offsets. Portable runners do not ask a step to pause,
+so reading pauses by itself after some records, bytes or seconds; what is left comes back as a new
+restriction, which the runner keeps in its checkpoint. Nothing else decides where to read on: what
+is committed to the consumer group is for whoever watches the lag.
 """
 
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.iobase import WatermarkEstimator
@@ -22,6 +21,7 @@ from apache_beam.transforms.core import RestrictionProvider, WatermarkEstimatorP
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
+from radarstream.connectors.kafka.partition_reader import KafkaPartition
 from radarstream.schemas.codec.event_time import event_time
 from radarstream.schemas.records import RawRecord
 
@@ -50,34 +50,6 @@ class ReadLimits:
     record_bytes: int = 32 * 2**20
     seconds: float = 1.0
     idle_s: float = 5.0
-
-
-class PartitionReader(Protocol):
-    """One partition of the topic of snapshots, read from any offset."""
-
-    def seek(self, offset: int) -> None:
-        """Go on at `offset`."""
-        ...
-
-    def poll(self, *, max_records: int, timeout_s: float) -> list[RawRecord]:
-        """Return the next records, none after the time-out. Raises BrokerError."""
-        ...
-
-    def position(self) -> int:
-        """The offset that is read next: there may be gaps between offsets."""
-        ...
-
-    def drained(self) -> bool:
-        """Whether the last poll saw the end of the partition."""
-        ...
-
-    def remember(self, next_offset: int) -> None:
-        """Tell the consumer group how far reading has come; failing to is no error."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
-        ...
 
 
 class OffsetTracker(OffsetRestrictionTracker):
@@ -136,13 +108,6 @@ class ReadingWatermarks(WatermarkEstimatorProvider):
 
 RANGE = beam.DoFn.RestrictionParam(OffsetRanges())
 WATERMARK = beam.DoFn.WatermarkEstimatorParam(ReadingWatermarks())
-ProcessT = TypeVar("ProcessT", bound=Callable[..., Any])
-
-
-def unbounded(process: ProcessT) -> ProcessT:
-    """Mark a `process` as never done with its element."""
-    marked: ProcessT = beam.DoFn.unbounded_per_element()(process)
-    return marked
 
 
 def utc_now() -> datetime:
@@ -160,21 +125,18 @@ class ReadPartitions(beam.DoFn):
 
     def __init__(
         self,
-        open_reader: Callable[[int], PartitionReader],
+        open_reader: Callable[[int], KafkaPartition],
         limits: ReadLimits = ReadLimits(),  # noqa: B008 frozen
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.open_reader = open_reader
         self.limits = limits
         self.now = now
-        self.readers: dict[int, PartitionReader] = {}
+        self.readers: dict[int, KafkaPartition] = {}
 
-    @unbounded
+    @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator]
     def process(
-        self,
-        element: PartitionRange,
-        tracker: Any = RANGE,
-        watermark: Any = WATERMARK,
+        self, element: PartitionRange, tracker: Any = RANGE, watermark: Any = WATERMARK
     ) -> Iterator["TimestampedValue[RawRecord]"]:
         """Read on until a limit is reached, then leave the rest for later."""
         restriction = tracker.current_restriction()
@@ -202,7 +164,7 @@ class ReadPartitions(beam.DoFn):
                 break  # nothing more for now: let what was read go on
         tracker.defer_remainder()
 
-    def reader_at(self, partition: int, offset: int) -> PartitionReader:
+    def reader_at(self, partition: int, offset: int) -> KafkaPartition:
         """Return the partition's reader, at an offset below which everything has been read."""
         reader = self.readers.get(partition)
         if reader is None:

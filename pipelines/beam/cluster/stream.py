@@ -2,21 +2,59 @@
 
     gather evidence -> fold in event-time order by query -> publish by lane
 
-The stages that ask models and the core that folds are those of `pipelines.beam.graph`; what
-differs is how a query's snapshots are put into order, and that publishing is a step of the graph.
+The stages that ask models and the core that folds are those of `pipelines.beam.graph`. What differs
+is how a query's snapshots are put into order, and that publishing is a step of the graph.
+
+A snapshot waits in Beam state until the watermark says that nothing older of its query is to be
+expected. Beam state holds only snapshots that wait. What has been folded is known by the query's
+row in the database alone: a runner that goes back to an older checkpoint hands snapshots over
+again, and the row tells that they are known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.coders import PickleCoder, VarIntCoder
+from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
 
-from radarstream.pipelines.beam.cluster.ordered_fold import FoldInOrder, ParkDeadInOrder
-from radarstream.pipelines.beam.cluster.publishing import OpenSink, PublishLanes
-from radarstream.pipelines.beam.graph import DEAD, READY, GatherEvidence, key_by_query
+from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
+from radarstream.pipelines.beam.elements import Parked, Ready
+from radarstream.pipelines.beam.folding import lane_of
+from radarstream.pipelines.beam.graph import (
+    DEAD,
+    NO_LOG,
+    READY,
+    FoldQueries,
+    GatherEvidence,
+    ParkDead,
+    key_by_query,
+)
+from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings
+from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import RawRecord
+
+METRICS = "radarstream"
+DUE_TIMER = TimerSpec("due", TimeDomain.WATERMARK)
+WAITING = beam.DoFn.StateParam(BagStateSpec("waiting", PickleCoder()))
+EARLIEST = beam.DoFn.StateParam(ReadModifyWriteStateSpec("earliest", VarIntCoder()))
+DUE = beam.DoFn.TimerParam(DUE_TIMER)
+# Nothing is kept in it, but runners give a key with state to one worker at a time, so that a lane
+# is published by one, in order.
+OWNER = beam.DoFn.StateParam(ReadModifyWriteStateSpec("owner", VarIntCoder()))
+OpenSink = Callable[[], Sink]
 
 
 class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
@@ -50,12 +88,140 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         published: PCollection[None] = (
             (folded, parked)
             | "Lanes" >> beam.Flatten()
-            | "KeyByLane" >> beam.Map(key_by_lane).with_output_types(tuple[str, None])
+            | "KeyByLane" >> beam.Map(lambda lane: (lane, None)).with_output_types(tuple[str, None])
             | "Publish" >> beam.ParDo(PublishLanes(settings, self.open_sink))
         )
         return published
 
 
-def key_by_lane(lane: str) -> tuple[str, None]:
-    """Key a lane by itself."""
-    return lane, None
+class FoldInOrder(FoldQueries):
+    """(query id, Ready) -> the outbox lanes that have something to publish, as text.
+
+    A snapshot of event time t is folded once the watermark passes t + `allowed_lateness_s`. One
+    that comes later still is folded if its query's row is older, else it becomes a `late` dead
+    letter. Queries whose time has come in the same bundle advance in lockstep. A lane is named
+    after its events were committed, again when the same records are read again.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, NO_LOG)
+        self.lateness_ms = round(settings.job.allowed_lateness_s * 1_000)
+
+    def process(  # type: ignore[override]
+        self,
+        keyed: tuple[str, Ready],
+        waiting: Any = WAITING,
+        earliest: Any = EARLIEST,
+        due: Any = DUE,
+    ) -> None:
+        """Let one snapshot wait for its time."""
+        _, ready = keyed
+        time_ms = ready.observed.snapshot.observed_at_ms
+        waiting.add(ready)
+        known = earliest.read()
+        if known is None or time_ms < known:
+            earliest.write(time_ms)
+            due.set(self.due_at(time_ms))
+
+    @on_timer(DUE_TIMER)
+    def release(
+        self,
+        query_id: Any = beam.DoFn.KeyParam,
+        fired_at: Any = beam.DoFn.TimestampParam,
+        waiting: Any = WAITING,
+        earliest: Any = EARLIEST,
+        due: Any = DUE,
+    ) -> None:
+        """Take every snapshot whose time has come; set the timer for the next one."""
+        readies = list(waiting.read())
+        waiting.clear()
+        earliest.clear()
+        held = []
+        for ready in readies:
+            if self.due_at(ready.observed.snapshot.observed_at_ms) <= fired_at:
+                self.queries.setdefault(query_id, []).append(ready)
+            else:
+                waiting.add(ready)
+                held.append(ready.observed.snapshot.observed_at_ms)
+        if held:
+            earliest.write(min(held))
+            due.set(self.due_at(min(held)))
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Fold what the bundle's timers released, then name the lanes it went to."""
+        released = [ready for readies in self.queries.values() for ready in readies]
+        for outcome in self.fold():
+            kind = "answers" if isinstance(outcome, AnswerEvent) else "dead_letters"
+            Metrics.counter(METRICS, kind).inc()
+        yield from at_end_of_window({lane_of(ready.observed.record) for ready in released})
+
+    def due_at(self, time_ms: int) -> Timestamp:
+        """When a snapshot may be folded. Whole milliseconds: runners cut timers down to them."""
+        return Timestamp(micros=(time_ms + self.lateness_ms) * 1_000)
+
+
+class ParkDeadInOrder(ParkDead):
+    """Parked -> the outbox lanes that have a dead letter to publish, once it is committed."""
+
+    def process(self, parked: Parked) -> None:  # type: ignore[override]
+        """Collect one dead letter."""
+        self.collect(parked)
+        Metrics.counter(METRICS, "dead_letters").inc()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:  # type: ignore[override]
+        """Write the bundle's dead letters, then name their lanes."""
+        super().finish_bundle()
+        yield from at_end_of_window({record.lane for record in self.records})
+
+
+def at_end_of_window(lanes: set[int]) -> Iterator[WindowedValue]:
+    """Emit lanes at the end of a bundle."""
+    window = GlobalWindow()
+    for lane in sorted(lanes):
+        yield WindowedValue(str(lane), window.max_timestamp(), (window,))
+
+
+class PublishLanes(beam.DoFn):
+    """(lane, anything) -> nothing; every unsent event of the lanes of a bundle is published.
+
+    At least once, under the same ids with the same payloads. A lane is named after its events
+    were committed. A runner that snapshots a job only between bundles therefore never has a
+    snapshot that lies past an unpublished event: when publishing fails the bundle fails, and what
+    is read again names the lane again. `open_sink` must be picklable; it is called once a worker.
+    """
+
+    def __init__(self, settings: Settings, open_sink: OpenSink) -> None:
+        self.settings = settings
+        self.open_sink = open_sink
+        self.sink: Sink | None = None
+        self.lanes: set[int] = set()
+
+    def setup(self) -> None:
+        """Open the sink, once a worker."""
+        self.sink = self.open_sink()
+
+    def start_bundle(self) -> None:
+        """Forget what a failed bundle left."""
+        self.lanes = set()
+
+    def process(
+        self,
+        keyed: tuple[str, None],
+        owner: Any = OWNER,  # noqa: ARG002 see OWNER
+    ) -> None:
+        """Note that a lane has something to publish."""
+        self.lanes.add(int(keyed[0]))
+
+    def finish_bundle(self) -> None:
+        """Publish the lanes; returns when everything is durable. Raises BrokerError."""
+        lanes, self.lanes = self.lanes, set()
+        if lanes and self.sink is not None:
+            sent = publish_outbox(shared_engine(self.settings), self.sink, lanes=lanes)
+            Metrics.counter(METRICS, "published").inc(sent)
+
+    def teardown(self) -> None:
+        """Close the sink."""
+        close = getattr(self.sink, "close", None)
+        if close is not None:
+            close()
+        self.sink = None

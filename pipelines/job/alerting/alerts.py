@@ -7,17 +7,18 @@ down holds everything up: what is not delivered stays in the topic, and nothing 
 the topic's retention ends.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
+from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.webhook import Attempt
 from radarstream.pipelines.job.alerting.following import ANSWERS, Following, Selection
 from radarstream.pipelines.job.answering.ports import Clock
-from radarstream.pipelines.settings.alerts import AlertSettings, Occasion
+from radarstream.pipelines.settings.job import AlertSettings, Occasion
 from radarstream.schemas.codec import envelope
 from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import BrokerError, InputError
@@ -41,41 +42,6 @@ PAUSE_S = 5.0  # before the broker is asked again
 log = structlog.get_logger(__name__)
 
 
-class Record(Protocol):
-    """One record of the answers' topic."""
-
-    @property
-    def partition(self) -> int:
-        """Partition of the topic."""
-        ...
-
-    @property
-    def offset(self) -> int:
-        """Place in the partition."""
-        ...
-
-    @property
-    def value(self) -> bytes | None:
-        """The encoded answer; None when its query was forgotten."""
-        ...
-
-    def read(self) -> bytes:
-        """Return the encoded answer. Raises InputError for what the broker gave unreadably."""
-        ...
-
-
-class AnswerLog(Protocol):
-    """The answers' topic, read on from the last commit."""
-
-    def poll(self, *, timeout_s: float) -> Sequence[Record]:
-        """Return the next records, none after the time-out. Raises BrokerError."""
-        ...
-
-    def commit(self, next_offsets: Mapping[int, int]) -> None:
-        """Remember where to read on after a restart. Raises BrokerError."""
-        ...
-
-
 @dataclass(slots=True)
 class AlertCounts:
     """What became of the answers read so far."""
@@ -86,75 +52,62 @@ class AlertCounts:
     unreadable: int = 0
 
 
+@dataclass
 class Alerting:
-    """Delivers the alerts that a log of answers calls for."""
+    """Delivers the alerts that the answers call for, read on from the last commit."""
 
-    def __init__(
-        self,
-        answers: AnswerLog,
-        deliver: Callable[[str, bytes], Attempt],
-        settings: AlertSettings,
-        *,
-        stopping: Callable[[], bool],
-        clock: Clock,
-    ) -> None:
-        self.counts = AlertCounts()
-        self._answers = answers
-        self._deliver = deliver
-        self._settings = settings
-        self._stopping = stopping
-        self._clock = clock
-        self._following = Following(
-            Selection(queries=frozenset(settings.queries), tags=frozenset(settings.tags))
-        )
-        self._next: dict[int, int] = {}
+    answers: TopicReader
+    deliver: Callable[[str, bytes], Attempt]
+    settings: AlertSettings
+    _: KW_ONLY
+    stopping: Callable[[], bool]
+    clock: Clock
+    counts: AlertCounts = field(default_factory=AlertCounts, init=False)
+    next_offsets: dict[int, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        queries, tags = frozenset(self.settings.queries), frozenset(self.settings.tags)
+        self.following = Following(Selection(queries, tags))
 
     def run(self, *, drained: Callable[[], bool] = lambda: False) -> AlertCounts:
         """Deliver until stopping, or until a poll finds nothing and `drained` says so."""
         log.info("alerting")
-        while not self._stopping():
+        while not self.stopping():
             try:
-                records = self._answers.poll(timeout_s=POLL_S)
+                records = self.answers.poll(timeout_s=POLL_S)
             except BrokerError as error:
-                self._broker_failed("poll", error)
-                self._clock.wait(PAUSE_S)
+                log.warning("the broker does not answer", stage="poll", error=error)
+                self.clock.wait(PAUSE_S)
                 continue
             if not records and drained():
                 break
-            self._take(records)
+            for record in records:
+                if self.stopping() or not self._finished(record):
+                    break
+                self.next_offsets[record.partition] = record.offset + 1
+            self._commit()
         return self.counts
 
-    def _take(self, records: Sequence[Record]) -> None:
-        for record in records:
-            if self._stopping() or not self._finished(record):
-                break
-            self._next[record.partition] = record.offset + 1
-        self._commit()
-
-    def _finished(self, record: Record) -> bool:
+    def _finished(self, record: TopicRecord) -> bool:
         """Deliver if that is called for; False when stopped before the receiver had it."""
-        if record.value is None:
+        if record.value is None:  # the query was forgotten
             return True
         try:
-            event = self._following.event(ANSWERS, record.read())
+            event = self.following.event(ANSWERS, record.read())
         except InputError as error:
             self.counts.unreadable += 1
             place = {"partition": record.partition, "offset": record.offset}
             log.warning("an answer cannot be read", reason=error.reason.value, **place)
             return True
         occasions = occasions_of(event) if isinstance(event, AnswerEvent) else ()
-        wanted = [occasion for occasion in self._settings.occasions if occasion in occasions]
+        wanted = [occasion for occasion in self.settings.occasions if occasion in occasions]
         if not isinstance(event, AnswerEvent) or not wanted:
             self.counts.passed_over += 1
             return True
         self._commit()  # waiting for the receiver may take long
-        attempt = self._deliver(envelope(event).id, alert(event, wanted))
+        attempt = self.deliver(envelope(event).id, alert(event, wanted))
         if attempt.temporary:
             return False
-        self._count(event, attempt)
-        return True
-
-    def _count(self, event: AnswerEvent, attempt: Attempt) -> None:
         named = {"query_id": event.query_id, "step": event.step, "status": attempt.status}
         if attempt.accepted:
             self.counts.delivered += 1
@@ -162,19 +115,17 @@ class Alerting:
         else:
             self.counts.refused += 1
             log.error("alert refused", **named)
+        return True
 
     def _commit(self) -> None:
-        if not self._next:
+        if not self.next_offsets:
             return
         try:
-            self._answers.commit(self._next)
+            self.answers.commit(self.next_offsets)
         except BrokerError as error:  # the next commit covers it
-            self._broker_failed("commit", error)
+            log.warning("the broker does not answer", stage="commit", error=error)
         else:
-            self._next = {}
-
-    def _broker_failed(self, stage: str, error: BrokerError) -> None:
-        log.warning("the broker does not answer", stage=stage, error=error)
+            self.next_offsets = {}
 
 
 def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:

@@ -6,9 +6,9 @@ newest seen is a repetition, and one value per query is all that has to be remem
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
+from typing import Final
 
 from radarstream.schemas.codec import decode_answer, decode_rejected, decode_taught
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
@@ -32,9 +32,10 @@ def decode_either(data: bytes) -> RejectedEvent | TaughtEvent:
     return decode_taught(data)
 
 
-DECODERS: Mapping[str, Callable[[bytes], Event]] = MappingProxyType(
-    {ANSWERS: decode_answer, ATTRIBUTIONS: decode_either}
-)
+DECODERS: Final[Mapping[str, Callable[[bytes], Event]]] = {
+    ANSWERS: decode_answer,
+    ATTRIBUTIONS: decode_either,
+}
 Place = tuple[datetime, int, int]
 
 
@@ -63,12 +64,12 @@ class Selection:
         )
 
 
+@dataclass
 class Following:
     """Turns the records of the two topics into events that are new and wanted."""
 
-    def __init__(self, selection: Selection) -> None:
-        self._selection = selection
-        self._newest: dict[tuple[str, str], Place] = {}
+    selection: Selection
+    newest: dict[tuple[str, str], Place] = field(default_factory=dict)
 
     def event(self, topic: str, data: bytes) -> Event | None:
         """Return the event in a record, or None if it is a repetition or not wanted.
@@ -76,23 +77,16 @@ class Following:
         `topic` is the name without a prefix. Raises InputError when the record holds no such event.
         """
         event = DECODERS[topic](data)
+        series, number = topic, 0  # `number` tells an event from others of its query and step
+        if isinstance(event, RejectedEvent):
+            number = event.rank
+        elif isinstance(event, TaughtEvent):
+            # It comes long after its answer: only the revisions of one incident are in order.
+            series, number = event.incident, event.revision
         # Event time first: a query that was forgotten and watched again starts at step 0.
-        place = (event.observed_at, event.step, number_of(event))
-        # It comes long after its answer: only the revisions of one incident are in order.
-        series = event.incident if isinstance(event, TaughtEvent) else topic
-        newest = self._newest.get((series, event.query_id))
+        place = (event.observed_at, event.step, number)
+        newest = self.newest.get((series, event.query_id))
         if newest is not None and place <= newest:
             return None
-        self._newest[series, event.query_id] = place
-        return event if self._selection.admits(event) else None
-
-
-def number_of(event: Event) -> int:
-    """What tells an event from others of its query and step."""
-    match event:
-        case RejectedEvent():
-            return event.rank
-        case TaughtEvent():
-            return event.revision
-        case AnswerEvent():
-            return 0
+        self.newest[series, event.query_id] = place
+        return event if self.selection.admits(event) else None

@@ -7,46 +7,50 @@ publishes what was not yet marked as sent. Everything outside comes in as an arg
 tests can run the loop on a simulated broker, database and clock.
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter
 from typing import TypeVar
 
-from radarstream.pipelines.job.answering.dead_share import DeadShare
 from radarstream.pipelines.job.answering.holding import HoldBack, place
-from radarstream.pipelines.job.answering.ports import Batch, Clock, JobObserver, SnapshotLog
-from radarstream.pipelines.job.failures import ErrorKind
+from radarstream.pipelines.job.answering.ports import Batch, Clock, Outcome, Publish, SnapshotLog
+from radarstream.pipelines.job.failures import kind_of
+from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.pipelines.job.waiting import pause_s
 from radarstream.pipelines.settings import JobSettings
-from radarstream.schemas.errors import BrokerError, InputError, ReasonClass
-from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.errors import BrokerError, InputError, RadarstreamError, ReasonClass
+from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import RawRecord
 
 ResultT = TypeVar("ResultT")
 IDLE_POLL_S = 1.0  # how long an idle job sleeps in its broker's arms
 FIRST_BATCH = 4  # records; grows while batches are quicker than they may be
-Outcome = AnswerEvent | DeadLetter
+
+
+class DeadShareError(RadarstreamError):
+    """More than the permitted share of the last inputs became dead letters."""
+
+    exit_code = 3
 
 
 @dataclass
 class Driver:
     """Runs the loop until it is asked to stop or something does not heal.
 
-    `publish` sends the unsent events of some lanes and returns how many; `park` makes a record
-    that breaks the graph a dead letter; `kind_of` says what an error means. A "transient" one (a
-    broker or database that restarts) is tried again, a "fatal" one ends the job, and a "defect"
-    of ours is pinned to the record that meets it.
+    `park` makes a record that breaks the graph a dead letter. By `failures.kind_of`, a "transient"
+    error (a broker or database that restarts) is tried again, a "fatal" one ends the job, and a
+    "defect" of ours is pinned to the record that meets it.
     """
 
     log: SnapshotLog
     batch: Batch
-    publish: Callable[[frozenset[int]], int]
+    publish: Publish
     park: Callable[[RawRecord, InputError], DeadLetter]
-    kind_of: Callable[[BaseException], ErrorKind]
     holding: HoldBack
     clock: Clock
-    observer: JobObserver
+    observer: Observer
     settings: JobSettings
     stopping: Callable[[], bool]
     random: Random = field(default_factory=Random)
@@ -54,7 +58,7 @@ class Driver:
 
     def __post_init__(self) -> None:
         self.batch_size = min(FIRST_BATCH, self.settings.batch_records)
-        self.dead_share = DeadShare(self.settings.dead_share, self.settings.dead_share_after)
+        self.dead: deque[bool] = deque(maxlen=self.settings.dead_share_after)
 
     def run(self, *, drain: bool = False) -> None:
         """Run until asked to stop; what is in hand then is finished and committed.
@@ -66,7 +70,7 @@ class Driver:
             try:
                 self.step()
             except Exception as error:
-                if self.stopping() and self.kind_of(error) == "transient":
+                if self.stopping() and kind_of(error) == "transient":
                     self.observer.retried("stop", error)
                     return
                 raise
@@ -102,7 +106,7 @@ class Driver:
         self.observer.published(sent)
         self.commit()
         self.observer.outcomes(outcomes, self.clock.now())
-        self.dead_share.check(outcomes)
+        self.check_dead_share(outcomes)
         return len(records)
 
     def poll(self) -> list[RawRecord]:
@@ -133,7 +137,7 @@ class Driver:
         try:
             outcomes = self.timed("batch", lambda: self.batch(records), len(records))
         except Exception as error:
-            if self.kind_of(error) != "defect":
+            if kind_of(error) != "defect":
                 raise
             defect = error
         else:
@@ -173,6 +177,16 @@ class Driver:
         self.observer.took("commit", perf_counter() - started)
         self.observer.committed(moved)
 
+    def check_dead_share(self, outcomes: Iterable[Outcome]) -> None:
+        """Raise DeadShareError when most of the last inputs are dead: something else is wrong."""
+        self.dead.extend(isinstance(outcome, DeadLetter) for outcome in outcomes)
+        share, permitted = sum(self.dead) / max(1, len(self.dead)), self.settings.dead_share
+        if len(self.dead) == self.dead.maxlen and share > permitted:
+            raise DeadShareError(
+                f"{share:.0%} of the last {len(self.dead)} inputs became dead letters; "
+                f"{permitted:.0%} are permitted"
+            )
+
     def timed(self, stage: str, work: Callable[[], ResultT], records: int = 0) -> ResultT:
         """Run one stage with retries and tell the observer how long the good try took."""
 
@@ -190,7 +204,7 @@ class Driver:
             try:
                 return work()
             except Exception as error:
-                if self.kind_of(error) != "transient" or self.stopping():
+                if kind_of(error) != "transient" or self.stopping():
                     raise
                 self.observer.retried(stage, error)
                 self.clock.wait(pause_s(attempt, self.settings, self.random))

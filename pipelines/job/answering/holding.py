@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from radarstream.schemas.codec.decoding import CLOCK_SKEW
 from radarstream.schemas.records import LogPosition, RawRecord
@@ -21,11 +22,12 @@ class Lane:
 
     epoch: str
     next_offset: int = -1
-    newest_s: float = float("-inf")
+    newest_s: float = -inf
     ahead: Waiting = field(default_factory=dict)
     held: Waiting = field(default_factory=dict)
 
 
+@dataclass
 class HoldBack:
     """Releases records once the clock is near their event time and older ones had their chance.
 
@@ -44,28 +46,19 @@ class HoldBack:
     takes the record's place from then on.
     """
 
-    def __init__(
-        self,
-        lateness_s: float,
-        event_time: Callable[[RawRecord], float | None],
-        *,
-        tolerance_s: float = 0.0,
-        ahead_bytes: int = AHEAD_BYTES,
-        read: Callable[[RawRecord], RawRecord] = lambda record: record,
-    ) -> None:
-        self.lateness_s = lateness_s
-        self.event_time = event_time
-        self.tolerance_s = tolerance_s
-        self.ahead_bytes = ahead_bytes
-        self.read = read
-        self.lanes: dict[int, Lane] = {}
+    lateness_s: float
+    event_time: Callable[[RawRecord], float | None]
+    tolerance_s: float = 0.0
+    ahead_bytes: int = AHEAD_BYTES
+    read: Callable[[RawRecord], RawRecord] = lambda record: record
+    lanes: dict[int, Lane] = field(default_factory=dict)
 
     def take(
         self,
         records: Sequence[RawRecord],
         now_s: float,
         unread: Mapping[int, int],
-        wall_s: float = float("inf"),
+        wall_s: float = inf,
     ) -> list[RawRecord]:
         """Take new records in and return what may be folded, of each partition the oldest first.
 
@@ -73,17 +66,21 @@ class HoldBack:
         per partition how much of the log is left.
         """
         released = []
-        room = self.ahead_bytes - self._ahead_size()
+        room = self.ahead_bytes - sum(
+            len(record.payload)
+            for lane in self.lanes.values()
+            for _, _, record in lane.ahead.values()
+        )
         for record in map(self.read, records):
             position = place(record)
             lane = self.lanes.get(position.partition)
             if lane is None or lane.epoch != position.epoch:
                 if lane is not None:  # the log was created anew: what waits cannot be read again
-                    released += popped(lane.held | lane.ahead, float("inf"))
+                    released += popped(lane.held | lane.ahead, inf)
                 lane = self.lanes[position.partition] = Lane(position.epoch)
             lane.next_offset = position.offset + 1
             time_s = self.event_time(record)
-            lead_s = float("-inf") if time_s is None else time_s - wall_s
+            lead_s = -inf if time_s is None else time_s - wall_s
             if time_s is None or lead_s <= NEAR_S:
                 released += self._arrived(lane, record, time_s, now_s)
             elif lead_s <= self.tolerance_s and len(record.payload) <= room:
@@ -92,18 +89,14 @@ class HoldBack:
             else:
                 released.append(record)
         for partition, lane in self.lanes.items():
-            for record in popped(lane.ahead, self._near(lane, now_s, wall_s)):
+            # Who waited for as long as the tolerance goes, also where the clock stands.
+            near_s = horizon(lane.ahead, wall_s + NEAR_S, now_s - self.tolerance_s)
+            for record in popped(lane.ahead, near_s):
                 released += self._arrived(lane, record, self.event_time(record), now_s)
-            quiet = unread.get(partition) == 0
-            released += popped(lane.held, self._horizon(lane, now_s, quiet=quiet))
+            quiet_since_s = now_s - self.lateness_s if unread.get(partition) == 0 else -inf
+            ripe_s = horizon(lane.held, lane.newest_s - self.lateness_s, quiet_since_s)
+            released += popped(lane.held, ripe_s)
         return released
-
-    def _ahead_size(self) -> int:
-        return sum(
-            len(record.payload)
-            for lane in self.lanes.values()
-            for _, _, record in lane.ahead.values()
-        )
 
     def _arrived(
         self, lane: Lane, record: RawRecord, time_s: float | None, now_s: float
@@ -114,22 +107,6 @@ class HoldBack:
         lane.newest_s = max(lane.newest_s, time_s)
         lane.held.setdefault(place(record).offset, (time_s, now_s, record))
         return []
-
-    def _near(self, lane: Lane, now_s: float, wall_s: float) -> float:
-        """Return the event time up to which records no longer wait for the clock."""
-        waited_s = [
-            t for t, taken_s, _ in lane.ahead.values() if taken_s <= now_s - self.tolerance_s
-        ]
-        return max([wall_s + NEAR_S, *waited_s])
-
-    def _horizon(self, lane: Lane, now_s: float, *, quiet: bool) -> float:
-        """Return the event time up to which records are released now."""
-        waited_s = [
-            time_s
-            for time_s, taken_s, _ in lane.held.values()
-            if quiet and taken_s <= now_s - self.lateness_s
-        ]
-        return max([lane.newest_s - self.lateness_s, *waited_s])
 
     def keep_only(self, partitions: frozenset[int]) -> None:
         """Drop what waits of partitions that another worker reads now."""
@@ -157,6 +134,14 @@ class HoldBack:
         """How many seconds the furthest record that waits for the clock is ahead of it."""
         times = [time_s for lane in self.lanes.values() for time_s, _, _ in lane.ahead.values()]
         return max(times, default=wall_s) - wall_s
+
+
+def horizon(waiting: Waiting, time_s: float, taken_s: float) -> float:
+    """Return the event time up to which records are released.
+
+    That is `time_s`, or later where a record waits that was taken at `taken_s` or before.
+    """
+    return max([time_s, *(t for t, taken, _ in waiting.values() if taken <= taken_s)])
 
 
 def popped(waiting: Waiting, horizon_s: float) -> list[RawRecord]:

@@ -1,11 +1,18 @@
-"""What the job's driver asks of the world; connectors and tests match structurally."""
+"""What the job's driver needs from outside; connectors and tests match structurally."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from radarstream.schemas.events import AnswerEvent, DeadLetter
-from radarstream.schemas.records import OutboxRecord, RawRecord
+from radarstream.schemas.records import RawRecord
+
+Outcome = AnswerEvent | DeadLetter
+# The graph: folds records into the state table and the outbox, and returns what happened.
+# All or nothing per query; calling it again with the same records folds nothing twice.
+Batch = Callable[[Sequence[RawRecord]], list[Outcome]]
+# Sends the unsent events of some lanes of the outbox, and returns how many.
+Publish = Callable[[frozenset[int]], int]
 
 
 class SnapshotLog(Protocol):
@@ -29,68 +36,6 @@ class SnapshotLog(Protocol):
 
     def unread(self) -> dict[int, int]:
         """Records per partition that were not yet polled, as far as the last poll could tell."""
-        ...
-
-
-class EventSink(Protocol):
-    """Where events go."""
-
-    def publish(self, records: Sequence[OutboxRecord]) -> None:
-        """Return only when every record is durable. Raises BrokerError when any is not."""
-        ...
-
-
-class Batch(Protocol):
-    """The graph, over a handful of records."""
-
-    def __call__(self, records: Sequence[RawRecord]) -> list[AnswerEvent | DeadLetter]:
-        """Fold the records into the state table and the outbox, and tell what happened.
-
-        All or nothing per query; calling again with the same records folds nothing twice.
-        """
-        ...
-
-
-class JobObserver(Protocol):
-    """Hears what the job does, for logs, metrics and health; must not raise."""
-
-    def polled(self, records: Sequence[RawRecord]) -> None:
-        """Tell that the log was read; also the loop's sign of life."""
-        ...
-
-    def assigned(self, partitions: frozenset[int]) -> None:
-        """Tell which partitions are read at present, after every poll; maybe none."""
-        ...
-
-    def held_back(self, count: int, ahead: int, lead_s: float) -> None:
-        """Tell how many records wait for older ones, and how many for the clock.
-
-        `lead_s` is how far the furthest of those is ahead of it, in seconds.
-        """
-        ...
-
-    def took(self, stage: str, seconds: float, records: int = 0) -> None:
-        """Tell how long a good try of "batch" (with its records), "publish" or "commit" took."""
-        ...
-
-    def published(self, count: int) -> None:
-        """Tell how many events reached their topics."""
-        ...
-
-    def committed(self, next_offsets: Mapping[int, int]) -> None:
-        """Tell that these offsets are committed; none: that nothing was left to commit."""
-        ...
-
-    def outcomes(self, outcomes: Sequence[AnswerEvent | DeadLetter], now: datetime) -> None:
-        """Tell what a batch led to, after its events were published."""
-        ...
-
-    def retried(self, stage: str, error: BaseException) -> None:
-        """Tell that a stage failed and is tried again."""
-        ...
-
-    def broken(self, record: RawRecord, error: BaseException) -> None:
-        """Tell that a record broke the graph: a defect of ours."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Puts the continuous job together from its settings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -11,33 +11,22 @@ from radarstream.connectors.kafka.offsets import OffsetReader
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
-from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
-from radarstream.pipelines.beam.micro_batch import MicroBatch
-from radarstream.pipelines.build import (
-    enter_group,
-    probe_service,
-    refuse_lost_file,
-    shared_engine,
-    shared_guard,
-)
+from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.build import probe_service, shared_guard
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack, place
-from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
-from radarstream.pipelines.job.background import repeating
-from radarstream.pipelines.job.failures import behind, kind_of, named
+from radarstream.pipelines.job.answering.ports import Outcome
+from radarstream.pipelines.job.answering.state_watch import open_database, watched_state
+from radarstream.pipelines.job.failures import behind, named
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from radarstream.pipelines.job.telemetry.endpoint import serving
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import REFRESH_S, Lag
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.job.telemetry.metrics import JobMetrics
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
-from radarstream.pipelines.job.telemetry.observing import Observer
-from radarstream.pipelines.job.telemetry.progress import BatchProgress
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics, ModelMetrics
+from radarstream.pipelines.job.telemetry.observing import BatchProgress, Observer
 from radarstream.pipelines.job.telemetry.tracing import traced
-from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.job.waiting import repeating, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -73,25 +62,20 @@ def opened_job(
     database under a group that has committed, unless told to `start_over`.
     """
     metrics, kafka = JobMetrics(), settings.kafka
-    health = Health(settings.telemetry.silence_s, settings.telemetry.busy_silence_s)
-    waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
-        opened.enter_context(serving(settings.telemetry.listen, metrics.registry, health))
+        start = starting(settings, stop, metrics.registry, patient=patient)
+        waiting = opened.enter_context(start)
+        health = waiting.health
         probe_service(settings)  # a refused key or an unknown model ends it here
-        if absent_file(settings.database) and not start_over:
-            waiting.until("broker", lambda: refuse_lost_file(settings, kafka.group))
-        engine = waiting.until("database", lambda: shared_engine(settings))
+        engine = open_database(settings, waiting, kafka.group, start_over=start_over)
         guard = shared_guard(settings)
         metrics.registry.register(ModelMetrics.of(guard.models))
         for observer in (metrics.stage, health.busy):
             guard.meter.observers.append(observer)  # the guard is the process's own and stays
             opened.callback(guard.meter.observers.remove, observer)
-        waiting.until("broker", lambda: ensure_topics(kafka))
-        mark = waiting.until(
-            "broker", lambda: enter_group(settings, kafka.group, start_over=start_over)
+        state = opened.enter_context(
+            watched_state(settings, waiting, kafka.group, start_over=start_over)
         )
-        state = StateWatch(engine, kafka.group, mark, health)
-        opened.enter_context(repeating("database", state.look, LOOK_S))
         lag = opened.enter_context(known_lag(kafka, metrics))
         snapshots = opened.enter_context(
             KafkaLog(kafka, membership=settings.job.membership, partitions=settings.job.partitions)
@@ -101,12 +85,21 @@ def opened_job(
             warm_up(guard.models, health)
         progress = BatchProgress(log, guard.meter, guard.models.generator)
         opened.enter_context(repeating("progress", progress.tell, 1.0))
+        micro_batch = MicroBatch(settings)
+
+        def batch(records: Sequence[RawRecord]) -> list[Outcome]:
+            state.insist()
+            return micro_batch(records)
+
+        def publish(lanes: frozenset[int]) -> int:
+            state.insist()  # an idle job has nothing else that looks
+            return publish_outbox(engine, sink, lanes=lanes)
+
         driver = Driver(
             log=snapshots,
-            batch=progress.of(state.of_batch(MicroBatch(settings))),
-            publish=state.of_publication(lambda lanes: publish_outbox(engine, sink, lanes=lanes)),
+            batch=progress.of(batch),
+            publish=publish,
             park=lambda record, refusal: park(engine, record, refusal),
-            kind_of=kind_of,
             holding=hold_back(settings),
             clock=SystemClock(stop),
             observer=Observer(log, metrics, health, lambda: depth(engine), lag, kafka.group),

@@ -1,18 +1,21 @@
 """Sees to it that the state database stays the one that the job began with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from radarstream.connectors.state_table.database.groups import insist_on_mark
-from radarstream.pipelines.job.answering.driver import Outcome
-from radarstream.pipelines.job.answering.ports import Batch
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.state_table.database.groups import insist_on_mark, lost_memory
+from radarstream.connectors.state_table.database.inspection import absent_file
+from radarstream.pipelines.build import SNAPSHOTS, enter_group, has_committed, shared_engine
 from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.waiting import Waiting, repeating
+from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.records import RawRecord
 
 LOOK_S = 5.0
 
@@ -34,7 +37,7 @@ class StateWatch:
         insist_on_mark(self.engine, self.group, self.mark)
 
     def look(self) -> None:
-        """Tell health whether the database answers and is still the same, a batch long or not."""
+        """Report to health whether the database answers and is the same, a batch long or not."""
         try:
             self.insist()
         except SQLAlchemyError:
@@ -47,22 +50,35 @@ class StateWatch:
         else:
             self.health.passed("database")
 
-    def of_batch(self, batch: Batch) -> Batch:
-        """Return the batch, run only on the same database."""
 
-        def checked(records: Sequence[RawRecord]) -> list[Outcome]:
-            self.insist()
-            return batch(records)
+def open_database(
+    settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
+) -> Engine:
+    """Wait for the database, unless the group has committed and its SQLite file is lost.
 
-        return checked
+    That raises ConfigurationError and makes no file, unless told to `start_over`.
+    """
+    file = absent_file(settings.database)
 
-    def of_publication(
-        self, publish: Callable[[frozenset[int]], int]
-    ) -> Callable[[frozenset[int]], int]:
-        """Return the publication, likewise; an idle job has nothing else that looks."""
+    def refuse_lost_file() -> None:
+        ensure_topics(settings.kafka)
+        if has_committed(settings, group, topic):
+            raise lost_memory(str(file), group)
 
-        def checked(lanes: frozenset[int]) -> int:
-            self.insist()
-            return publish(lanes)
+    if file is not None and not start_over:
+        waiting.until("broker", refuse_lost_file)
+    return waiting.until("database", lambda: shared_engine(settings))
 
-        return checked
+
+@contextmanager
+def watched_state(
+    settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
+) -> Iterator[StateWatch]:
+    """Enter the consumer group once the broker has all topics, and look after its database."""
+    waiting.until("broker", lambda: ensure_topics(settings.kafka))
+    mark = waiting.until(
+        "broker", lambda: enter_group(settings, group, topic=topic, start_over=start_over)
+    )
+    state = StateWatch(shared_engine(settings), group, mark, waiting.health)
+    with repeating("database", state.look, LOOK_S):
+        yield state

@@ -27,11 +27,7 @@ Write = Callable[[SearchSnapshot], None]
 MONTHS: Final[dict[Every, int]] = {"year": 12, "quarter": 3, "month": 1}
 MOMENT: Final = re.compile(r"(\d{4})(?:-(?:(\d\d)|Q([1-4])))?")
 EARLIEST_YEAR: Final = 1990
-FATAL: Final = (
-    FailureClass.OUT_OF_SEARCHES,
-    FailureClass.OUT_OF_BUDGET,
-    FailureClass.STOPPED,
-)
+FATAL: Final = (FailureClass.OUT_OF_SEARCHES, FailureClass.OUT_OF_BUDGET, FailureClass.STOPPED)
 
 
 def periods(first: str, last: str, every: Every, today: date) -> tuple[DateSpan, ...]:
@@ -43,13 +39,12 @@ def periods(first: str, last: str, every: Every, today: date) -> tuple[DateSpan,
     >>> [str(span.last) for span in periods("2015-03", "2015", "quarter", date(2020, 1, 1))]
     ['2015-03-31', '2015-06-30', '2015-09-30', '2015-12-31']
     """
-    start, (_, end) = _span(first)[0], _span(last)
+    start, (_, end) = _months(first)[0], _months(last)
     step = MONTHS[every]
-    month = start - start % step
-    spans = []
-    while month <= end:
-        spans.append(DateSpan(_first_day(month), _first_day(month + step) - timedelta(days=1)))
-        month += step
+    spans = [
+        DateSpan(_first_day(month), _first_day(month + step) - timedelta(days=1))
+        for month in range(start - start % step, end + 1, step)
+    ]
     if not spans:
         raise ConfigurationError(f"{first} lies after {last}")
     if spans[-1].last >= today:
@@ -57,20 +52,17 @@ def periods(first: str, last: str, every: Every, today: date) -> tuple[DateSpan,
     return tuple(spans)
 
 
-def _span(text: str) -> tuple[int, int]:
+def _months(text: str) -> tuple[int, int]:
     """First and last month of a moment, counted from year 0."""
     match = MOMENT.fullmatch(text)
-    year = int(match[1]) if match else 0
-    month = int(match[2]) if match and match[2] else 1
-    if not match or year < EARLIEST_YEAR or not 1 <= month <= 12:
+    year, month, quarter = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
+    if year < EARLIEST_YEAR or not (match and (match[2] is None or 1 <= month <= 12)):
         raise ConfigurationError(
             f"{text!r} is none of 2015, 2015-03, 2015-Q2, from {EARLIEST_YEAR} on"
         )
-    if match[3]:
-        begin = year * 12 + (int(match[3]) - 1) * 3
-        return begin, begin + 2
-    begin = year * 12 + month - 1
-    return begin, begin if match[2] else begin + 11
+    if quarter:
+        return year * 12 + quarter * 3 - 3, year * 12 + quarter * 3 - 1
+    return year * 12 + (month or 1) - 1, year * 12 + (month or 12) - 1
 
 
 def _first_day(month: int) -> date:
@@ -112,20 +104,18 @@ def run_backfill(
     Ends early when the budget or the account is used up or the process is asked to stop.
     """
     failed: list[tuple[SearchRequest, str]] = []
-    for number, request in enumerate(work.requests):
-        if stopping():
-            return failed + _unreached(work.requests[number:], "stopped")
+    over = ""  # why nothing more is searched for
+    for request in work.requests:
+        over = over or ("stopped" if stopping() else "")
+        if over:
+            failed.append((request, f"not reached: {over}"))
+            continue
         try:
             write(searcher.search(request))
         except SearchFailedError as error:
             failed.append((request, str(error)))
-            if error.kind in FATAL:
-                return failed + _unreached(work.requests[number + 1 :], str(error))
+            over = str(error) if error.kind in FATAL else ""
     return failed
-
-
-def _unreached(requests: Sequence[SearchRequest], why: str) -> list[tuple[SearchRequest, str]]:
-    return [(request, f"not reached: {why}") for request in requests]
 
 
 @contextmanager
@@ -148,11 +138,7 @@ def opened_history(file: Path) -> Iterator[tuple[frozenset[str], Write]]:
 
 def _drop_unfinished_line(stream: BinaryIO) -> None:
     stream.seek(0)
-    complete = 0
-    for line in stream:
-        if line.endswith(b"\n"):
-            complete += len(line)
-    stream.truncate(complete)
+    stream.truncate(sum(len(line) for line in stream if line.endswith(b"\n")))
 
 
 def _present_in(file: Path) -> frozenset[str]:

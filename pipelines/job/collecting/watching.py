@@ -20,10 +20,9 @@ from radarstream.pipelines.job.collecting.collector import Collector
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from radarstream.pipelines.job.telemetry.endpoint import serving
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.job.waiting import starting
 from radarstream.pipelines.settings import Settings, WatchSettings
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -49,7 +48,7 @@ def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
 
         def every_turn() -> None:
             turn()
-            if stop.reload.is_set():
+            if stop.reload.is_set() and file is not None:
                 stop.reload.clear()
                 try:
                     read_again(collector, file)
@@ -63,10 +62,8 @@ def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
     return 0
 
 
-def read_again(collector: Collector, file: Path | None) -> None:
+def read_again(collector: Collector, file: Path) -> None:
     """Replace the list by what the file says now; a file with a mistake changes nothing."""
-    if file is None:
-        return
     try:
         entries = read_watchlist(file)
     except ConfigurationError:
@@ -98,31 +95,24 @@ def opened_collector(
     A database or a broker that does not answer is waited for, if `patient`. Raises
     AskedToStopError.
     """
-    clock, telemetry = SystemClock(stop), settings.telemetry
-    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=("broker", "database"))
-    waiting = Waiting(health, stop, settings.job, patient)
+    clock = SystemClock(stop)
     with ExitStack() as opened:
         search = opened.enter_context(opened_search(settings, clock))
         metrics = CollectingMetrics(search.counts)
-        opened.enter_context(serving(telemetry.listen, metrics.registry, health))
+        start = starting(settings, stop, metrics.registry, ("broker", "database"), patient=patient)
+        waiting = opened.enter_context(start)
         engine = waiting.until("database", lambda: shared_engine(settings))
         waiting.until("broker", lambda: ensure_topics(settings.kafka))
         sink = opened.enter_context(KafkaSink(settings.kafka))
 
         def turn() -> None:
-            health.tick()
-            budget = settings.search.monthly_credits
-            metrics.budget(budget, credits_used(engine, period_of(clock.now())))
+            waiting.health.tick()
+            metrics.budget.set(settings.search.monthly_credits)
+            metrics.used.set(credits_used(engine, period_of(clock.now())))
 
-        collector = Collector(
-            searcher=opened.enter_context(closing(Searching(search, settings.watch, health))),
-            sink=sink,
-            engine=engine,
-            clock=clock,
-            settings=settings.watch,
-            metrics=metrics,
-        )
-        yield collector, turn
+        searching = closing(Searching(search, settings.watch, waiting.health))
+        searcher = opened.enter_context(searching)
+        yield Collector(searcher, sink, engine, clock, settings.watch, metrics), turn
 
 
 class Searching:

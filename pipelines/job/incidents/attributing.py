@@ -1,20 +1,18 @@
 """Deep attribution, beside the job: one incident after the other, within a budget.
 
-    topic of complaints -> table -> investigation (models) -> settled (one transaction) -> topic
-
 Everything that must not be lost or doubled is in the state database. Killed at any point, the next
 start attributes at most one answer again; its event and its quarantine are written once.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from sqlalchemy import Engine
 
+from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.state_table.incidents import complaints, kept_answers, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
@@ -23,6 +21,7 @@ from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
+from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import Investigated, Policy, excerpt, settle
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.pipelines.signals.fulfilment import drive
@@ -49,20 +48,7 @@ from radarstream.schemas.times import milliseconds
 
 log = structlog.get_logger("radarstream")
 
-# Question, ids to leave out -> texts of the corpus, nearest first.
-CorpusSearch = Callable[[str, Sequence[str]], list[RankedText]]
-
-
-class AttributionObserver(Protocol):
-    """Is called when an incident was settled or an attribution failed; must not raise."""
-
-    def settled(self, event: TaughtEvent, seconds: float | None) -> None:
-        """Tell of an incident that was settled; `seconds` only where models were asked."""
-        ...
-
-    def failed(self, error: str) -> None:
-        """Tell that an attribution failed, by the class of the error."""
-        ...
+EMBEDDED_AT_ONCE = 512  # an attribution does not wait until a whole archive is embedded
 
 
 @dataclass
@@ -75,18 +61,17 @@ class Attributing:
     settings: AttributionSettings
     policy: Policy
     clock: Clock
-    observer: AttributionObserver
-    search: CorpusSearch | None = None
+    observer: AttributingMetrics
+    corpus: Corpus | None = None
 
     def step(self) -> bool:
         """Bring one complaint to its end, or count its failure; False when nothing can be done now.
 
         Raises ModelOutageError when a model's service is away: the complaint waits.
         """
-        turn = self.budget.next_turn()
-        if turn is None:
+        complaint, reserved = self.budget.next_turn()
+        if complaint is None:
             return False
-        complaint = turn.complaint
         incident = store.look(self.engine, complaint.incident)
         decision = incident.decision if incident else None
         event = incident.event if incident else None
@@ -96,13 +81,13 @@ class Attributing:
         if (known and not suspected) or (decision is not None and not insist):
             self.settle(complaint, None)
         else:
-            self.attribute(complaint, insist=insist, known=known, reserved=turn.reserved)
+            self.attribute(complaint, insist=insist, known=known, reserved=reserved)
         return True
 
     @property
     def budget(self) -> Budget:
         """Whose turn it is, within the limits of the settings."""
-        return Budget(self.engine, self.settings, self.policy.protection, self.clock)
+        return Budget(self.engine, self.settings, self.clock)
 
     def attribute(
         self,
@@ -152,15 +137,11 @@ class Attributing:
         """Count a failure, which costs like a success; after some the complaint is given up."""
         log.warning("attribution failed", query_id=complaint.query_id, error=error)
         self.observer.failed(type(error).__name__)
+        incident, at_ms = complaint.incident, milliseconds(self.clock.now())
         with self.engine.begin() as connection:
-            store.hold(connection, complaint.incident, complaint.query_id, complaint.step)
-            at_ms = milliseconds(self.clock.now())
+            store.hold(connection, incident, complaint.query_id, complaint.step)
             store.note_attribution(
-                connection,
-                complaint.incident,
-                at_ms=at_ms,
-                model_calls=calls,
-                reserved=reserved,
+                connection, incident, at_ms=at_ms, model_calls=calls, reserved=reserved
             )
         detail = f"the attribution failed: {type(error).__name__}"
         complaints.note_failure(self.engine, complaint, detail, attempts=self.settings.attempts)
@@ -188,11 +169,17 @@ class Attributing:
         return found
 
     def further(self, kept: KeptAnswer) -> tuple[RankedText, ...]:
-        """Search the corpus for texts on the question that are not in the snapshot."""
-        if self.search is None:
+        """Search the corpus, if there is one, for texts that are not in the snapshot."""
+        if self.corpus is None:
             return ()
-        own = [document.content_id for document in kept.snapshot.documents]
-        return tuple(self.search(kept.snapshot.query.text, own))
+        found = self.corpus.search(
+            kept.snapshot.query.text,
+            self.settings.corpus_texts,
+            self.models.embedder,
+            exclude=[document.content_id for document in kept.snapshot.documents],
+            embed_at_most=EMBEDDED_AT_ONCE,
+        )
+        return tuple(found)
 
     def driven(self, method: Any, kept: KeptAnswer) -> Any:
         """Run one generator to its result, answers as long as the query wants them.
@@ -282,17 +269,11 @@ def event_of(complaint: StoredComplaint, kept: KeptAnswer, found: Investigation)
         finding=attribution.finding if attribution else None,
         texts=tuple(
             AttributedText(
-                id=score.id,
-                rank=score.rank,
-                flagged=score.flagged,
+                **asdict(score),
                 url=texts[score.id].document.url,
                 title=texts[score.id].document.title,
                 excerpt=excerpt(texts[score.id].document),
                 search_rank=places.get(score.id),
-                score=score.score,
-                similarity=score.similarity,
-                semantic=score.semantic,
-                generation=score.generation,
             )
             for score in scores
         ),

@@ -14,7 +14,6 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, next_open
-from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.incidents.intake import trust_of
 from radarstream.pipelines.settings import AttributionSettings
@@ -28,24 +27,15 @@ log = structlog.get_logger("radarstream")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A complaint to look at now; `reserved` tells which half of the budget pays."""
-
-    complaint: StoredComplaint
-    reserved: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Budget:
     """How much may be attributed at this moment."""
 
     engine: Engine
     settings: AttributionSettings
-    rules: Rules
     clock: Clock
 
-    def next_turn(self) -> Turn | None:
-        """Return the complaint to look at now, if the budget allows any.
+    def next_turn(self) -> tuple[StoredComplaint | None, bool]:
+        """Return the complaint to look at now, if any, and whether the reserved half pays.
 
         The half of which less is used goes first. When both are used up, what was attributed before
         can still be settled: that costs no model call.
@@ -56,9 +46,8 @@ class Budget:
         if sum(used.values()) < len(used):
             for reserved in sorted(used, key=used.__getitem__):
                 if used[reserved] < 1.0 and (complaint := first(only_urgent=reserved)):
-                    return Turn(complaint, reserved)
-        known = first(only_known=True)
-        return Turn(known) if known else None
+                    return complaint, reserved
+        return first(only_known=True), False
 
     def used(self, *, reserved: bool) -> float:
         """Return the share of this half that is used up, by the scarcer limit; may exceed 1."""
@@ -77,7 +66,7 @@ class Budget:
         return frozenset(
             name
             for name, record in waiting.items()
-            if name != PIPELINE and trust_of(record).trusted(self.rules)
+            if name != PIPELINE and trust_of(record).trusted(self.settings)
         )
 
     def tell_waiting(self) -> None:

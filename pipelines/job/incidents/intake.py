@@ -61,20 +61,20 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
         comment=complaint.comment,
     )
 
-    def work() -> StoredComplaint | str:
+    def work() -> StoredComplaint:
         with engine.begin() as connection:
             return taken_in(connection, stored, rules, since_ms=milliseconds(now - DAY))
 
-    taken = retry_contended(work)
-    if isinstance(taken, str):
-        raise RefusedComplaintError("enough", taken)
-    return taken
+    return retry_contended(work)
 
 
 def taken_in(
     connection: Connection, complaint: StoredComplaint, rules: Rules, *, since_ms: int
-) -> StoredComplaint | str:
-    """Store a complaint and return it, or say why it is refused; limits count from `since_ms`."""
+) -> StoredComplaint:
+    """Store a complaint and return it; limits count from `since_ms`.
+
+    Raises RefusedComplaintError.
+    """
     # A name that was stored before there was one spelling keeps its own, and its record with it.
     if not senders.has_complained(connection, complaint.sender):
         complaint = replace(complaint, sender=plain_name(complaint.sender))
@@ -88,7 +88,7 @@ def taken_in(
         own_waiting=complaints.count_open(connection, complaint.sender),
     )
     if why:
-        return why
+        raise RefusedComplaintError("enough", why)
     complaints.insert(connection, complaint)
     return complaint
 

@@ -1,98 +1,92 @@
 """What `radarstream attribute` counts, for Prometheus."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from radarstream.pipelines.job.telemetry.registry import Registry
+from radarstream.pipelines.job.telemetry.metrics import Metrics, read
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import ComplaintState, Status, TaughtEvent
 
 INTAKE = ("taken_in", "refused", "unreadable")
-Counts = tuple[dict[str, int], dict[str, int], int]  # complaints, statuses, texts in quarantine
+# complaints by state, incidents by status, texts in quarantine
+Backlog = tuple[dict[str, int], dict[str, int], int]
 
 
-class AttributingMetrics(Registry):
-    """The worker's metrics in a registry. Every method is cheap and never raises.
-
-    `counts` reads the database when Prometheus asks.
-    """
+class AttributingMetrics(Metrics):
+    """What `radarstream attribute` counts, and the backlog that `stored` reads in the database."""
 
     def __init__(
-        self, counts: Callable[[], Counts], registry: CollectorRegistry | None = None
+        self, stored: Callable[[], Backlog], registry: CollectorRegistry | None = None
     ) -> None:
         super().__init__(registry)
-        self._intake = self.counter(
-            "radarstream_complaints_total",
+        add = self.add
+        self.intake = add(
+            Counter,
+            "complaints",
             "Complaints read from their topic, by what became of them",
-            ["result"],
-            known=[[result] for result in INTAKE],
+            "result",
+            INTAKE,
         )
-        self._attributions = self.counter(
-            "radarstream_attributions_total",
+        self.attributions = add(
+            Counter,
+            "attributions",
             "Wrong answers that were attributed",
-            ["finding"],
-            known=[*([finding.value] for finding in Finding), ["unverified"]],
+            "finding",
+            [*(finding.value for finding in Finding), "unverified"],
         )
-        self._settled = self.counter(
-            "radarstream_incidents_settled_total",
+        self.incidents = add(
+            Counter,
+            "incidents_settled",
             "Incidents that were settled, by their status afterwards",
-            ["status"],
-            known=[[status.value] for status in Status],
+            "status",
+            [status.value for status in Status],
         )
-        self._failures = self.counter(
-            "radarstream_attribution_failures_total",
+        self.failures = add(
+            Counter,
+            "attribution_failures",
             "Attributions that failed and are tried again, or not",
-            ["error"],
+            "error",
         )
-        self._seconds = self.histogram(
-            "radarstream_attribution_duration_seconds", "Wall-clock time of one attribution"
+        self.seconds = add(
+            Histogram, "attribution_duration_seconds", "Wall-clock time of one attribution"
         )
-        self.registry.register(Backlog(counts))
-
-    def intake(self, result: str) -> None:
-        """Count a record of the topic of complaints; `result` is one of INTAKE."""
-        self._intake.labels(result).inc()
+        self.registry.register(BacklogMetrics(stored))
 
     def settled(self, event: TaughtEvent, seconds: float | None) -> None:
-        """Count an incident that was settled, and the attribution before it if there was one."""
-        self._settled.labels(event.status.value).inc()
+        """Count an incident that was settled, and its attribution if models were asked."""
+        self.incidents.labels(event.status.value).inc()
         if seconds is not None:
-            finding = event.finding.value if event.finding else "unverified"
-            self._attributions.labels(finding).inc()
-            self._seconds.observe(seconds)
+            self.attributions.labels(event.finding.value if event.finding else "unverified").inc()
+            self.seconds.observe(seconds)
 
     def failed(self, error: str) -> None:
         """Count an attribution that failed with this class of error."""
-        self._failures.labels(error).inc()
+        self.failures.labels(error).inc()
 
 
-class Backlog(Collector):
-    """Exports what the database holds at the moment; nothing while it does not answer."""
+@dataclass(frozen=True, eq=False)
+class BacklogMetrics(Collector):
+    """Exports what the database holds at the moment; no sample while it does not answer."""
 
-    def __init__(self, counts: Callable[[], Counts]) -> None:
-        self._counts = counts
+    stored: Callable[[], Backlog]
 
     def collect(self) -> Iterator[Metric]:
         """Read the database once."""
-        complaints = GaugeMetricFamily(
-            "radarstream_complaints_stored", "Complaints in the database", labels=["state"]
-        )
-        incidents = GaugeMetricFamily(
-            "radarstream_incidents_stored", "Attributed incidents by status", labels=["status"]
-        )
-        held = GaugeMetricFamily("radarstream_quarantined_texts", "Texts left out at present")
         try:
-            by_state, by_status, active = self._counts()
+            states, statuses, held = self.stored()
+            complaints = [([state.value], states.get(state, 0)) for state in ComplaintState]
+            incidents = [([status.value], statuses.get(status, 0)) for status in Status]
+            texts = [((), held)]
         except SQLAlchemyError:
-            pass
-        else:
-            for state in ComplaintState:
-                complaints.add_metric([state.value], by_state.get(state, 0))
-            for status in Status:
-                incidents.add_metric([status.value], by_status.get(status, 0))
-            held.add_metric([], active)
-        yield from (complaints, incidents, held)
+            complaints, incidents, texts = [], [], []
+        gauge = GaugeMetricFamily
+        yield read(gauge, "complaints_stored", "Complaints in the database", ["state"], complaints)
+        yield read(
+            gauge, "incidents_stored", "Attributed incidents by status", ["status"], incidents
+        )
+        yield read(gauge, "quarantined_texts", "Texts left out at present", (), texts)

@@ -1,12 +1,11 @@
 """What follows from a wrong answer: one transaction for status, event, quarantine and ledger.
 
-An incident is settled again whenever something about it changes: it was attributed, somebody else
-complained, a person decided. Killed before the commit, nothing has happened; killed after it,
-settling again finds nothing to change.
+An incident is settled again whenever something about it changes. Killed before the commit, nothing
+has happened; killed after it, settling again finds nothing to change.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,22 +17,23 @@ from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
-from radarstream.pipelines.job.incidents.blame import evidence, not_released, sources_of
 from radarstream.pipelines.job.incidents.intake import trust_to_decide
-from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings import Settings, SourceSettings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.incidents import (
     PIPELINE,
     REMOVING,
+    AttributedText,
     ComplaintState,
     Decision,
     Status,
     TaughtEvent,
     text_key,
 )
-from radarstream.schemas.sites import Granularity
+from radarstream.schemas.sites import key_of
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.sources import EventKind, LedgerRules
+from radarstream.schemas.sources import EventKind, SourceEvent
+from radarstream.schemas.times import milliseconds
 
 EXCERPT_CHARACTERS = 300
 LANE = -1  # of the outbox: published by the attribution worker alone, in the order of revisions
@@ -58,13 +58,12 @@ class Policy:
     """What may follow from a complaint, and how the ledger of sources counts it."""
 
     protection: Rules = Rules()
-    ledger: LedgerRules = LedgerRules()
-    granularity: Granularity = "site"
+    sources: SourceSettings = SourceSettings()
 
 
 def policy_of(settings: Settings) -> Policy:
     """The policy of the settings."""
-    return Policy(settings.attribution, settings.sources, settings.sources.granularity)
+    return Policy(settings.attribution, settings.sources)
 
 
 def settle(
@@ -77,8 +76,8 @@ def settle(
 ) -> TaughtEvent | None:
     """Settle an incident with what was just found out, or with what is on record.
 
-    None when nothing was found out yet. Of two workers that attributed the same answer, the first
-    one's result stays, unless it had looked for no texts.
+    None when nothing was found out yet. Of two workers, the first one's result stays, unless it
+    had looked for no texts.
     """
     if found is not None:
         # Up to a second of computing, which is remembered: others need not wait for it to write.
@@ -109,25 +108,7 @@ def decide(
     def work() -> TaughtEvent | None:
         with engine.begin() as connection:
             settlement = Settlement(connection, complaint, policy, now_ms)
-            store.decide(
-                connection, complaint.incident, decision, everywhere=everywhere, at_ms=now_ms
-            )
-            if decision == Decision.MODEL_ERRED and settlement.incident.event is None:
-                memory.unlearn(
-                    connection, complaint.query_id, complaint.answer
-                )  # else when settled
-            settlement.incident = replace(
-                settlement.incident, decision=decision, everywhere=everywhere
-            )
-            event = settlement.incident.event
-            if decision == Decision.APPROVED:
-                quarantine.hold_all(connection, complaint.incident)
-            if decision == Decision.APPROVED and (event is None or event.finding is None):
-                complaints.reopen(connection, complaint.incident)
-                return None
-            if decision != Decision.APPROVED:
-                complaints.close(connection, complaint.incident, ComplaintState.JUDGED)
-            return settlement.settled(None)
+            return settlement.decided(decision, everywhere=everywhere)
 
     return retry_contended(work)
 
@@ -149,10 +130,9 @@ def release(
                 store.hold(connection, incident, event.query_id, event.step)
             freed = quarantine.release(connection, incident, text_keys, now_ms)
             if event is not None:
-                flagged = sources_of(event.flagged, policy.granularity)
-                kept = sources_of(not_released(connection, event), policy.granularity)
-                gone = flagged - kept
-                sources.retract(connection, [incident], policy.ledger, domains=gone)
+                held = {source_of(text, policy) for text in not_released(connection, event)}
+                gone = frozenset(source_of(text, policy) for text in event.flagged) - held
+                sources.retract(connection, [incident], policy.sources, domains=gone)
             return freed
 
     return sum(
@@ -161,29 +141,40 @@ def release(
     )
 
 
+@dataclass
 class Settlement:
-    """One transaction about one incident."""
+    """One transaction about one incident, whose row it holds."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        complaint: complaints.StoredComplaint,
-        policy: Policy,
-        now_ms: int,
-    ) -> None:
-        self.connection, self.complaint, self.policy, self.now_ms = (
-            connection,
-            complaint,
-            policy,
-            now_ms,
-        )
-        self.incident = store.hold(
-            connection, complaint.incident, complaint.query_id, complaint.step
-        )
+    connection: Connection
+    complaint: complaints.StoredComplaint
+    policy: Policy
+    now_ms: int
+    incident: store.Incident = field(init=False)
+
+    def __post_init__(self) -> None:
+        told = self.complaint
+        self.incident = store.hold(self.connection, told.incident, told.query_id, told.step)
+
+    def decided(self, decision: Decision, *, everywhere: bool) -> TaughtEvent | None:
+        """Write a person's decision, and settle what is on record."""
+        connection, incident = self.connection, self.complaint.incident
+        store.decide(connection, incident, decision, everywhere=everywhere, at_ms=self.now_ms)
+        event = self.incident.event
+        if decision == Decision.MODEL_ERRED and event is None:  # else when settled
+            memory.unlearn(connection, self.complaint.query_id, self.complaint.answer)
+        self.incident = replace(self.incident, decision=decision, everywhere=everywhere)
+        if decision == Decision.APPROVED:
+            quarantine.hold_all(connection, incident)
+            if event is None or event.finding is None:
+                complaints.reopen(connection, incident)
+                return None
+        else:
+            complaints.close(connection, incident, ComplaintState.JUDGED)
+        return self.settled(None)
 
     def settled(self, found: Investigated | None) -> TaughtEvent | None:
         """Decide, and write what is new."""
-        event = self.on_record(found)
+        event = self._on_record(found)
         if event is None:
             return None
         # Read first: a complaint that comes in meanwhile may not be counted here, so it stays open.
@@ -198,29 +189,29 @@ class Settlement:
             senders=len(trusts.keys() - {PIPELINE}),
             self_detected=PIPELINE in trusts,
         )
-        if self.tells_more(settled):
+        if self._tells_more(settled):
             settled = replace(settled, revision=self.incident.revision + 1)
             store.write_event(self.connection, settled)
             insert_records(self.connection, [outbox_record(settled, lane=LANE)])
-        self.carry_out(settled)
+        self._carry_out(settled)
         complaints.close(self.connection, settled.incident, ComplaintState.JUDGED, seen=seen)
         return settled
 
-    def tells_more(self, settled: TaughtEvent) -> bool:
+    def _tells_more(self, settled: TaughtEvent) -> bool:
         """Whether consumers need an event; one more sender alone is no reason for one."""
         known = self.incident.event
-        if known is None or settled.status is not known.status:
-            return True
-        if settled.model_erred and not known.model_erred:
-            return True
-        return settled != replace(known, senders=settled.senders, detail=settled.detail)
+        return (
+            known is None
+            or (settled.model_erred and not known.model_erred)
+            or settled != replace(known, senders=settled.senders, detail=settled.detail)
+        )
 
-    def on_record(self, found: Investigated | None) -> TaughtEvent | None:
+    def _on_record(self, found: Investigated | None) -> TaughtEvent | None:
         """Return the stored event, or the new one where none is stored that looked for texts."""
         stored = self.incident.event
         if found is None or (stored is not None and stored.finding is not None):
             return stored
-        quarantine.put(self.connection, [self.quarantined(d) for d in found.flagged])
+        quarantine.put(self.connection, [self._quarantined(d) for d in found.flagged])
         store.note_attribution(
             self.connection,
             found.event.incident,
@@ -230,8 +221,7 @@ class Settlement:
         )
         return found.event
 
-    def quarantined(self, document: Document) -> Mapping[str, Any]:
-        """A text's row."""
+    def _quarantined(self, document: Document) -> Mapping[str, Any]:
         return {
             "incident": self.complaint.incident,
             "text_key": text_key(document),
@@ -243,8 +233,7 @@ class Settlement:
             "updated_ms": self.now_ms,
         }
 
-    def carry_out(self, event: TaughtEvent) -> None:
-        """Begin or end the quarantine, unlearn the answer once, and tell the ledger of sources."""
+    def _carry_out(self, event: TaughtEvent) -> None:
         known = self.incident.event
         before = known.status if known else None
         quarantine.switch(
@@ -257,25 +246,36 @@ class Settlement:
         if is_wrong(event) and not (known and is_wrong(known)):
             # A memory that believes the answer would repeat it, and with none of its texts left.
             memory.unlearn(self.connection, event.query_id, event.answer)
-        self.tell_ledger(event, before)
+        self._tell_ledger(event, before)
 
-    def tell_ledger(self, event: TaughtEvent, before: Status | None) -> None:
+    def _tell_ledger(self, event: TaughtEvent, before: Status | None) -> None:
         """Count the flagged texts against their sources, or take that back.
 
         What people merely propose counts nothing, even where the pipeline had a suspicion that may
         have proved harmless: strangers could speak against any source.
         """
         if event.status in REMOVING:
-            self.blame(event, EventKind.CONFIRMED)
+            self._blame(event, EventKind.CONFIRMED)
         elif event.cleared or before in REMOVING:
-            sources.retract(self.connection, [event.incident], self.policy.ledger)
+            sources.retract(self.connection, [event.incident], self.policy.sources)
         elif event.status is Status.PROPOSED and self.complaint.sender == PIPELINE:
-            self.blame(event, EventKind.DETECTED)
+            self._blame(event, EventKind.DETECTED)
 
-    def blame(self, event: TaughtEvent, kind: EventKind) -> None:
-        """Count the texts that were not released against their sources."""
-        told = evidence(self.connection, event, kind, self.policy.granularity)
-        sources.record(self.connection, told, self.policy.ledger)
+    def _blame(self, event: TaughtEvent, kind: EventKind) -> None:
+        blamed = [
+            SourceEvent(
+                event=event.incident,
+                domain=source_of(text, self.policy),
+                kind=kind,
+                at_ms=milliseconds(event.observed_at),
+                query_id=event.query_id,
+                step=event.step,
+                text_id=text.id,
+                claim=event.answer,
+            )
+            for text in not_released(self.connection, event)
+        ]
+        sources.record(self.connection, blamed, self.policy.sources)
 
 
 def is_wrong(event: TaughtEvent) -> bool:
@@ -287,3 +287,29 @@ def excerpt(document: Document) -> str:
     """The beginning of a text, on one line."""
     words = " ".join(document.text[: 4 * EXCERPT_CHARACTERS].split())
     return words if len(words) <= EXCERPT_CHARACTERS else f"{words[: EXCERPT_CHARACTERS - 1]}…"
+
+
+def source_of(text: AttributedText, policy: Policy) -> str:
+    """Return the source of a text; "" without an address."""
+    return key_of(Document(text.rank, "", url=text.url), policy.sources.granularity)
+
+
+def not_released(connection: Connection, event: TaughtEvent) -> list[AttributedText]:
+    """Return the flagged texts that no person let back in.
+
+    Quarantine has one row for the same words at several addresses: a text without a row of its own
+    goes with those that begin like it.
+    """
+    released: dict[str, bool] = {}
+    alike: dict[tuple[str, str], bool] = {}
+    for row in quarantine.texts_of(connection, event.incident):
+        begins = (row["title"].casefold(), row["excerpt"].casefold())
+        released[row["content_id"]] = row["released"]
+        alike[begins] = row["released"] and alike.get(begins, True)
+    return [
+        text
+        for text in event.flagged
+        if not released.get(
+            text.id, alike.get((text.title.casefold(), text.excerpt.casefold()), False)
+        )
+    ]

@@ -1,48 +1,38 @@
 """The worker around deep attribution: complaints in from their topic, events out, in a loop."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
-from typing import Protocol
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
-from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.quarantine import count_active
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
 from radarstream.pipelines.build import (
     configured_attributor,
-    enter_group,
-    refuse_lost_file,
     shared_corpus,
     shared_engine,
     shared_guard,
 )
-from radarstream.pipelines.job.answering.ports import Clock
-from radarstream.pipelines.job.answering.state_watch import LOOK_S, StateWatch
-from radarstream.pipelines.job.background import repeating
+from radarstream.pipelines.job.answering.state_watch import StateWatch, open_database, watched_state
 from radarstream.pipelines.job.failures import kind_of
-from radarstream.pipelines.job.incidents.attributing import Attributing, CorpusSearch
+from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
 from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import LANE, policy_of
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from radarstream.pipelines.job.telemetry.endpoint import serving
 from radarstream.pipelines.job.telemetry.health import Check, Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
-from radarstream.pipelines.job.waiting import Waiting
+from radarstream.pipelines.job.telemetry.metrics import ModelMetrics
+from radarstream.pipelines.job.waiting import Waiting, starting
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.codec import decode_complaint
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import BrokerError, InputError, ModelOutageError
@@ -50,26 +40,9 @@ from radarstream.schemas.incidents import Complaint
 
 COMPLAINTS = WIRE_SCHEMAS[Complaint].topic
 PRUNE_S = 3_600.0
-EMBEDDED_AT_ONCE = 512
 PAUSE_S = 5.0  # before what is away is asked again
 
 log = structlog.get_logger("radarstream")
-
-
-class ComplaintLog(Protocol):
-    """The complaints' topic, read on from the last commit."""
-
-    def poll(self, *, timeout_s: float) -> list[TopicRecord]:
-        """Return the next records, none after the time-out. Raises BrokerError."""
-        ...
-
-    def commit(self, next_offsets: dict[int, int]) -> None:
-        """Remember where to read on after a restart. Raises BrokerError."""
-        ...
-
-    def at_end(self) -> bool:
-        """Whether everything was polled. Raises BrokerError."""
-        ...
 
 
 @dataclass
@@ -78,11 +51,9 @@ class Worker:
 
     attributing: Attributing
     settings: Settings
-    metrics: AttributingMetrics
     health: Health
     stop: Stop
-    clock: Clock
-    log: ComplaintLog | None = None
+    log: TopicReader | None = None
     sink: Sink | None = None
     state: StateWatch | None = None
     pruned: float | None = field(default=None, init=False)
@@ -104,13 +75,13 @@ class Worker:
                 if isinstance(error, BrokerError):
                     self.health.passed("broker", False)
                 log.warning("trying again", error=error)
-                self.clock.wait(PAUSE_S)
+                self.attributing.clock.wait(PAUSE_S)
                 continue
             if drain and not busy and (self.log is None or self.log.at_end()):
                 self.attributing.budget.tell_waiting()
                 break
             if not busy and self.log is None:
-                self.clock.wait(self.settings.attribution.poll_s)
+                self.attributing.clock.wait(self.settings.attribution.poll_s)
 
     def turn(self) -> bool:
         """Take complaints in, attribute one, publish; return whether there was anything to do."""
@@ -137,7 +108,7 @@ class Worker:
         self.health.passed("broker")
         offsets = {}
         for record in records:
-            self.metrics.intake(self.taken_in(record))
+            self.attributing.observer.intake.labels(self.taken_in(record)).inc()
             offsets[record.partition] = record.offset + 1
         if offsets:
             self.log.commit(offsets)
@@ -146,7 +117,7 @@ class Worker:
     def taken_in(self, record: TopicRecord) -> str:
         """Take one record in; return what became of it. Logs nothing of its content."""
         place = {"partition": record.partition, "offset": record.offset}
-        now = self.clock.now()
+        now = self.attributing.clock.now()
         try:
             tolerance = timedelta(seconds=self.settings.job.clock_tolerance_s)
             complaint = decode_complaint(record.read(), now=now, tolerance=tolerance)
@@ -172,22 +143,22 @@ def opened_worker(
     attributor, and for an empty database under a group that has committed, unless told to
     `start_over`.
     """
-    attribution, telemetry, registry = settings.attribution, settings.telemetry, CollectorRegistry()
+    attribution, registry, clock = settings.attribution, CollectorRegistry(), SystemClock(stop)
+    archived = settings.corpus.archive and attribution.corpus_texts > 0
     attributor = configured_attributor(settings)
     checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)
-    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=checks)
-    waiting = Waiting(health, stop, settings.job, patient)
     with ExitStack() as opened:
-        opened.enter_context(serving(telemetry.listen, registry, health))
-        if kafka and absent_file(settings.database) and not start_over:
-            group = attribution.group
-            waiting.until("broker", lambda: refuse_lost_file(settings, group, topic=COMPLAINTS))
-        engine = waiting.until("database", lambda: shared_engine(settings))
+        waiting = opened.enter_context(starting(settings, stop, registry, checks, patient=patient))
+        if kafka:
+            engine = open_database(
+                settings, waiting, attribution.group, topic=COMPLAINTS, start_over=start_over
+            )
+        else:
+            engine = waiting.until("database", lambda: shared_engine(settings))
         models = shared_guard(settings).models
         check_needs(attributor, models)
         metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)), registry)
         registry.register(ModelMetrics.of(models))
-        clock = SystemClock(stop)
         attributing = Attributing(
             engine,
             models,
@@ -196,9 +167,9 @@ def opened_worker(
             policy_of(settings),
             clock,
             metrics,
-            corpus_search(settings, models),
+            shared_corpus(settings) if archived else None,
         )
-        worker = Worker(attributing, settings, metrics, health, stop, clock)
+        worker = Worker(attributing, settings, waiting.health, stop)
         if kafka:
             connect(worker, waiting, opened, start_over=start_over)
         yield worker
@@ -207,33 +178,12 @@ def opened_worker(
 def connect(worker: Worker, waiting: Waiting, opened: ExitStack, *, start_over: bool) -> None:
     """Give a worker its topics."""
     settings, group = worker.settings, worker.settings.attribution.group
-    waiting.until("broker", lambda: ensure_topics(settings.kafka))
-    mark = waiting.until(
-        "broker", lambda: enter_group(settings, group, topic=COMPLAINTS, start_over=start_over)
+    worker.state = opened.enter_context(
+        watched_state(settings, waiting, group, topic=COMPLAINTS, start_over=start_over)
     )
-    worker.state = StateWatch(worker.attributing.engine, group, mark, worker.health)
-    opened.enter_context(repeating("database", worker.state.look, LOOK_S))
     reader = waiting.until("broker", lambda: TopicReader(settings.kafka, [COMPLAINTS], group=group))
     worker.log = opened.enter_context(reader)
     worker.sink = opened.enter_context(KafkaSink(settings.kafka))
-
-
-def corpus_search(settings: Settings, models: Models) -> CorpusSearch | None:
-    """Search of the archived documents, where they are kept and the settings want some of them.
-
-    Texts that nobody has embedded yet are, a few at a time: an attribution waits for no archive.
-    """
-    most = settings.attribution.corpus_texts
-    if not most or not settings.corpus.archive:
-        return None
-    corpus = shared_corpus(settings)
-
-    def search(question: str, own: Sequence[str]) -> list[RankedText]:
-        return corpus.search(
-            question, most, models.embedder, exclude=own, embed_at_most=EMBEDDED_AT_ONCE
-        )
-
-    return search
 
 
 def run_attribution(

@@ -1,9 +1,8 @@
 """The HTTP side of telemetry: /metrics, /healthz and /readyz, in a thread of its own.
 
-The pages are a WSGI application, the metrics those of `prometheus_client`. Whoever reaches the port
-may be hostile: a connection is one small GET or HEAD with a deadline for all of it, and when there
-are too many connections the oldest is cut off, so that a new one is always served. Nothing a client
-sends is repeated or logged.
+Whoever reaches the port may be hostile: a connection is one small GET or HEAD with a deadline, and
+when there are too many connections the oldest is cut off. Nothing a client sends is repeated or
+logged.
 """
 
 import json
@@ -87,10 +86,13 @@ def pages(registry: CollectorRegistry, health: Health) -> WSGIApplication:
             case "/metrics":
                 return list(metrics(environ | {"REQUEST_METHOD": "GET"}, start))
             case "/healthz":
-                return answer_json(start, health.alive, health.life())
+                good, value = health.alive, health.life()
             case "/readyz":
-                return answer_json(start, health.ready, health.readiness())
-        return answer(start, HTTPStatus.NOT_FOUND)
+                good, value = health.ready, health.readiness()
+            case _:
+                return answer(start, HTTPStatus.NOT_FOUND)
+        status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
+        return answer(start, status, json.dumps(value), "application/json")
 
     def application(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
         def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
@@ -106,19 +108,12 @@ def pages(registry: CollectorRegistry, health: Health) -> WSGIApplication:
     return application
 
 
-def answer_json(start: StartResponse, good: bool, value: dict[str, object]) -> list[bytes]:  # noqa: FBT001
-    """Answer with a value; 503 unless all is well."""
-    status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
-    return answer(start, status, json.dumps(value), "application/json")
-
-
 def answer(
     start: StartResponse, status: HTTPStatus, text: str = "", content_type: str = "text/plain"
 ) -> list[bytes]:
     """Answer with a text, by default the name of the status."""
-    body = (text or f"{status.phrase}\n").encode()
     start(f"{status.value} {status.phrase}", [("Content-Type", content_type)])
-    return [body]
+    return [(text or f"{status.phrase}\n").encode()]
 
 
 class Endpoint(ThreadingMixIn, WSGIServer):

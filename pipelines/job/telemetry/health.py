@@ -9,6 +9,8 @@ from typing import Literal
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from radarstream.pipelines.job.telemetry.metrics import read
+
 Check = Literal["broker", "partitions", "database", "models"]
 CHECKS: tuple[Check, ...] = ("broker", "partitions", "database", "models")
 
@@ -17,9 +19,9 @@ class Health(Collector):
     """Signs of life; safe to use from any thread. Exports its checks to Prometheus.
 
     The job lives while its last sign is younger than `limit_s` seconds, or `busy_limit_s` while a
-    model works: a batch on a slow model is no hang. It is ready once every check has passed; a
-    check that fails later takes that back. Nothing is probed here: those who use the broker, the
-    database and the models tell. `checks` are those that this process has to pass.
+    model works: a batch on a slow model is no hang. It is ready once all of its `checks` have
+    passed; a check that fails later takes that back. Nothing is probed here: whoever uses the
+    broker, the database and the models reports the result.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Health(Collector):
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
-        """Allow the enclosed work its time; made to be one of a Meter's `observers`."""
+        """Allow the enclosed work its time; one of a Meter's `observers`."""
         with self._lock:
             self._busy.append(stage)
         self.tick()
@@ -55,41 +57,35 @@ class Health(Collector):
             self.tick()
 
     def passed(self, check: Check, passed: bool = True) -> None:  # noqa: FBT001, FBT002 reads well
-        """Tell how a check went."""
+        """Report the result of a check."""
         self._passed[check] = passed
-
-    @property
-    def silence_s(self) -> float:
-        """Seconds since the last sign of life."""
-        return max(0.0, self._now() - self._last_sign)
 
     @property
     def alive(self) -> bool:
         """Whether the last sign is young enough."""
-        return self.silence_s <= (self._busy_limit_s if self._busy else self._limit_s)
+        return self._silence_s <= (self._busy_limit_s if self._busy else self._limit_s)
 
     @property
     def ready(self) -> bool:
         """Whether every check has passed."""
         return all(self._passed.values())
 
+    @property
+    def _silence_s(self) -> float:
+        return max(0.0, self._now() - self._last_sign)
+
     def life(self) -> dict[str, object]:
         """Return the body of /healthz."""
         with self._lock:
             busy = list(self._busy)
-        return {"alive": self.alive, "silence_s": round(self.silence_s, 3), "busy": busy}
+        return {"alive": self.alive, "silence_s": round(self._silence_s, 3), "busy": busy}
 
     def readiness(self) -> dict[str, object]:
         """Return the body of /readyz."""
         return {"ready": self.ready, "checks": dict(self._passed)}
 
     def collect(self) -> Iterator[Metric]:
-        """Tell Prometheus."""
-        family = GaugeMetricFamily(
-            "radarstream_check_passed",
-            "Whether a check of /readyz has passed: 1 or 0",
-            labels=["check"],
-        )
-        for check, passed in self._passed.items():
-            family.add_metric([check], passed)
-        yield family
+        """Export every check."""
+        passed = [([check], float(passed)) for check, passed in self._passed.items()]
+        text = "Whether a check of /readyz has passed: 1 or 0"
+        yield read(GaugeMetricFamily, "check_passed", text, ["check"], passed)

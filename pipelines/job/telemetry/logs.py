@@ -1,10 +1,9 @@
 """Logs of the job: one line per event on standard error, and nothing of what the job reads.
 
 Documents are hostile and private, and libraries put whatever they hold into their messages. So a
-line has only the keys named here, with short printable values; an exception is told by its class,
-its causes' classes and where it was raised, by its message only if it is of a class whose messages
-are this project's own words; a library's record by its template, and only if that stands
-word for word in the library's source. Everything else is withheld, whatever it is.
+line has only the keys named here, with short printable values. Of an exception it has the classes
+and frames, the message only where it is this project's own words; of a library's record the
+template, only if that stands word for word in the library's source.
 """
 
 import logging
@@ -12,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
@@ -19,6 +19,7 @@ from typing import Any, Final, TextIO
 
 import structlog
 
+from radarstream.pipelines.job.failures import behind
 from radarstream.pipelines.settings import TelemetrySettings
 from radarstream.schemas.errors import ConfigurationError, InputError, StateConflictError
 from radarstream.schemas.shown import only_shown
@@ -60,6 +61,7 @@ def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None)
     that cannot be written is no error: a job must outlive whoever reads its logs.
     """
     out = stream or sys.stderr
+    as_json = settings.log_format == "json"
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     structlog.configure(
         processors=[
@@ -68,7 +70,9 @@ def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None)
             describe_error,
             keep_safe,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer(settings, out),
+            structlog.processors.JSONRenderer(sort_keys=False)
+            if as_json
+            else structlog.dev.ConsoleRenderer(colors=out.isatty()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=Undying(out)),  # type: ignore[arg-type]
@@ -82,24 +86,15 @@ def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None)
     threading.excepthook = log_uncaught_in_thread
 
 
-def renderer(settings: TelemetrySettings, out: TextIO) -> structlog.typing.Processor:
-    """Return what makes a line of the safe keys."""
-    if settings.log_format == "json":
-        return structlog.processors.JSONRenderer(sort_keys=False)
-    return structlog.dev.ConsoleRenderer(colors=out.isatty())
-
-
 def describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
     """Replace an exception under `exc_info` or `error` by what is safe to say of it."""
     given = event.pop("exc_info", None)
-    error = given if isinstance(given, BaseException) else None
     if isinstance(given, tuple):
-        error = given[1]
-    elif given and error is None:
-        error = sys.exception()
-    if error is None and isinstance(event.get("error"), BaseException):
-        error = event["error"]
-    if error is not None:
+        given = given[1]
+    elif given and not isinstance(given, BaseException):
+        given = sys.exception()
+    error = given if isinstance(given, BaseException) else event.get("error")
+    if isinstance(error, BaseException):
         event.update(said_of(error))
     return event
 
@@ -107,7 +102,7 @@ def describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
 def said_of(error: BaseException) -> dict[str, Any]:
     """Return class, classes of the causes, frames, and the words of errors that are our own."""
     said: dict[str, Any] = {"error": class_name(error)}
-    if causes := [class_name(cause) for cause in causes_of(error)]:
+    if causes := [class_name(cause) for cause in islice(behind(error), 1, LIST_ITEMS + 1)]:
         said["causes"] = causes
     if frames := [frame_name(*frame) for frame in walk_tb(error.__traceback__)][-FRAMES:]:
         said["frames"] = frames
@@ -122,16 +117,6 @@ def class_name(error: BaseException) -> str:
     """Return module and class, the module left out for Python's own."""
     kind = type(error)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-
-
-def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Walk to the first cause, nearest first, a few at most."""
-    for _ in range(LIST_ITEMS):
-        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        if cause is None:
-            return
-        yield cause
-        error = cause
 
 
 def frame_name(frame: Any, line: int) -> str:

@@ -1,186 +1,194 @@
-"""What the continuous job counts, for Prometheus."""
+"""What the processes of the job count, for Prometheus: `radarstream_…`, base units, no query ids.
 
-from collections.abc import Iterable, Sequence
+Label values come from closed sets (enumerations, partitions, exception classes, stage names), so
+the number of series is bounded whatever arrives.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final, assert_never
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
+from typing import Any, Final, TypeVar
 
-from radarstream.pipelines.job.telemetry.registry import MINUTE, Registry
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import OUTAGES, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
-from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.verdict import MemoryDecision, Reason
 
-HOUR, DAY = 3_600.0, 86_400.0
-AGES = (
+NAMESPACE: Final = "radarstream"
+MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
+DURATIONS: Final = (
+    *(0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+    *(MINUTE, 3 * MINUTE, 10 * MINUTE),
+)
+AGES: Final = (
     *(1, 5, 15, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR),
     *(DAY, 7 * DAY, 30 * DAY, 365 * DAY),
 )
-SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
-BATCH, PUBLISH, COMMIT = "batch", "publish", "commit"  # beside the stages of the guard's meter
-OUTCOMES = ("changed", "unchanged", "first", "abstained")
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
+STAGES: Final = ("batch", "publish", "commit")  # beside those of the guard's meter
+BREAKER_STATES: Final = ("closed", "half_open", "open")
+OUTCOMES: Final = ("changed", "unchanged", "first", "abstained")
 REJECTED: Final = (Reason.CUT, Reason.ISOLATED, Reason.DISTRUSTED, Reason.UNINFORMATIVE)
 KEPT: Final = (Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED)
+FamilyT = TypeVar("FamilyT", Counter, Gauge, Histogram)
+ReadT = TypeVar("ReadT", CounterMetricFamily, GaugeMetricFamily)
 
 
-class JobMetrics(Registry):
-    """The driver's metrics. Every method is cheap and never raises."""
+def build() -> dict[str, str]:
+    """Return what is running, by name."""
+    try:
+        installed = version("radarstream")
+    except PackageNotFoundError:
+        installed = "unknown"
+    return {"version": installed, "python": python_version()}
+
+
+def read(
+    kind: type[ReadT],
+    name: str,
+    text: str,
+    labels: Sequence[str],
+    samples: Iterable[tuple[Sequence[str], float]],
+) -> ReadT:
+    """Make a family of samples, each with the values of its labels, that were read just now."""
+    family = kind(f"{NAMESPACE}_{name}", text, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+class Metrics:
+    """What `/metrics` exports of every process: the build, the process, and families made here."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        Info("build", "What is running", namespace=NAMESPACE, registry=self.registry).info(build())
+        ProcessCollector(registry=self.registry)
+
+    def add(
+        self,
+        kind: type[FamilyT],
+        name: str,
+        text: str,
+        label: str | tuple[str, ...] = (),
+        known: Iterable[Any] = (),
+        **options: Any,
+    ) -> FamilyT:
+        """Make a family. Series of the `known` label values start at zero.
+
+        Otherwise, a rate over the first event would miss it. Histograms are of seconds by default.
+        """
+        if kind is Histogram:
+            options = {"buckets": DURATIONS} | options
+        labels = (label,) if isinstance(label, str) else label
+        family = kind(name, text, labels, NAMESPACE, registry=self.registry, **options)
+        for values in known:
+            family.labels(*((values,) if isinstance(values, str) else values))
+        return family
+
+    def add_clock(self, name: str, text: str) -> Gauge:
+        """Show when something last happened; now, until it does."""
+        gauge = self.add(Gauge, name, text)
+        gauge.set_to_current_time()
+        return gauge
+
+
+class JobMetrics(Metrics):
+    """What the job counts."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._assigned = self.gauge(
-            "radarstream_assigned_partitions", "Partitions that this worker reads"
+        add = self.add
+        self.assigned = add(Gauge, "assigned_partitions", "Partitions that this worker reads")
+        self.polled = add(Counter, "records_polled", "Snapshot records read")
+        self.polled_bytes = add(Counter, "polled_bytes", "Bytes of snapshot records read")
+        self.held_back = add(
+            Gauge, "held_back_records", "Records polled and waiting for older ones of their query"
         )
-        self._polled = self.counter("radarstream_records_polled_total", "Snapshot records read")
-        self._polled_bytes = self.counter(
-            "radarstream_polled_bytes_total", "Bytes of snapshot records read"
-        )
-        self._held_back = self.gauge(
-            "radarstream_held_back_records",
-            "Records polled and waiting for older ones of their query",
-        )
-        self._ahead = self.gauge(
-            "radarstream_ahead_of_clock_records",
+        self.ahead = add(
+            Gauge,
+            "ahead_of_clock_records",
             "Records polled whose event time this machine's clock has yet to come near",
         )
-        self._batch_size = self.histogram(
-            "radarstream_batch_records", "Records in a batch", buckets=SIZES
-        )
-        self._stage = self.histogram(
-            "radarstream_stage_duration_seconds",
+        self.batch = add(Histogram, "batch_records", "Records in a batch", buckets=SIZES)
+        self.stages = add(
+            Histogram,
+            "stage_duration_seconds",
             "Wall-clock time of one run of a stage",
-            ["stage"],
-            known=[[BATCH], [PUBLISH], [COMMIT]],
+            "stage",
+            STAGES,
         )
-        self._published = self.counter(
-            "radarstream_events_published_total", "Events that the broker took"
-        )
-        self._outbox = self.gauge("radarstream_outbox_records", "Events waiting to be published")
-        self._commits = self.counter("radarstream_commits_total", "Commits of offsets")
-        self._progress = self.clock(
-            "radarstream_last_commit_timestamp_seconds",
+        self.published = add(Counter, "events_published", "Events that the broker took")
+        self.outbox = add(Gauge, "outbox_records", "Events waiting to be published")
+        self.commits = add(Counter, "commits", "Commits of offsets")
+        self.up_to_date = self.add_clock(
+            "last_commit_timestamp_seconds",
             "When offsets were last committed, or everything was read and nothing was to be"
             " committed; the start of the job before the first time",
         )
-        self._retries = self.counter(
-            "radarstream_retries_total",
-            "Failures after which the job tried again",
-            ["operation", "error"],
+        self.retries = add(
+            Counter, "retries", "Failures after which the job tried again", ("operation", "error")
         )
-        self._decisions = Decisions(self)
-
-    def polled(self, records: Sequence[RawRecord]) -> None:
-        """Records came in."""
-        self._polled.inc(len(records))
-        self._polled_bytes.inc(sum(len(record.payload) for record in records))
-
-    def assigned(self, count: int) -> None:
-        """Tell how many partitions are this worker's at present."""
-        self._assigned.set(count)
-
-    def held_back(self, count: int, ahead: int) -> None:
-        """Tell how many polled records wait at present, for older ones and for the clock."""
-        self._held_back.set(count)
-        self._ahead.set(ahead)
-
-    def batch_seconds(self, seconds: float, size: int) -> None:
-        """A batch of `size` records took this long."""
-        self.stage_seconds(BATCH, seconds)
-        self._batch_size.observe(size)
-
-    def stage_seconds(self, stage: str, seconds: float) -> None:
-        """Note how long one run of a stage took."""
-        self._stage.labels(stage).observe(seconds)
-
-    def stage(self, name: str) -> AbstractContextManager[Any]:
-        """Time the enclosed work as a stage; made to be one of a Meter's `observers`."""
-        return self._stage.labels(name).time()
-
-    def outcomes(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:
-        """Snapshots were answered or parked at the wall-clock time `now`."""
-        self._decisions.count(outcomes, now)
-
-    def published(self, count: int) -> None:
-        """The broker took `count` events."""
-        self._published.inc(count)
-
-    def outbox_depth(self, depth: int) -> None:
-        """Tell how many events are unsent."""
-        self._outbox.set(depth)
-
-    def committed(self) -> None:
-        """Offsets were committed."""
-        self._commits.inc()
-        self.up_to_date()
-
-    def up_to_date(self) -> None:
-        """Nothing is left to commit."""
-        self._progress.set_to_current_time()
-
-    def retried(self, operation: str, error: str) -> None:
-        """An operation (a fixed name such as "publish") failed with this exception class."""
-        self._retries.labels(operation, error).inc()
-
-
-class Decisions:
-    """What became of snapshots: read from the events, so that they and the metrics agree."""
-
-    def __init__(self, registry: Registry) -> None:
-        self._ages = registry.histogram(
-            "radarstream_snapshot_age_seconds",
+        self.ages = add(
+            Histogram,
+            "snapshot_age_seconds",
             "From the event time of a snapshot to its answer",
-            ["provenance"],
-            known=[[Provenance.LIVE.value]],
+            "provenance",
+            [Provenance.LIVE.value],
             buckets=AGES,
         )
-        self._answers = registry.counter(
-            "radarstream_answers_total",
+        self.answers = add(
+            Counter,
+            "answers",
             "Defended answers, by how they compare with the previous one",
-            ["outcome"],
-            known=[[outcome] for outcome in OUTCOMES],
+            "outcome",
+            OUTCOMES,
         )
-        self._documents = registry.counter(
-            "radarstream_documents_total",
-            "Documents judged",
-            ["decision", "reason"],
-            known=[
-                *(["rejected", reason.value] for reason in REJECTED),
-                *(["kept", reason.value] for reason in KEPT),
-            ],
+        judged = [("rejected", reason.value) for reason in REJECTED]
+        judged += [("kept", reason.value) for reason in KEPT]
+        self.documents = add(
+            Counter, "documents", "Documents judged", ("decision", "reason"), judged
         )
-        self._memory = registry.counter(
-            "radarstream_memory_decisions_total",
+        self.memory = add(
+            Counter,
+            "memory_decisions",
             "What became of the previous answers",
-            ["decision"],
-            known=[[decision.value] for decision in MemoryDecision],
+            "decision",
+            [decision.value for decision in MemoryDecision],
         )
-        self._dead = registry.counter(
-            "radarstream_dead_letters_total",
+        self.dead = add(
+            Counter,
+            "dead_letters",
             "Records that led to no answer",
-            ["reason", "disposition"],
-            known=[[why.value, "outage" if why in OUTAGES else "poison"] for why in ReasonClass],
+            ("reason", "disposition"),
+            [(why.value, "outage" if why in OUTAGES else "poison") for why in ReasonClass],
         )
 
-    def count(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:
-        """Count answers and dead letters."""
-        for outcome in outcomes:
-            match outcome:
-                case AnswerEvent():
-                    self._answered(outcome, now)
-                case DeadLetter():
-                    self._dead.labels(outcome.reason.value, outcome.disposition).inc()
-                case _:
-                    assert_never(outcome)
+    def stage(self, name: str) -> AbstractContextManager[Any]:
+        """Time the enclosed work as a stage; one of a Meter's `observers`."""
+        return self.stages.labels(name).time()
 
-    def _answered(self, event: AnswerEvent, now: datetime) -> None:
-        age = max(0.0, (now - event.observed_at).total_seconds())
-        self._ages.labels(event.provenance.value).observe(age)
-        self._answers.labels(outcome_of(event)).inc()
-        self._memory.labels(event.verdict.memory.decision.value).inc()
-        for document in event.verdict.documents:
-            decision = "kept" if document.kept else "rejected"
-            self._documents.labels(decision, document.reason.value).inc()
+    def outcomes(self, outcomes: Iterable[AnswerEvent | DeadLetter], now: datetime) -> None:
+        """Count snapshots that were answered or parked at the wall-clock time `now`."""
+        for outcome in outcomes:
+            if isinstance(outcome, DeadLetter):
+                self.dead.labels(outcome.reason.value, outcome.disposition).inc()
+                continue
+            age = max(0.0, (now - outcome.observed_at).total_seconds())
+            self.ages.labels(outcome.provenance.value).observe(age)
+            self.answers.labels(outcome_of(outcome)).inc()
+            self.memory.labels(outcome.verdict.memory.decision.value).inc()
+            for document in outcome.verdict.documents:
+                decision = "kept" if document.kept else "rejected"
+                self.documents.labels(decision, document.reason.value).inc()
 
 
 def outcome_of(event: AnswerEvent) -> str:
@@ -190,3 +198,66 @@ def outcome_of(event: AnswerEvent) -> str:
     if event.changed is None:
         return "first"
     return "changed" if event.changed else "unchanged"
+
+
+class ModelMetrics(Collector):
+    """Exports what models counted themselves, under the name of their role, such as "generator".
+
+    A model is asked first, then what it `wrapped`, its `client` last: a response cache counts calls
+    and hits, a service's client tokens, `cost`, `errors` by kind, and the state of its `breaker`.
+    What none of them has is not exported.
+    """
+
+    def __init__(self, models: Mapping[str, object]) -> None:
+        self._models = {role: tuple(layers(model)) for role, model in models.items()}
+
+    @classmethod
+    def of(cls, models: Models) -> "ModelMetrics":
+        """Return what exports the models of a guard."""
+        return cls({field.name: getattr(models, field.name) for field in fields(models)})
+
+    def collect(self) -> Iterator[Metric]:
+        """Read everything once."""
+        counter, each = CounterMetricFamily, self._each
+        for attribute, name, text in (
+            ("calls", "calls", "Requests that reached the model"),
+            ("hits", "cache_hits", "Requests answered by the response cache"),
+            ("cost", "cost", "Price of the tokens, in the currency of the settings"),
+        ):
+            counts = [([role], count) for role, count in each(attribute)]
+            yield read(counter, f"model_{name}", text, ["model"], counts)
+        directions = {"tokens_in": "in", "tokens_out": "out"}
+        tokens = [([role, way], n) for name, way in directions.items() for role, n in each(name)]
+        text = "Tokens, as the service says"
+        yield read(counter, "model_tokens", text, ["model", "direction"], tokens)
+        failed = [
+            ([role, error], count)
+            for role, errors in each("errors")
+            for error, count in dict(errors).items()
+        ]
+        yield read(counter, "model_errors", "Failed attempts", ["model", "error"], failed)
+        breakers = [(role, breaker.state, breaker.refused) for role, breaker in each("breaker")]
+        yield read(
+            GaugeMetricFamily,
+            "breaker_state",
+            "1 for the state that the model's circuit breaker is in",
+            ["model", "state"],
+            [([role, s], float(s == now)) for role, now, _ in breakers for s in BREAKER_STATES],
+        )
+        refused = [([role], count) for role, _, count in breakers]
+        yield read(counter, "breaker_refused", "Calls not let through", ["model"], refused)
+
+    def _each(self, attribute: str) -> Iterator[tuple[str, Any]]:
+        """Yield each role's attribute of the outermost layer that has it."""
+        for role, models in self._models.items():
+            for model in models:
+                if hasattr(model, attribute):
+                    yield role, getattr(model, attribute)
+                    break
+
+
+def layers(model: object) -> Iterator[object]:
+    """Yield a model, what it wraps, and so on; then the client of the service that it asks."""
+    while model is not None:
+        yield model
+        model = getattr(model, "wrapped", getattr(model, "client", None))

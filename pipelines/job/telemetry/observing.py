@@ -1,4 +1,4 @@
-"""Tells logs, metrics and health what the driver does."""
+"""Reports to logs, metrics and health what the driver does, and how far a long batch has come."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,11 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.pipelines.job.answering.dead_letters import query_of
+from radarstream.pipelines.job.answering.ports import Batch, Outcome
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
+from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.codec import envelope
 from radarstream.schemas.errors import BrokerError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
@@ -19,13 +21,15 @@ from radarstream.schemas.records import RawRecord
 
 WAITING_S = 10.0  # without partitions: say so this often
 AHEAD_S = 60.0  # with records ahead of the clock: say so this often
+PROGRESS_S = 10.0
 
 
 @dataclass
 class Observer:
-    """Fits `JobObserver`. `outbox_depth` counts the unsent events; `log` is a structlog logger.
+    """Is called by the driver; never raises.
 
-    `group` is the consumer group in the log's words about partitions.
+    `outbox_depth` counts the unsent events; `log` is a structlog logger; `group` is the consumer
+    group in the log's words about partitions.
     """
 
     log: Any
@@ -44,15 +48,16 @@ class Observer:
         self.since = self.told = self.now()
 
     def polled(self, records: Sequence[RawRecord]) -> None:
-        """Count what was read."""
+        """Count what was read; also the loop's sign of life."""
         self.health.tick()
         self.health.passed("broker")
-        self.metrics.polled(records)
+        self.metrics.polled.inc(len(records))
+        self.metrics.polled_bytes.inc(sum(len(record.payload) for record in records))
         self.lag.polled(records)
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """Log partitions that come and go, and waiting for them."""
-        self.metrics.assigned(len(partitions))
+        """Log partitions that come and go, and waiting for them; called after every poll."""
+        self.metrics.assigned.set(len(partitions))
         self.lag.assigned(partitions)
         self.health.passed("partitions", bool(partitions))
         now = self.now()
@@ -67,61 +72,57 @@ class Observer:
             self.told = now
 
     def held_back(self, count: int, ahead: int, lead_s: float) -> None:
-        """Show how much waits; log now and then that a clock is wrong."""
-        self.metrics.held_back(count, ahead)
+        """Show how many records wait for older ones, and how many for the clock.
+
+        `lead_s` is how far the furthest of those is ahead of it, in seconds.
+        """
+        self.metrics.held_back.set(count)
+        self.metrics.ahead.set(ahead)
         now = self.now()
         if ahead and now - self.told_ahead >= AHEAD_S:
             self.log.warning("ahead_of_clock", records=ahead, seconds=round(lead_s))
             self.told_ahead = now
 
     def took(self, stage: str, seconds: float, records: int = 0) -> None:
-        """Time a stage."""
+        """Time a good try of "batch" (with its records), "publish" or "commit"."""
         self.health.tick()
+        self.metrics.stages.labels(stage).observe(seconds)
         if stage == "batch":
-            self.metrics.batch_seconds(seconds, records)
-        else:
-            self.metrics.stage_seconds(stage, seconds)
+            self.metrics.batch.observe(records)
 
     def published(self, count: int) -> None:
-        """Count what was published, and what waits."""
+        """Count the events that reached their topics, and those that wait."""
         self.health.passed("database")
-        self.metrics.published(count)
+        self.metrics.published.inc(count)
         try:
-            self.metrics.outbox_depth(self.outbox_depth())
+            self.metrics.outbox.set(self.outbox_depth())
         except SQLAlchemyError as error:  # a figure is no reason to stop: the next stage waits
             self.retried("outbox depth", error)
 
     def committed(self, next_offsets: Mapping[int, int]) -> None:
-        """Note the commit, or that nothing is left to do."""
+        """Note the commit of these offsets; without any, that nothing was left to commit."""
         if not next_offsets:
             if self.lag.all_read():
-                self.metrics.up_to_date()
+                self.metrics.up_to_date.set_to_current_time()
             return
-        self.metrics.committed()
+        self.metrics.commits.inc()
+        self.metrics.up_to_date.set_to_current_time()
         self.lag.committed(next_offsets)
         for partition, offset in next_offsets.items():
             self.log.debug("committed", partition=partition, offset=offset)
 
-    def outcomes(self, outcomes: Sequence[AnswerEvent | DeadLetter], now: datetime) -> None:
-        """Count and log every answer and dead letter."""
+    def outcomes(self, outcomes: Sequence[Outcome], now: datetime) -> None:
+        """Count and log every answer and dead letter of a batch whose events were published."""
         self.metrics.outcomes(outcomes, now)
         if any(isinstance(outcome, AnswerEvent) for outcome in outcomes):
             self.health.passed("models")
-        elif any(is_model_outage(o) for o in outcomes):
+        elif any(is_model_outage(outcome) for outcome in outcomes):
             self.health.passed("models", False)
         for outcome in outcomes:
             if isinstance(outcome, AnswerEvent):
                 self.answered(outcome)
             else:
-                self.log.warning(
-                    "dead_letter",
-                    letter_id=envelope(outcome).id,
-                    query_id=query_of(outcome),
-                    reason=outcome.reason.value,
-                    disposition=outcome.disposition,
-                    source=outcome.source,
-                    position=outcome.position,
-                )
+                self.parked(outcome)
 
     def answered(self, event: AnswerEvent) -> None:
         """Log one answer, without a word of it."""
@@ -138,23 +139,96 @@ class Observer:
             abstained=event.abstention is not None,
         )
 
+    def parked(self, letter: DeadLetter) -> None:
+        """Log one dead letter."""
+        self.log.warning(
+            "dead_letter",
+            letter_id=envelope(letter).id,
+            query_id=query_of(letter),
+            reason=letter.reason.value,
+            disposition=letter.disposition,
+            source=letter.source,
+            position=letter.position,
+        )
+
     def retried(self, stage: str, error: BaseException) -> None:
         """Count and log a failure that may heal."""
         self.health.tick()
         self.health.passed("broker" if isinstance(error, BrokerError) else "database", False)
-        self.metrics.retried(stage, type(error).__name__)
+        self.metrics.retries.labels(stage, type(error).__name__).inc()
         self.log.warning("trying again", stage=stage, error=error)
 
     def broken(self, record: RawRecord, error: BaseException) -> None:
         """Log a defect of ours, to be reported."""
         self.log.error(
-            "a record breaks the graph",
-            source=record.source,
-            position=record.position,
-            error=error,
+            "a record breaks the graph", source=record.source, position=record.position, error=error
         )
 
 
-def is_model_outage(outcome: AnswerEvent | DeadLetter) -> bool:
+def is_model_outage(outcome: Outcome) -> bool:
     """Whether no model answered for a record; a clock or a damaged row is an outage of its own."""
     return isinstance(outcome, DeadLetter) and outcome.reason is ReasonClass.MODEL_UNAVAILABLE
+
+
+@dataclass(slots=True)
+class RunningBatch:
+    """The batch in hand; `done` counts what stages and generator had done before it."""
+
+    records: int
+    started: float
+    logged: float
+    done: Mapping[str, int]
+
+
+@dataclass
+class BatchProgress:
+    """Logs how far the batch in hand is, every `every_s` seconds; a short one is not mentioned.
+
+    `log` is a structlog logger; `generator` may count its calls. Call `tell` from another thread
+    than the batch's, more often than it logs.
+    """
+
+    log: Any
+    meter: Meter
+    generator: object
+    every_s: float = PROGRESS_S
+    now: Callable[[], float] = monotonic
+    running: RunningBatch | None = field(default=None, init=False)
+
+    def of(self, batch: Batch) -> Batch:
+        """Return the batch, watched while it runs."""
+
+        def watched(records: Sequence[RawRecord]) -> list[Outcome]:
+            now = self.now()
+            self.running = RunningBatch(len(records), now, now, self._done())
+            try:
+                return batch(records)
+            finally:
+                self.running = None
+
+        return watched
+
+    def tell(self) -> None:
+        """Log the batch in hand, if it is time."""
+        running, now = self.running, self.now()
+        if running is None or now - running.logged < self.every_s:
+            return
+        running.logged = now
+        stage = self.meter.current
+        since = {name: count - running.done.get(name, 0) for name, count in self._done().items()}
+        self.log.info(
+            "batch_running",
+            records=running.records,
+            stage=stage,
+            done=since.get(stage, 0),
+            model_answers=since["model answers"],
+            model_calls=since["model calls"],
+            seconds=round(now - running.started, 1),
+        )
+
+    def _done(self) -> dict[str, int]:
+        """Records by stage, and what the generator counts."""
+        return self.meter.records_done() | {
+            "model answers": int(getattr(self.generator, "answered", 0)),
+            "model calls": int(getattr(self.generator, "calls", 0)),
+        }

@@ -5,16 +5,16 @@ counts, names and classes of errors; never a document, an answer or an error's m
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from radarstream.pipelines.build import naming_extra
-from radarstream.pipelines.job.answering.driver import Driver, Outcome
-from radarstream.pipelines.job.answering.ports import Batch, SnapshotLog
+from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.pipelines.job.answering.ports import Batch, Outcome, Publish, SnapshotLog
 from radarstream.pipelines.job.telemetry.logs import class_name
-from radarstream.pipelines.job.telemetry.registry import build
+from radarstream.pipelines.job.telemetry.metrics import build
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import Observer
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
 GENERATING: Final = ("atomic answers", "undefended answer", "defence")  # stages that generate
-Publish = Callable[[frozenset[int]], int]
+COUNT: Final = "messaging.batch.message_count"
 
 
 @contextmanager
@@ -74,28 +74,22 @@ class Spans:
     """Makes the job's spans. `generator` is asked for its `model_id`."""
 
     def __init__(self, tracer: "Tracer", settings: Settings, generator: object) -> None:
+        from opentelemetry import trace
+
+        self._api = trace
         self._tracer = tracer
         self._model = str(getattr(generator, "model_id", ""))
         self._topic = settings.kafka.topic(WIRE_SCHEMAS[SearchSnapshot].topic)
-        self._source = {
-            "messaging.system": "kafka",
-            "messaging.destination.name": self._topic,
-            "messaging.consumer.group.name": settings.kafka.group,
-        }
+        self._group = settings.kafka.group
         self._batch: Span | None = None
 
     def of_batch(self, batch: Batch) -> Batch:
         """Put a span around every batch; stages that run meanwhile are its children."""
-        from opentelemetry.trace import SpanKind
 
         def traced_batch(records: Sequence[RawRecord]) -> list[Outcome]:
-            attributes = self._source | {
-                "messaging.operation.name": "process",
-                "messaging.operation.type": "process",
-                "messaging.batch.message_count": len(records),
-            }
-            name = f"process {self._topic}"
-            with self._span(name, attributes, kind=SpanKind.CONSUMER) as span:
+            attributes = self._of_topic("process", "process") | {COUNT: len(records)}
+            kind = self._api.SpanKind.CONSUMER
+            with self._span(f"process {self._topic}", attributes, kind=kind) as span:
                 self._batch = span
                 try:
                     outcomes = batch(records)
@@ -110,11 +104,9 @@ class Spans:
 
     def of_publication(self, publish: Publish) -> Publish:
         """Put a span around every publication of something; an idle job has none."""
-        from opentelemetry.trace import SpanKind
 
         def traced_publish(lanes: frozenset[int]) -> int:
-            started = time_ns()
-            sent, failure = 0, None
+            started, sent, failure = time_ns(), 0, None
             try:
                 sent = publish(lanes)
             except Exception as error:
@@ -122,17 +114,14 @@ class Spans:
                 raise
             finally:
                 if sent or failure:
-                    attributes: dict[str, Any] = {
-                        "messaging.system": "kafka",
-                        "messaging.operation.name": "send",
-                        "messaging.operation.type": "send",
-                        "messaging.batch.message_count": sent,
-                    }
                     span = self._tracer.start_span(
-                        "send", attributes=attributes, kind=SpanKind.PRODUCER, start_time=started
+                        "send",
+                        attributes=messaging("send", "send") | {COUNT: sent},
+                        kind=self._api.SpanKind.PRODUCER,
+                        start_time=started,
                     )
                     if failure:
-                        mark_failed(span, failure)
+                        self._mark_failed(span, failure)
                     span.end()
             return sent
 
@@ -141,27 +130,26 @@ class Spans:
     @contextmanager
     def commit(self) -> Iterator[None]:
         """Put a span around a commit of offsets."""
-        from opentelemetry.trace import SpanKind
-
-        attributes = self._source | {
-            "messaging.operation.name": "commit",
-            "messaging.operation.type": "settle",
-        }
-        with self._span(f"commit {self._topic}", attributes, kind=SpanKind.CLIENT):
+        attributes = self._of_topic("commit", "settle")
+        with self._span(f"commit {self._topic}", attributes, kind=self._api.SpanKind.CLIENT):
             yield
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Put a span around a stage; one of a Meter's `observers`."""
-        from opentelemetry.trace import set_span_in_context
-
         attributes = {"radarstream.stage": name}
         if name in GENERATING:
             attributes |= {"gen_ai.operation.name": "chat", "gen_ai.request.model": self._model}
         # Named explicitly: the runner may execute a stage in another thread.
-        parent = set_span_in_context(self._batch) if self._batch else None
+        parent = self._api.set_span_in_context(self._batch) if self._batch else None
         with self._span(name, attributes, context=parent):
             yield
+
+    def _of_topic(self, name: str, operation: str) -> dict[str, Any]:
+        return messaging(name, operation) | {
+            "messaging.destination.name": self._topic,
+            "messaging.consumer.group.name": self._group,
+        }
 
     @contextmanager
     def _span(self, name: str, attributes: Mapping[str, Any], **how: Any) -> Iterator["Span"]:
@@ -175,16 +163,21 @@ class Spans:
             try:
                 yield span
             except BaseException as error:
-                mark_failed(span, error)
+                self._mark_failed(span, error)
                 raise
 
+    def _mark_failed(self, span: "Span", error: BaseException) -> None:
+        span.set_attribute("error.type", class_name(error))
+        span.set_status(self._api.StatusCode.ERROR)
 
-def mark_failed(span: "Span", error: BaseException) -> None:
-    """Say that a span failed, and by which class of error."""
-    from opentelemetry.trace import StatusCode
 
-    span.set_attribute("error.type", class_name(error))
-    span.set_status(StatusCode.ERROR)
+def messaging(name: str, operation: str) -> dict[str, Any]:
+    """Return the attributes of an operation on the broker."""
+    return {
+        "messaging.system": "kafka",
+        "messaging.operation.name": name,
+        "messaging.operation.type": operation,
+    }
 
 
 class TracedLog:

@@ -27,13 +27,12 @@ from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.pipelines import build
-from radarstream.pipelines.beam.micro_batch import MicroBatch
-from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.build import shared_corpus, shared_engine, shared_guard
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import take_in
 from radarstream.pipelines.job.incidents.settling import decide, policy_of
-from radarstream.pipelines.job.incidents.worker import corpus_search
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
@@ -150,9 +149,9 @@ def fill(settings: Settings, engine: Engine) -> None:
     entry = json.dumps({"question": QUESTION})
     replace_all(engine, [(SECRET, entry), ("cup", '{"question":"Where is the cup held?"}')], 0)
     policy, models = policy_of(settings), shared_guard(settings).models
-    search = corpus_search(settings, models)
+    corpus = shared_corpus(settings)
     worker = Attributing(
-        engine, models, Naming(), settings.attribution, policy, FixedClock(), Watching(), search
+        engine, models, Naming(), settings.attribution, policy, FixedClock(), Watching(), corpus
     )
     for query, comment in ((SECRET, ""), ("cup", f"as with '{QUESTION}'")):
         told = Complaint("eve", NOW, query, answer=None, comment=comment)

@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines import build
 from radarstream.pipelines.beam.graph import DefendSnapshots
-from radarstream.pipelines.beam.replay import run_replay
+from radarstream.pipelines.beam.running import run_replay
 from radarstream.pipelines.build import build_guard, shared_engine
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings

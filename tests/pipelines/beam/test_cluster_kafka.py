@@ -18,7 +18,7 @@ from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import load
-from radarstream.pipelines.beam.cluster.kafka_job import GROUP_SUFFIX, open_partition
+from radarstream.pipelines.beam.cluster.job import GROUP_SUFFIX, Outside
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError, ConfigurationError
@@ -134,17 +134,17 @@ def test_an_empty_database_under_a_job_that_has_read_is_refused(
         )
         for name in ("first.db", "empty.db")
     )
-    reader = open_partition(first, 0, start_over=False)
+    reader = Outside(first).open_reader(0)
     polled(reader, 3)
     reader.remember(2)
     group = options.group + GROUP_SUFFIX
     assert any(partition_offsets(options, group=group)[0].committed for _ in range(200))
     reader.close()
-    open_partition(first, 1, start_over=False).close()
+    Outside(first).open_reader(1).close()
     with pytest.raises(ConfigurationError, match=f"empty, but consumer group {group} has"):
-        open_partition(empty, 1, start_over=False)
-    open_partition(empty, 0, start_over=True).close()
-    open_partition(empty, 1, start_over=False).close()
+        Outside(empty).open_reader(1)
+    Outside(empty, start_over=True).open_reader(0).close()
+    Outside(empty).open_reader(1).close()
 
 
 def test_no_topic_and_no_broker_are_broker_errors(broker: Broker) -> None:

@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def run(settings: Settings, stream: streams.TestStream, open_sink: Any) -> None:
     """Defend the stream on the one local runner whose event-time timers obey the watermark."""
     options = PipelineOptions(["--streaming"])
     with beam.Pipeline(runner=BundleBasedDirectRunner(), options=options) as pipeline:
-        pipeline | stream | DefendStream(settings, open_sink, live=False)
+        pipeline | stream | DefendStream(settings, partial(open_sink, settings), live=False)
 
 
 def arriving(*steps: RawRecord | Sequence[RawRecord] | float) -> streams.TestStream:

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,11 +19,16 @@ from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending, publish_outbox
 from radarstream.pipelines import build
-from radarstream.pipelines.beam.cluster.job import Outside, build_pipeline, submit, wait
+from radarstream.pipelines.beam.cluster.job import (
+    build_pipeline,
+    model_hints,
+    pipeline_options,
+    submit,
+    wait,
+)
 from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
-from radarstream.pipelines.beam.cluster.options import model_hints, pipeline_options
 from radarstream.pipelines.beam.cluster.submission import Submission
-from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
@@ -137,18 +142,22 @@ def raw(partition: int, offset: int, payload: bytes) -> RawRecord:
     return RawRecord(f"epoch/search.snapshots/{partition}", offset, payload, log=place)
 
 
-def partitions() -> list[PartitionRange]:
-    return [PartitionRange(p, 0, len(log_of(p))) for p in range(PARTITIONS)]
+@dataclass(frozen=True)
+class Scripted:
+    """Stands in for `Outside`: partitions in memory, files as topics."""
 
+    directory: Path
 
-def open_reader(partition: int) -> ScriptedReader:
-    LISTENING.update(listening(os.getpid()))
-    records = log_of(partition)
-    return ScriptedReader(records, len(records), share=4)
+    def partitions(self) -> list[PartitionRange]:
+        return [PartitionRange(p, 0, len(log_of(p))) for p in range(PARTITIONS)]
 
+    def open_reader(self, partition: int) -> ScriptedReader:
+        LISTENING.update(listening(os.getpid()))
+        records = log_of(partition)
+        return ScriptedReader(records, len(records), share=4)
 
-def open_sink(directory: Path, _: Settings) -> JsonlSink:
-    return JsonlSink(directory)
+    def open_sink(self) -> JsonlSink:
+        return JsonlSink(self.directory)
 
 
 def settings_for(directory: Path) -> Settings:
@@ -182,7 +191,7 @@ def test_a_portable_run_equals_the_micro_batches(
 ) -> None:
     pool = request.getfixturevalue("worker_pool") if environment == "EXTERNAL" else "localhost:1"
     cluster = settings_for(tmp_path / "cluster")
-    outside = Outside(partitions, open_reader, partial(open_sink, tmp_path / "cluster"))
+    outside = Scripted(tmp_path / "cluster")
     submission = Submission(
         runner="portable", job_endpoint=job_service, environment=environment, worker_pool=pool
     )
@@ -211,7 +220,7 @@ def test_a_portable_run_equals_the_micro_batches(
 
 def test_model_stages_carry_the_resource_hints(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "hints")
-    outside = Outside(partitions, open_reader, partial(open_sink, tmp_path / "hints"))
+    outside = Scripted(tmp_path / "hints")
     submission = Submission(runner="portable", job_endpoint="embed", environment="LOOPBACK")
     options = pipeline_options(submission, streaming=True)
     hints = model_hints("type:nvidia-l4;count:1", "16GB")

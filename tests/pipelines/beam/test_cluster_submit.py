@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import (
 )
 from typer.testing import CliRunner
 
-from radarstream.pipelines.beam.cluster.options import model_hints, pipeline_options
+from radarstream.pipelines.beam.cluster.job import model_hints, pipeline_options
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.cli.app import app
 from radarstream.schemas.errors import ConfigurationError

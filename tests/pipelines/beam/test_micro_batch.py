@@ -14,8 +14,8 @@ from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.pipelines import build
-from radarstream.pipelines.beam import folding, graph, micro_batch
-from radarstream.pipelines.beam.micro_batch import MicroBatch
+from radarstream.pipelines.beam import folding, graph, running
+from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.settings import Settings, load_settings
@@ -97,7 +97,7 @@ def test_two_batches_do_not_mix_their_records(tmp_path: Path) -> None:
     first, second = (MicroBatch(settings_in(tmp_path)) for _ in range(2))
     assert len(first(records(1))) == 3
     assert len(second(records(2)[3:])) == 3
-    assert micro_batch.SLOTS == {}
+    assert running.SLOTS == {}
 
 
 def database_gone(*_: Any, **__: Any) -> None:
@@ -127,7 +127,7 @@ def test_errors_keep_their_meaning_through_the_runner(
         with pytest.raises(Exception) as raised:
             batch(records())
     assert kind_of(raised.value) == kind
-    assert micro_batch.SLOTS == {}
+    assert running.SLOTS == {}
     assert len(batch(records())) == 9  # nothing of the failed run stays behind
 
 

@@ -349,7 +349,7 @@ class TestCredit:
 def test_the_graph_leaves_blocked_sources_out_before_any_model(tmp_path: Path):
     """Through Beam's first stage, with the real settings: no prompt holds the blocked page."""
     from radarstream.pipelines import build
-    from radarstream.pipelines.beam.model_stages import AtomicAnswers
+    from radarstream.pipelines.beam.model_stages import answer_each
 
     database = f"sqlite:///{tmp_path / 'state.db'}"
     settings = load_settings(profile="scripted", database=database)
@@ -360,7 +360,7 @@ def test_the_graph_leaves_blocked_sources_out_before_any_model(tmp_path: Path):
     guard = Guard("radar", Radar(), replace(scripted_models(), generator=generator))
     item = Observed(RawRecord("h", 1, b""), snapshot_at(0, ["Rome", "Oslo"]))
     letter = Parked(RawRecord("h.jsonl", 1, b""), ReasonClass.LATE)  # type: ignore[arg-type]
-    parked, answered = AtomicAnswers(settings).run([letter, item], guard)
+    parked, answered = answer_each(settings, guard, [letter, item])
     assert parked is letter
     assert [d.rank for d in answered.observed.blocked] == [1]
     prompts = [prompt for batch in generator.log for prompt in batch]

@@ -19,7 +19,7 @@ from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.beam import model_stages
 from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import fold_queries
-from radarstream.pipelines.beam.model_stages import AtomicAnswers, RelateAnswers
+from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.job.incidents.settling import Policy, release
@@ -85,9 +85,9 @@ def gathered(
         Observed(RawRecord("test", number, encode(snapshot)), snapshot)
         for number, snapshot in enumerate(snapshots)
     ]
-    answered = list(AtomicAnswers(settings).run(observed, guard))
+    answered = answer_each(settings, guard, observed)
     queries: dict[str, list[Ready]] = {}
-    for ready in RelateAnswers(settings).run(answered, guard):
+    for ready in relate_each(settings, guard, answered):
         assert isinstance(ready, Ready)
         queries.setdefault(ready.observed.snapshot.query.id, []).append(ready)
     return queries
@@ -191,7 +191,7 @@ def test_dead_letters_pass_through(engine: Engine, monkeypatch: pytest.MonkeyPat
     parked = Parked(record, DEAD_LETTER)
     monkeypatch.setattr(model_stages, "shared_engine", lambda _: engine)
     batch = [parked, Observed(record, snapshot)]
-    passed, answered = AtomicAnswers(settings_with()).run(batch, radar())
+    passed, answered = answer_each(settings_with(), radar(), batch)
     assert passed is parked
     assert isinstance(answered, Answered)
     assert len(answered.observed.withheld) == 1

@@ -79,7 +79,7 @@ class FixedClock:
 
 
 def worker_on(
-    engine: Engine, *, attributor: Any = None, models: Any = None, search: Any = None, **given: Any
+    engine: Engine, *, attributor: Any = None, models: Any = None, corpus: Any = None, **given: Any
 ) -> Attributing:
     """A worker on scripted models that read claims like "The winner: Rome."."""
     settings = AttributionSettings(**({"enabled": True, "max_chance": 1.0} | given))
@@ -91,7 +91,7 @@ def worker_on(
         policy_of(load_settings(profile="scripted").model_copy(update={"attribution": settings})),
         FixedClock(),
         Watching(),
-        search,
+        corpus,
     )
 
 

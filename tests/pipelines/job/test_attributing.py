@@ -27,9 +27,10 @@ from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.connectors.state_table.sources.ledger import agree, judge, retract, standings
 from radarstream.defenses.attribution.registry import build_attributor
-from radarstream.pipelines.job.incidents.attributing import Attributing
+from radarstream.pipelines.job.incidents.attributing import EMBEDDED_AT_ONCE, Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
 from radarstream.pipelines.job.incidents.settling import LANE, Policy, decide, release, settle
+from radarstream.pipelines.settings import AttributionSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.codec import decode_taught, encode_state
@@ -683,12 +684,14 @@ def test_the_corpus_widens_the_scope(engine: Engine) -> None:
     more = Document(1, "Archive. The winner: Rome.", url="https://liar.example/old")
     seen: list[tuple[str, tuple[str, ...]]] = []
 
-    def search(question, own):
-        seen.append((question, tuple(own)))
-        return [RankedText(more.content_id, more, 0.5)]
+    class Archive:
+        def search(self, question, most, embedder, *, exclude, embed_at_most):
+            assert (most, embed_at_most) == (AttributionSettings().corpus_texts, EMBEDDED_AT_ONCE)
+            seen.append((question, tuple(exclude)))
+            return [RankedText(more.content_id, more, 0.5)]
 
     complaint(engine, "eve")
-    (event,) = run_out(worker_on(engine, search=search))
+    (event,) = run_out(worker_on(engine, corpus=Archive()))
     assert seen == [(snapshot.query.text, tuple(d.content_id for d in snapshot.documents))]
     assert (event.texts[-1].url, event.texts[-1].flagged) == (more.url, True)
     assert (event.texts[-1].search_rank, event.texts[-1].rank) == (None, len(LIED) + 1)

@@ -10,7 +10,7 @@ import yaml
 from structlog.testing import CapturingLogger
 
 from radarstream.pipelines.job.answering import running
-from radarstream.pipelines.job.telemetry.progress import BatchProgress
+from radarstream.pipelines.job.telemetry.observing import BatchProgress
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker

@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from radarstream.connectors.files.reader import read_records
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
 from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.watchlist import claim, find, replace_all
 from radarstream.pipelines.job.collecting.backfilling import (
@@ -23,7 +24,7 @@ from radarstream.pipelines.job.collecting.backfilling import (
 )
 from radarstream.pipelines.job.collecting.collector import Collector
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
-from radarstream.pipelines.job.collecting.watched import Watched
+from radarstream.pipelines.job.collecting.watchlist import Watched
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.schemas.codec import decode_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
@@ -101,7 +102,7 @@ def collector_of(engine: Engine, world: World, **settings: float) -> Collector:
         engine=engine,
         clock=world.clock,
         settings=WatchSettings(**settings),
-        metrics=CollectingMetrics(),
+        metrics=CollectingMetrics(SearchCounts()),
     )
 
 

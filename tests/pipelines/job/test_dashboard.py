@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
+from structlog.testing import CapturingLogger
 
 from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
-from radarstream.pipelines.job.telemetry.metrics import JobMetrics
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
-from radarstream.schemas.errors import ReasonClass
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics, ModelMetrics
+from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.schemas.errors import BrokerError, ReasonClass
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
@@ -66,36 +68,34 @@ def exported() -> Exported:
     job = JobMetrics()
     job.registry.register(ModelMetrics({"generator": Generator()}))
     record = RawRecord("e/t/0", 0, b"x", log=LogPosition("e", 0, 0))
-    job.polled([record])
-    job.held_back(1, 1)
     lag = Lag(lambda: {0: Offsets(0, 1)})
     lag.refresh()
-    lag.assigned(frozenset({0}))
     job.registry.register(lag)
-    job.registry.register(Health(1.0, 1.0))
-    job.assigned(1)
+    health = Health(1.0, 1.0)
+    job.registry.register(health)
+    observer = Observer(CapturingLogger(), job, health, outbox_depth=lambda: 1, lag=lag)
+    observer.polled([record])
+    observer.assigned(frozenset({0}))
+    observer.held_back(1, 1, 1.0)
     verdict = replace(ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED))
     dead = replace(DEAD_LETTER, reason=ReasonClass.LATE)
-    job.outcomes([ANSWER, replace(ANSWER, verdict=verdict), dead], OBSERVED_AT + timedelta(60))
+    observer.outcomes([ANSWER, replace(ANSWER, verdict=verdict), dead], OBSERVED_AT + timedelta(60))
     for stage in ("atomic answers", "relations", "defence", "undefended answer"):
-        job.stage_seconds(stage, 1.0)
-    job.batch_seconds(1.0, 1)
-    job.published(1)
-    job.outbox_depth(1)
-    job.committed()
-    job.retried("publish", "BrokerError")
-    collector = CollectingMetrics(Counts())
-    collector.watching(1, 1)
-    collector.failed("throttled")
+        observer.took(stage, 1.0)
+    observer.took("batch", 1.0, 1)
+    observer.published(1)
+    observer.committed({0: 1})
+    observer.retried("publish", BrokerError("away"))
+    collector = CollectingMetrics(SearchCounts(1, 1, 1))
+    collector.watched.set(1)
+    collector.overdue.set(1)
+    collector.failures.labels("throttled").inc()
     collector.collected(SNAPSHOT)
-    collector.budget(10, 1)
-    with collector.searching():
+    collector.budget.set(10)
+    collector.used.set(1)
+    with collector.seconds.time():
         pass
     return {"up": [{}], **series(job.registry), **series(collector.registry)}
-
-
-class Counts:
-    requests = retries = credits = 1
 
 
 def series(registry: CollectorRegistry) -> Exported:
@@ -192,7 +192,7 @@ def test_everything_that_is_exported_can_be_seen() -> None:
 
 
 def test_names_follow_prometheus_conventions() -> None:
-    for registry in (JobMetrics().registry, CollectingMetrics(Counts()).registry):
+    for registry in (JobMetrics().registry, CollectingMetrics(SearchCounts(1, 1, 1)).registry):
         for family in registry.collect():
             assert family.name.startswith(("radarstream_", "process_"))
             assert family.documentation

@@ -1,5 +1,6 @@
 """The driver's loop, point by point; `tests/simulation` lets everything fail at once."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from random import Random
@@ -9,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.job.answering.dead_share import DeadShareError
-from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.pipelines.job.answering.driver import DeadShareError, Driver
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, ReasonClass
 from radarstream.schemas.prompt import Prompt
@@ -219,8 +219,8 @@ def replace_settings(driver: Driver, **changes: Any) -> Any:
 
 def test_too_many_dead_letters_end_the_job_after_they_are_committed(life: Life) -> None:
     driver = life.worker.driver
-    driver.dead_share.permitted = 0.5
-    driver.dead_share.dead = type(driver.dead_share.dead)(maxlen=4)
+    driver.settings = replace_settings(driver, dead_share=0.5)
+    driver.dead = deque(maxlen=4)
     append(life, payload(0, 0), b"", b"", b"")
     with pytest.raises(DeadShareError, match="75% of the last 4"):
         driver.step()

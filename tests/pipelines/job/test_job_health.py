@@ -136,7 +136,7 @@ def test_metrics_are_served_as_they_are_now(port: int, metrics: JobMetrics) -> N
         return next(s.value for s in samples if s.name == "radarstream_commits_total")
 
     assert commits() == 0.0
-    metrics.committed()
+    metrics.commits.inc()
     assert commits() == 1.0
 
 
@@ -269,7 +269,7 @@ def test_a_collector_that_fails_costs_one_scrape(port: int, metrics: JobMetrics)
 
 def test_registries_do_not_share_state() -> None:
     first, second = JobMetrics(), JobMetrics()
-    first.committed()
+    first.commits.inc()
     Counter("mine", "Mine", registry=first.registry)
     assert second.registry.get_sample_value("radarstream_commits_total") == 0.0
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
+from structlog.testing import CapturingLogger
 
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
@@ -18,13 +19,20 @@ from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
-from radarstream.pipelines.job.telemetry.metrics import OUTCOMES, JobMetrics, outcome_of
-from radarstream.pipelines.job.telemetry.model_metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.metrics import (
+    OUTCOMES,
+    JobMetrics,
+    ModelMetrics,
+    outcome_of,
+)
+from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.pipelines.job.telemetry.tracing import GENERATING
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.errors import ModelOutageError, ReasonClass
+from radarstream.schemas.errors import BrokerError, ModelOutageError, ReasonClass
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Provenance, Retrieval
@@ -53,6 +61,13 @@ def metrics() -> JobMetrics:
 
 
 @pytest.fixture
+def observer(metrics: JobMetrics) -> Observer:
+    return Observer(
+        CapturingLogger(), metrics, Health(60.0, 60.0), outbox_depth=lambda: 0, lag=Lag(dict)
+    )
+
+
+@pytest.fixture
 def value(metrics: JobMetrics) -> Value:
     return reader(metrics.registry)
 
@@ -63,10 +78,10 @@ def records(count: int, partition: int = 0) -> list[RawRecord]:
     ]
 
 
-def test_polling_counts_records_and_bytes(metrics: JobMetrics, value: Value) -> None:
-    metrics.polled(records(3))
-    metrics.polled(records(2))
-    metrics.polled([])
+def test_polling_counts_records_and_bytes(observer: Observer, value: Value) -> None:
+    observer.polled(records(3))
+    observer.polled(records(2))
+    observer.polled([])
     assert value("records_polled_total") == 5
     assert value("polled_bytes_total") == 50
 
@@ -129,16 +144,17 @@ def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Valu
     assert value("answers_total", outcome="changed") == 0
 
 
-def test_publishing_committing_retrying_and_holding_back(metrics: JobMetrics, value: Value) -> None:
+def test_publishing_committing_retrying_and_holding_back(observer: Observer, value: Value) -> None:
     before = value("last_commit_timestamp_seconds")
-    metrics.published(12)
-    metrics.outbox_depth(3)
-    metrics.published(3)
-    metrics.outbox_depth(0)
-    metrics.committed()
-    metrics.retried("publish", "BrokerError")
-    metrics.retried("publish", "BrokerError")
-    metrics.held_back(4, 3)
+    observer.outbox_depth = lambda: 3
+    observer.published(12)
+    assert value("outbox_records") == 3
+    observer.outbox_depth = lambda: 0
+    observer.published(3)
+    observer.committed({0: 15})
+    observer.retried("publish", BrokerError("away"))
+    observer.retried("publish", BrokerError("away"))
+    observer.held_back(4, 3, 1.0)
     assert value("events_published_total") == 15
     assert value("outbox_records") == 0
     assert value("commits_total") == 1
@@ -147,14 +163,14 @@ def test_publishing_committing_retrying_and_holding_back(metrics: JobMetrics, va
     assert (value("held_back_records"), value("ahead_of_clock_records")) == (4, 3)
 
 
-def test_stages_are_timed_through_the_meter(metrics: JobMetrics, value: Value) -> None:
-    meter = Meter(observers=[metrics.stage])
+def test_stages_are_timed_through_the_meter(observer: Observer, value: Value) -> None:
+    meter = Meter(observers=[observer.metrics.stage])
     with meter.stage("atomic answers"):
         pass
     with pytest.raises(KeyError), meter.stage("atomic answers"):
         raise KeyError
-    metrics.batch_seconds(2.0, 16)
-    metrics.stage_seconds("commit", 0.01)
+    observer.took("batch", 2.0, 16)
+    observer.took("commit", 0.01)
     assert value("stage_duration_seconds_count", stage="atomic answers") == 2
     assert value("stage_duration_seconds_sum", stage="atomic answers") > 0.0
     assert value("stage_duration_seconds_sum", stage="batch") == 2.0
@@ -285,14 +301,16 @@ def test_the_collector_counts_searches_and_what_they_cost() -> None:
     value = reader(metrics.registry)
     before = value("last_collected_timestamp_seconds")
     partial = replace(SNAPSHOT, retrieval=Retrieval("google", 1, partial=True))
-    metrics.watching(queries=40, overdue=2)
-    with metrics.searching():
+    metrics.watched.set(40)
+    metrics.overdue.set(2)
+    with metrics.seconds.time():
         counts.requests, counts.retries, counts.credits = 5, 1, 4
     metrics.collected(replace(SNAPSHOT, retrieval=None))
     metrics.collected(partial)
     metrics.collected(replace(SNAPSHOT, retrieval=Retrieval("google", 2)))
-    metrics.failed("throttled")
-    metrics.budget(limit=5_000, used=4)
+    metrics.failures.labels("throttled").inc()
+    metrics.budget.set(5_000)
+    metrics.used.set(4)
     assert value("watched_queries") == 40
     assert value("overdue_queries") == 2
     assert value("search_duration_seconds_count") == 1

@@ -13,7 +13,6 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack
-from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.stopping import Stop, SystemClock
 from radarstream.pipelines.job.telemetry.tracing import traced
 from radarstream.pipelines.settings import JobSettings, Settings, TelemetrySettings, load_settings
@@ -82,7 +81,6 @@ def make_driver(log: Log, meter: Meter, *, in_thread: bool = False) -> Driver:
         batch=batch,
         publish=lambda lanes: 5,
         park=lambda record, refusal: DEAD_LETTER,
-        kind_of=kind_of,
         holding=HoldBack(0.0, lambda record: 0.0),
         clock=SystemClock(stop),
         observer=Silent(),

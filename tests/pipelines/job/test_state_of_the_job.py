@@ -14,7 +14,7 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.job.answering import running
+from radarstream.pipelines.job.answering import state_watch
 from radarstream.schemas.codec import decode_dead_letter
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.records import Envelope, OutboxRecord
@@ -76,7 +76,7 @@ def test_a_running_job_ends_when_its_database_goes(
     options = own_broker.options(partitions=1)
     produce(options, snapshots(2))
     file = tmp_path / "state.db"
-    monkeypatch.setattr(running, "LOOK_S", 0.05)
+    monkeypatch.setattr(state_watch, "LOOK_S", 0.05)
     with running_job(settings_for(options, file)) as job:
         job.wait_for("answered", 2)
         assert job.get("/readyz")[0] == 200

@@ -11,12 +11,11 @@ from structlog.testing import capture_logs
 
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.job.background import repeating, unless_stopped
 from radarstream.pipelines.job.collecting.watching import opened_collector
 from radarstream.pipelines.job.incidents.worker import opened_worker
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop
 from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.waiting import Waiting, pause_s
+from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating, unless_stopped
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
 from tests.brokers import Broker, free_port

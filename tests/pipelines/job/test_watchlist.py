@@ -12,8 +12,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.job.collecting.watched import Watched, cadence_seconds
 from radarstream.pipelines.job.collecting.watchlist import (
+    Watched,
+    cadence_seconds,
     entry_of,
     parse_watchlist,
     read_watchlist,

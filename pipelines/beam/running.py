@@ -1,12 +1,13 @@
-"""The graph built once, then run over one handful of records after another.
+"""The graph on a runner: once over the records of files, or over one handful after another.
 
 Building and translating the graph takes half a second, running the translated one a tenth of that.
-Records go in and outcomes come out through a slot of this process: the runner executes the steps
-in-process, on copies that were pickled, so that only a module can be shared with them.
+So `MicroBatch` builds it once. Records go in and outcomes come out through a slot of this process:
+the runner executes the steps in-process, on copies that were pickled, so that only a module can be
+shared with them.
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -17,11 +18,45 @@ from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from radarstream.pipelines.beam.folding import Outcome
-from radarstream.pipelines.beam.graph import DefendSnapshots
+from radarstream.pipelines.beam.graph import NO_LOG, DefendSnapshots
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.records import RawRecord
 
-NO_LOG = ""  # every record says its place in its log itself
+
+def new_pipeline() -> beam.Pipeline:
+    """Return an empty pipeline for the runner of this process."""
+    # "DirectRunner" would first try to download another runner's binary.
+    return beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
+
+
+def run_replay(
+    settings: Settings, source: Callable[[], Iterable[RawRecord]], log_epoch: str
+) -> None:
+    """Replay every record of `source` (picklable) into the database of the settings.
+
+    `log_epoch` identifies the input: replaying the same input again folds nothing twice. The
+    project's errors come out as they were raised, with the step's name appended.
+    """
+    pipeline = new_pipeline()
+    (
+        pipeline
+        | "Start" >> beam.Impulse()
+        | "ReadRecords" >> beam.FlatMap(lambda _: source())
+        | "Defend" >> DefendSnapshots(settings, log_epoch)
+    )
+    try:
+        pipeline.run().wait_until_finish()
+    except RuntimeError as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        raise
+
+
+def interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: inside a step Beam makes it a RuntimeError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 @dataclass(slots=True)
@@ -46,7 +81,6 @@ class MicroBatch:
     def __init__(self, settings: Settings, *, cached: bool = True) -> None:
         self.settings = settings
         self.number = next(_numbers)
-        self.options = PipelineOptions([])
         self.translated = self._translated() if cached else None
 
     def __call__(self, records: Sequence[RawRecord]) -> list[Outcome]:
@@ -56,15 +90,15 @@ class MicroBatch:
             if self.translated is None:
                 self._pipeline().run().wait_until_finish()
             else:
-                run = FnApiRunner().run_via_runner_api(copy.deepcopy(self.translated), self.options)
+                graph = copy.deepcopy(self.translated)
+                run = FnApiRunner().run_via_runner_api(graph, PipelineOptions([]))
                 run.wait_until_finish()
         finally:
             del SLOTS[self.number]
         return slot.outcomes
 
     def _pipeline(self) -> beam.Pipeline:
-        # "DirectRunner" would first try to download another runner's binary.
-        pipeline = beam.Pipeline(runner=FnApiRunner(), options=self.options)
+        pipeline = new_pipeline()
         (
             pipeline
             | "Start" >> beam.Impulse()
