@@ -23,9 +23,9 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     MeanCost,
     Scoreboard,
     Summary,
+    fewer,
     mean_cost,
 )
-from radarstream.pipelines.evaluation.defences.table_layout import fewer
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.cases import Cases, Key, build_cases
 from radarstream.pipelines.pages.defences.groups import groups_of, series_of

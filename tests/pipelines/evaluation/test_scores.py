@@ -8,7 +8,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.evaluation.defences.quantity_tables import context_table
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Cost, EvidenceRow
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     ContextScores,
@@ -19,7 +18,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     mean_cost,
 )
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.tables import tables_of
+from radarstream.pipelines.evaluation.defences.tables import context_table, tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate, wilson_interval
 from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
