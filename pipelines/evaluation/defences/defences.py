@@ -25,14 +25,12 @@ from radarstream.pipelines.evaluation.defences.records import (
 from radarstream.pipelines.evaluation.defences.running import Runner
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import judge_rows
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.row_files import write_json
-from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
@@ -122,10 +120,6 @@ class Defences:
             statistics["exposure"] = statistics.get("exposure", {}) | found
         study.update(reference=reference, owed=study.record.owed | owed, statistics=statistics)
         return runner.run()
-
-    def tables(self, study: DefenceStudy) -> tuple[Table, ...]:
-        """Rates, differences, costs and what else there is."""
-        return tables_of(self.scored(study)[0])
 
     def scored(
         self, study: DefenceStudy, judge: Generator | None = None

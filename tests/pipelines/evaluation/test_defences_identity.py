@@ -9,6 +9,7 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.pipelines.evaluation import provenance
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences import contenders
 from radarstream.pipelines.evaluation.defences.defences import Defences, reference_among
@@ -19,7 +20,7 @@ from radarstream.pipelines.evaluation.defences.files import (
     read_rows,
 )
 from radarstream.pipelines.evaluation.defences.records import Contender
-from radarstream.pipelines.evaluation.study import answering_code, prompts
+from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import start_over
 from radarstream.pipelines.evaluation.study.record import OLD_RECORD, RECORD, write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile
@@ -76,10 +77,10 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
     record = read_record(bench.out)
     assert record is not None
     assert set(record.prompts) == {Task.ATOMIC_ANSWER, Task.ANSWER_FROM_DOCUMENTS}
-    digests = prompts.prompt_digests()
+    digests = provenance.prompt_digests()
     with monkeypatch.context() as patched:
         changed = digests | {Task.SYNTHESISE_ANSWERS.value: "other"}
-        patched.setattr(prompts, "prompt_digests", lambda: changed)
+        patched.setattr(provenance, "prompt_digests", lambda: changed)
         bench.experiment(static_dataset(2))
     bench.run(static_dataset(2))  # which asks nothing and forgets nothing
     again = read_record(bench.out)
@@ -87,7 +88,7 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
     assert again.prompts == record.prompts
     with monkeypatch.context() as patched:
         changed = digests | {Task.ATOMIC_ANSWER.value: "other"}
-        patched.setattr(prompts, "prompt_digests", lambda: changed)
+        patched.setattr(provenance, "prompt_digests", lambda: changed)
         with pytest.raises(ConfigurationError, match="wording of the prompts atomic_answer"):
             bench.experiment(static_dataset(2))
 
