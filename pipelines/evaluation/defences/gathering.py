@@ -10,9 +10,11 @@ from radarstream.pipelines import stages
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow
+from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.signals.atomic_answers import document_prompts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.relations import answer_pairs
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray, Relations
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
@@ -39,7 +41,7 @@ class Gathered(stages.Gathered):
                 tally.charge_prompt(prompt, final=False)
         if Signal.RELATIONS in needs:
             tally.pairs.update(pairs_of(self))
-            tally.relation_seconds = self.relation_seconds
+            tally.seconds["relation_seconds"] = self.relation_seconds
         tally.ledger = ledger
         return tally
 
@@ -68,11 +70,15 @@ def gather(
     """The signals of snapshots, each with its step, in one batch per model."""
     ledger = Ledger()
     bare = [snapshot for snapshot, _ in snapshots]
-    found = stages.gather(bare, lambda _: needs, models, ItemCosts(ledger))
-    return [
-        Gathered(g.snapshot, g.answers, g.relations, step, ledger, seconds_of(g, ledger))
-        for g, (_, step) in zip(found, snapshots, strict=True)
-    ]
+    gathered = []
+    for found, (_, step) in zip(
+        stages.gather(bare, lambda _: needs, models, ItemCosts(ledger)), snapshots, strict=True
+    ):
+        seconds = sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(found))
+        gathered.append(
+            Gathered(found.snapshot, found.answers, found.relations, step, ledger, seconds)
+        )
+    return gathered
 
 
 def pairs_of(gathered: stages.Gathered) -> list[AnswerPair]:
@@ -81,11 +87,33 @@ def pairs_of(gathered: stages.Gathered) -> list[AnswerPair]:
     return answer_pairs(gathered.snapshot.query.text, answers)
 
 
-def seconds_of(gathered: stages.Gathered, ledger: Ledger) -> float:
-    """What relating the answers took."""
-    return sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(gathered))
-
-
 def rounded(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
     """A matrix as rows of plain numbers."""
     return tuple(map(tuple, np.round(matrix, DECIMALS).tolist()))
+
+
+def check_evidence(stored: EvidenceRow, found: EvidenceRow) -> None:
+    """Raise ConfigurationError, naming the first difference, unless both show contenders the same.
+
+    Answers count where both have them: a call that failed, or was not needed, has none.
+    """
+    answered = bool(stored.answers and found.answers)
+    seen, now = (shown_to_all(row, answered=answered) for row in (stored, found))
+    for what in dict.fromkeys((*seen, *now)):
+        if seen.get(what) != now.get(what):
+            raise ConfigurationError(
+                f"the evidence there is not the evidence now: {stored.condition}, "
+                f"{stored.query_id}, step {stored.step}: {what}: {shown(seen.get(what))!r} there, "
+                f"{shown(now.get(what))!r} here. {WAYS_OUT}"
+            )
+
+
+def shown_to_all(row: EvidenceRow, *, answered: bool) -> dict[str, object]:
+    """What contenders are given, by what it is called in an error message."""
+    found: dict[str, object] = {"question": row.question}
+    for number, d in enumerate(row.documents, start=1):
+        parts = {"rank": d.rank, "title": d.title, "address": d.url, "text": d.text}
+        found |= {f"document {number}, its {part}": value for part, value in parts.items()}
+    for number, answer in enumerate(row.answers if answered else (), start=1):
+        found[f"answer of document {number}"] = answer
+    return found

@@ -9,16 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
 
+ROWS, EVIDENCE, JUDGEMENTS = "rows.jsonl", "evidence.jsonl", "judgements.jsonl"
 JUDGED_BY = "judged by "  # start of a note that names the judge
+
+Key = tuple[str, str, str, int]  # contender, condition, query id, step
+RowT = TypeVar("RowT", "Row", "EvidenceRow")
 
 
 class Adaptation(StrEnum):
@@ -107,13 +112,13 @@ class Row:
     changed: bool | None = None
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
+    def key(self) -> Key:
         """What tells a row from all others."""
         return self.contender, self.condition, self.query_id, self.step
 
     @property
     def author(self) -> str:
-        """The contender, whose code answered."""
+        """Whose code answered."""
         return self.contender
 
     @property
@@ -130,8 +135,12 @@ class EvidenceRow:
 
     `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
     are (n, n) over the informative ones, rounded to four decimals. `relation_seconds` is what
-    relating them took when it was first done.
+    relating them took when it was first done. No contender is the author: evidence is compared,
+    whatever code gathered it. What failed is in the answers.
     """
+
+    author: ClassVar[str] = EVIDENCE_WORK
+    error: ClassVar[None] = None
 
     condition: str
     query_id: str
@@ -149,15 +158,6 @@ class EvidenceRow:
     def key(self) -> tuple[str, str, int]:
         """What tells a row from all others."""
         return self.condition, self.query_id, self.step
-
-    @property
-    def author(self) -> str:
-        """No contender: evidence is compared, whatever code gathered it."""
-        return EVIDENCE_WORK
-
-    @property
-    def error(self) -> None:
-        """Evidence has none: what failed is in the answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,3 +199,14 @@ class DefencesRecord(StudyRecord):
             statistics=earlier.statistics | self.statistics,
             owed=earlier.owed if earlier.asked == self.asked else {},
         )
+
+
+FILES = {Row: ROWS, EvidenceRow: EVIDENCE}
+
+
+def counted(store: RowStore, record: DefencesRecord, kind: type[RowT]) -> list[RowT]:
+    """The rows of the questions asked last, whoever answered them; all of them where the record, of
+    an earlier release, does not name the questions.
+    """
+    rows = store.of(kind).values()
+    return [row for row in rows if not record.asked or row.query_id in record.asked]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from radarstream.defenses.protocol import Defense
@@ -12,17 +11,14 @@ from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.gathering import Gathered
 from radarstream.pipelines.evaluation.defences.perturbation import Perturbation
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.study.plugin import error_words
+from radarstream.pipelines.evaluation.study.plugin import batched, error_words
 from radarstream.pipelines.guard import Concluded, Guard
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import encode_state
-from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import Labels
-
-History = Sequence[Gathered]
 
 
 @dataclass(frozen=True)
@@ -35,64 +31,60 @@ class Trial:
     models: Models
     perturbation: Perturbation | None = None
 
-    def rows(self, histories: Sequence[History], *, batch: int) -> Iterator[list[Row]]:
+    def rows(self, histories: Sequence[Sequence[Gathered]], *, batch: int) -> Iterator[list[Row]]:
         """The rows of every history, a batch of snapshots at a time, each history in time order.
 
         A failed step leaves the memory as it was: the next one goes on from there.
         """
         guard = Guard(self.contender, self.defense, self.models)
         memories = [guard.initial_memory() for _ in histories]
-        longest = max(map(len, histories), default=0)
-        for step in range(longest):
-            present = iter([i for i, history in enumerate(histories) if len(history) > step])
-            while chunk := list(islice(present, batch)):
-                items = [(histories[i][step], memories[i]) for i in chunk]
-                answered = self.answers(guard, items)
-                for i, (_, memory) in zip(chunk, answered, strict=True):
+        for step in range(max(map(len, histories), default=0)):
+            present = [i for i, history in enumerate(histories) if len(history) > step]
+            for part in batched(present, batch):
+                items = [(histories[i][step], memories[i]) for i in part]
+                rows = []
+                for i, (row, memory) in zip(part, self.answers(guard, items), strict=True):
+                    rows.append(row)
                     memories[i] = memory
-                yield [row for row, _ in answered]
+                yield rows
 
     def answers(
         self, guard: Guard[Any], items: Sequence[tuple[Gathered, Memory[Any]]]
-    ) -> list[tuple[Row, Memory[Any]]]:
+    ) -> Iterator[tuple[Row, Memory[Any]]]:
         """One row per snapshot and the memory after it, in one batch per model."""
         ledger = Ledger()
-        tallies = [seen.tally(guard.needs(seen.snapshot), ledger) for seen, _ in items]
-        given = [(seen.snapshot, self.evidence(guard, seen), memory) for seen, memory in items]
-        outcomes = guard.decide(given, ItemCosts(ledger, tallies))
-        return [
-            self.concluded(seen, memory, outcome, tally)
-            for (seen, memory), outcome, tally in zip(items, outcomes, tallies, strict=True)
-        ]
+        tallies, given = [], []
+        for seen, memory in items:
+            needs = guard.needs(seen.snapshot)
+            evidence = seen.evidence(needs)
+            if self.perturbation is not None and isinstance(evidence, Evidence):
+                evidence = self.perturbation.perturbed(evidence)
+            tallies.append(seen.tally(needs, ledger))
+            given.append((seen.snapshot, evidence, memory))
+        decided = guard.decide(given, ItemCosts(ledger, tallies))
+        for (seen, before), outcome, tally in zip(items, decided, tallies, strict=True):
+            memory = before if isinstance(outcome, Failure) else outcome[1]
+            yield self.row(seen, memory, outcome, tally), memory
 
-    def evidence(self, guard: Guard[Any], seen: Gathered) -> Evidence | ModelError:
-        """What the defence is given: the signals that it reads in this snapshot, and no others."""
-        evidence = seen.evidence(guard.needs(seen.snapshot))
-        if self.perturbation is None or isinstance(evidence, ModelError):
-            return evidence
-        return self.perturbation.perturbed(evidence)
-
-    def concluded(
-        self, seen: Gathered, before: Memory[Any], outcome: Concluded[Any] | Failure, tally: Tally
-    ) -> tuple[Row, Memory[Any]]:
-        """What is written down of one answer, or of why there is none; and the memory after it."""
-        error = outcome if isinstance(outcome, Failure) else None
-        event, memory = (None, before) if isinstance(outcome, Failure) else outcome
-        labels = seen.snapshot.labels or Labels()
-        row = Row(
+    def row(
+        self, seen: Gathered, memory: Memory[Any], outcome: Concluded[Any] | Failure, tally: Tally
+    ) -> Row:
+        """What is written down of one answer or failure; `memory` is the one after it."""
+        event = None if isinstance(outcome, Failure) else outcome[0]
+        return Row(
             contender=self.contender,
             condition=self.condition,
             query_id=seen.snapshot.query.id,
             step=seen.step,
             observed_at=seen.snapshot.observed_at,
-            labels=replace(labels, false_passages=()),  # long, and in the evidence row
+            # The false passages are long, and in the evidence row.
+            labels=replace(seen.snapshot.labels or Labels(), false_passages=()),
             verdict=event.verdict if event else None,
-            error=error_words(error) if error else None,
+            error=error_words(outcome) if isinstance(outcome, Failure) else None,
             cost=tally.cost(),
             state_bytes=stored_bytes(memory.state),
             changed=event.changed if event else None,
         )
-        return row, memory
 
 
 def stored_bytes(state: Any) -> int:
