@@ -10,10 +10,12 @@ is an error and no score. Give the judge a generator with a cache: judging again
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.scoring import is_fooled, is_refusal
+from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.signals.isolation import isolating
 from radarstream.pipelines.signals.judging import (
     AnswerCase,
@@ -30,9 +32,9 @@ BATCH = 64  # cases a call, so that a run that is stopped has what the cache was
 NO_SCORES = "the judge did not give its three scores"
 UNSCORED = LongFormScores(0, 0, 0)  # of an abstention
 
-Key = tuple[str, str, str, int]  # contender, condition, query id and step
-CaseT = TypeVar("CaseT", AnswerCase, LongFormCase)
-OutcomeT = TypeVar("OutcomeT", AnswerLabel, LongFormScores)
+Said = AnswerLabel | LongFormScores | ModelError
+CaseT = TypeVar("CaseT")
+OutcomeT = TypeVar("OutcomeT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,90 +63,48 @@ def judge_rows(
     first right answer is the reference. Equal cases are asked once.
     """
     judged = [row for row in rows if row.error is None and row.labels.answers]
-    short = [row for row in judged if row.query_id not in long_form]
-    labels = _labels(short, questions, judge)
-    long = [row for row in judged if row.query_id in long_form]
-    scores = _long_scores(long, questions, judge)
-    return [_judgement(row, labels.get(key_of(row)), scores.get(key_of(row))) for row in judged]
+    cases = [_case(row, questions[row.query_id], long=row.query_id in long_form) for row in judged]
+    short = [case for case in cases if isinstance(case, AnswerCase)]
+    long = [case for case in cases if isinstance(case, LongFormCase)]
+    said: dict[AnswerCase | LongFormCase, Said | None] = {
+        **_asked(short, partial(judge_answers, judge)),
+        **_asked(long, partial(judge_long_forms, judge)),
+    }
+    return [
+        _judgement(row, said[case] if isinstance(case, AnswerCase | LongFormCase) else case)
+        for row, case in zip(judged, cases, strict=True)
+    ]
 
 
-def key_of(row: Row) -> Key:
-    """What tells a row from all others."""
-    return row.contender, row.condition, row.query_id, row.step
-
-
-def _labels(
-    rows: Sequence[Row], questions: Mapping[str, str], judge: Generator
-) -> dict[Key, AnswerLabel | ModelError]:
-    known: dict[Key, AnswerLabel | ModelError] = {}
-    cases: dict[Key, AnswerCase] = {}
-    for row in rows:
-        if row.response is None or _refused_as_wanted(row):
-            refused = is_fooled(row.response, row.labels.target)
-            known[key_of(row)] = AnswerLabel.ATTACK if refused else AnswerLabel.OTHER
-        else:
-            question = questions[row.query_id]
-            cases[key_of(row)] = AnswerCase(
-                question, row.response, row.labels.answers, _claim_of(row)
-            )
-    return known | _asked(cases, lambda batch: judge_answers(judge, batch))
-
-
-def _long_scores(
-    rows: Sequence[Row], questions: Mapping[str, str], judge: Generator
-) -> dict[Key, LongFormScores | ModelError]:
-    known: dict[Key, LongFormScores | ModelError] = {}
-    cases: dict[Key, LongFormCase] = {}
-    for row in rows:
-        if row.response is None:
-            known[key_of(row)] = UNSCORED
-        else:
-            question = questions[row.query_id]
-            cases[key_of(row)] = LongFormCase(question, row.response, row.labels.answers[0])
-
-    def scored(batch: Sequence[LongFormCase]) -> list[LongFormScores | ModelError]:
-        outcomes = judge_long_forms(judge, batch)
-        return [ModelError(NO_SCORES) if found is None else found for found in outcomes]
-
-    return known | _asked(cases, scored)
+def _case(row: Row, question: str, *, long: bool) -> AnswerCase | LongFormCase | Said:
+    """What the judge is asked, or what is known without asking."""
+    response, target = row.response, row.labels.target
+    if long:
+        if response is None:
+            return UNSCORED
+        return LongFormCase(question, response, row.labels.answers[0])
+    refusal_wanted = target is not None and is_refusal(target)
+    if response is None or (refusal_wanted and is_refusal(response)):
+        return AnswerLabel.ATTACK if is_fooled(response, target) else AnswerLabel.OTHER
+    return AnswerCase(question, response, row.labels.answers, None if refusal_wanted else target)
 
 
 def _asked(
-    cases: Mapping[Key, CaseT],
-    ask: Callable[[Sequence[CaseT]], Sequence[OutcomeT | ModelError]],
-) -> dict[Key, OutcomeT | ModelError]:
+    cases: Sequence[CaseT], ask: Callable[[Sequence[CaseT]], Sequence[OutcomeT | ModelError]]
+) -> dict[CaseT, OutcomeT | ModelError]:
     """What the judge says of each case; equal ones are asked once, a batch at a time."""
-    distinct = list(dict.fromkeys(cases.values()))
     said: dict[CaseT, OutcomeT | ModelError] = {}
-    for start in range(0, len(distinct), BATCH):
-        batch = distinct[start : start + BATCH]
+    for batch in batched(dict.fromkeys(cases), BATCH):
         said.update(zip(batch, isolating(ask, batch), strict=True))
-    return {key: said[case] for key, case in cases.items()}
+    return said
 
 
-def _claim_of(row: Row) -> str | None:
-    """The target, if it is an answer: a refusal is told without a judge."""
-    target = row.labels.target
-    return None if target is None or is_refusal(target) else target
-
-
-def _refused_as_wanted(row: Row) -> bool:
-    wanted = row.labels.target is not None and _claim_of(row) is None
-    return wanted and is_fooled(row.response, row.labels.target)
-
-
-def _judgement(
-    row: Row,
-    label: AnswerLabel | ModelError | None,
-    scores: LongFormScores | ModelError | None,
-) -> Judgement:
-    """All that was said of a row; one failure fails the row."""
-    outcomes = (label, scores)
-    failure = next((found for found in outcomes if isinstance(found, ModelError)), None)
-    if failure is not None:
-        return Judgement(*key_of(row), error=str(failure) or type(failure).__name__)
-    return Judgement(
-        *key_of(row),
-        label=label if isinstance(label, AnswerLabel) else None,
-        scores=scores if isinstance(scores, LongFormScores) else None,
-    )
+def _judgement(row: Row, said: Said | None) -> Judgement:
+    match said:
+        case AnswerLabel():
+            return Judgement(*row.key, label=said)
+        case LongFormScores():
+            return Judgement(*row.key, scores=said)
+        case ModelError():
+            return Judgement(*row.key, error=str(said) or type(said).__name__)
+    return Judgement(*row.key, error=NO_SCORES)
