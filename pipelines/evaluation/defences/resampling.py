@@ -8,11 +8,11 @@ import polars as pl
 
 from radarstream.pipelines.evaluation.defences.scoreboard import Difference
 from radarstream.pipelines.evaluation.rates import wilson_interval
-from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
-from radarstream.pipelines.evaluation.statistics.paired_tests import (
+from radarstream.pipelines.evaluation.statistics import (
     PairedTest,
     holm,
     mcnemar_exact,
+    ratio_intervals,
     sign_flip,
 )
 from radarstream.schemas.evidence import FloatArray

@@ -12,7 +12,7 @@ from typing import Any
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest
+from radarstream.pipelines.evaluation.statistics import PairedTest
 
 
 class IntervalMethod(StrEnum):

@@ -32,7 +32,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
 )
 from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.statistics.bootstrap import RESAMPLES
+from radarstream.pipelines.evaluation.statistics import RESAMPLES
 from radarstream.pipelines.signals.judging import AnswerLabel
 
 Answers = Mapping[tuple[Any, ...], pl.DataFrame]  # by contender and condition

@@ -21,7 +21,7 @@ from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import context_table, tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate, wilson_interval
-from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
+from radarstream.pipelines.evaluation.statistics import PairedTest, mcnemar_exact
 from radarstream.schemas.snapshot import Document, Labels
 from tests.study_rows import PARIS, PIA, record, row
 
