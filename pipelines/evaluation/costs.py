@@ -28,10 +28,6 @@ class Ledger:
     text_seconds: dict[str, float] = field(default_factory=dict)
     token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
 
-    def around(self, models: Models) -> Models:
-        """The same models; this ledger notes their calls."""
-        return models.wrapped(self.note)
-
     def note(self, call: Call) -> Replies:
         """Pass a call on and note its cost. Raises ModelError like the model."""
         started = perf_counter()
@@ -95,18 +91,13 @@ class ItemCosts:
     ledger: Ledger
     accounts: Sequence[Account] = ()
 
-    def stage(
-        self,
-        name: str,  # noqa: ARG002 an account has its own stages
-        *models: object,  # noqa: ARG002
-        records: int = 0,  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        """Nothing: only items are charged."""
+    def stage(self, *_: Any, **__: Any) -> AbstractContextManager[None]:
+        """Nothing: only items are charged, and they have stages of their own."""
         return nullcontext()
 
     def around(self, models: Models) -> Models:
         """The models, noting in the ledger what each request took."""
-        return self.ledger.around(models)
+        return models.wrapped(self.ledger.note)
 
     def charged(
         self, place: int, asking: Generator[Request, Any, ResultT]

@@ -10,8 +10,7 @@ from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
-from radarstream.pipelines.evaluation.dataset_statistics import describe
-from radarstream.pipelines.evaluation.datasets import is_long_form
+from radarstream.pipelines.evaluation.datasets import describe, is_long_form
 from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
 from radarstream.pipelines.evaluation.defences.planning import DefencesRequest
 from radarstream.pipelines.evaluation.defences.records import (

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.connectors.files.json_files import read_json
-from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
+from radarstream.pipelines.evaluation.datasets import answer_changes
 from radarstream.pipelines.evaluation.simulation.facts import bundled_facts, invented_facts
 from radarstream.pipelines.evaluation.simulation.genres import Scene, Stance, genres, write_page
 from radarstream.pipelines.evaluation.simulation.history import (
