@@ -117,16 +117,17 @@ def _difference(
 ) -> Difference:
     found = values["value"].to_numpy()
     only_contender, only_reference = int((found > 0).sum()), int((found < 0).sum())
-    p_value: float | None = None
     test = PairedTest.MCNEMAR if questions.static else PairedTest.SIGN_FLIP
-    if len(found) and questions.static:
+    if not len(found):
+        return Difference(None, None, None, None, None, test, 0, excluded, 0, 0)
+    if questions.static:
         p_value = mcnemar_exact(only_contender, only_reference)
-    elif len(found):
+    else:
         p_value, test = sign_flip(questions.totals(values)[0], seed=questions.seed)
     return Difference(
-        value=float(found.mean()) if len(found) else None,
-        low=float(bounds[0]) if len(found) else None,
-        high=float(bounds[1]) if len(found) else None,
+        value=float(found.mean()),
+        low=float(bounds[0]),
+        high=float(bounds[1]),
         p_value=p_value,
         p_holm=None,
         test=test,
