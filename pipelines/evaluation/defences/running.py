@@ -14,8 +14,6 @@ from radarstream.defenses.protocol import Signal, needs_at
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.defences.contenders import adapted
-from radarstream.pipelines.evaluation.defences.gathering import Gathered, check_evidence, gather
-from radarstream.pipelines.evaluation.defences.perturbation import perturbed_relations
 from radarstream.pipelines.evaluation.defences.planning import DefencesRequest, prepared
 from radarstream.pipelines.evaluation.defences.records import (
     Contender,
@@ -24,8 +22,12 @@ from radarstream.pipelines.evaluation.defences.records import (
     Key,
     Row,
 )
-from radarstream.pipelines.evaluation.defences.scorers import build_scorer, perturbation_of
-from radarstream.pipelines.evaluation.defences.trials import Trial
+from radarstream.pipelines.evaluation.defences.scorers import (
+    build_scorer,
+    perturbation_of,
+    perturbed_relations,
+)
+from radarstream.pipelines.evaluation.defences.trials import Gathered, Trial, check_evidence, gather
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
