@@ -148,8 +148,12 @@ def labelled_pairs(item: Item, unrelated: Sequence[str]) -> list[Pair]:
     for abstention in ABSTENTIONS:
         for answer in (right, wrong):
             made += _both_ways(answer, abstention, NEUTRAL, "abstention")
-    pairs = (Pair(AnswerPair(item.question, a, b), *rest) for a, b, *rest in made)
-    return list(dict.fromkeys(pairs))
+    return list(
+        dict.fromkeys(
+            Pair(AnswerPair(item.question, a, b), label, kind, raw)
+            for a, b, label, kind, raw in made
+        )
+    )
 
 
 def _both_ways(a: str, b: str, label: int, kind: str, *, raw: bool = False) -> list[Labelled]:
@@ -333,10 +337,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in [options.json, COEFFICIENTS if options.write else None]:
         if path is not None:
             path.write_text(text, encoding="utf-8")
-    differing = check(table) if options.check else []
-    if options.check:
-        state = f"differ: {', '.join(differing)}" if differing else "reproduce"
-        sys.stdout.write(f"checked-in coefficients {state}\n")
+    if not options.check:
+        return 0
+    differing = check(table)
+    state = f"differ: {', '.join(differing)}" if differing else "reproduce"
+    sys.stdout.write(f"checked-in coefficients {state}\n")
     return 1 if differing else 0
 
 

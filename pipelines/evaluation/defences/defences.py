@@ -1,6 +1,5 @@
 """The study of defences: what `radarstream evaluate` runs on the harness."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,7 +29,7 @@ from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import Judgement, judge_rows
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch
-from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
+from radarstream.pipelines.evaluation.study.row_files import encode_line, read_lines, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
@@ -54,7 +53,6 @@ class Defences:
         """The record of this run alone."""
         request = self.request
         searches = request.surface == Surface.CORPUS.value
-        searched = len(request.searched) if searches else 0
         return DefencesRecord(
             **request.common(self.models, self.settings),
             questions=len(request.histories),
@@ -64,7 +62,7 @@ class Defences:
             statistics=describe(request.dataset),
             surface=request.surface,
             definition=request.definition,
-            searched=searched,
+            searched=len(request.searched) if searches else 0,
             notes=(*request.notes, *notes_on_cost(request.contenders)),
             asked=tuple(history[0].query.id for history in request.histories),
             code={contender.name: code_digest(contender) for contender in request.contenders},
@@ -114,8 +112,7 @@ class Defences:
         questions = {history[0].query.id: history[0].query.text for history in histories}
         long_form = {history[0].query.id for history in histories if is_long_form(history[0])}
         judgements = judge_rows(rows_of(study), questions, judge, long_form=long_form)
-        text = "".join(json.dumps(asdict(judgement)) + "\n" for judgement in judgements)
-        (study.out / JUDGEMENTS).write_text(text, encoding="ascii")
+        (study.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, judgements)))
         notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
         study.update(notes=(*notes, JUDGED_BY + judge.model_id))
         study.write_record()

@@ -159,14 +159,13 @@ def _results(
     """The ranked pages: relevance is a page's own, plus a yearly jitter."""
     guesses = tuple(name for name in fact.false_answers if name != false_answer)
     ranked: dict[str, tuple[float, Page]] = {}
-    for assignment in _assignments(fact, index, day, options):
-        scene = Scene(fact, assignment.holding, day, guesses)
-        # A lasting page depends on its holding alone, any other page on the year as well.
-        place = assignment.circumstances(fact, day)
-        variant = Random(place).randrange(12) + assignment.turn  # pages of one genre take turns
+    for genre, believed, turn in _assignments(fact, index, day, options):
+        scene = Scene(fact, believed, day, guesses)
+        place = _circumstances(fact, genre, believed, day)
+        variant = Random(place).randrange(12) + turn  # pages of one genre take turns
         for attempt in range(_ATTEMPTS):
-            rng = Random(f"{options.seed} {attempt} {place} {assignment.turn}")
-            page = write_page(assignment.genre, scene, variant + attempt, rng)
+            rng = Random(f"{options.seed} {attempt} {place} {turn}")
+            page = write_page(genre, scene, variant + attempt, rng)
             if page.content not in ranked:
                 jitter = Random(f"{options.seed} {page.url} {day}").uniform(-0.3, 0.3)
                 ranked[page.content] = (rng.random() + jitter, page)
@@ -176,28 +175,20 @@ def _results(
     return [page for _, page in sorted(ranked.values(), key=lambda pair: (-pair[0], pair[1].url))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Assignment:
-    """One page to write: its genre, the holding its author believes in, and how many pages of
-    the genre come before it.
-    """
-
-    genre: Genre
-    holding: int
-    turn: int
-
-    def circumstances(self, fact: Fact, day: date) -> str:
-        """What the page depends on, beside its number."""
-        written = "" if self.genre.carries_over else str(day.year)
-        silent = self.genre.stance is Stance.OFF_TOPIC  # says nothing that could change
-        since = "" if silent else fact.holdings[self.holding].start
-        return f"{fact.question} {self.genre.name} {since} {written}"
+def _circumstances(fact: Fact, genre: Genre, believed: int, day: date) -> str:
+    """What a page depends on: a lasting one on its holding alone, any other on the year as well."""
+    written = "" if genre.carries_over else str(day.year)
+    silent = genre.stance is Stance.OFF_TOPIC  # says nothing that could change
+    since = "" if silent else fact.holdings[believed].start
+    return f"{fact.question} {genre.name} {since} {written}"
 
 
 def _assignments(
     fact: Fact, index: int, day: date, options: SimulationOptions
-) -> Iterator[_Assignment]:
-    """The k pages of a snapshot; a shorter list of a stance begins a longer one."""
+) -> Iterator[tuple[Genre, int, int]]:
+    """The k pages of a snapshot: the genre, the holding that the author believes in, and how many
+    pages of the genre come before. A shorter list of a stance begins a longer one.
+    """
     rng = Random(f"{options.seed} {fact.question} genres")
     holding = fact.holdings[index]
     outdated = _outdated(fact, index)
@@ -219,7 +210,7 @@ def _assignments(
             believed = index
             if stance is Stance.STALE:
                 believed = outdated[min(place // 2, len(outdated) - 1)]
-            yield _Assignment(pool[place % len(pool)], believed, place // len(pool))
+            yield pool[place % len(pool)], believed, place // len(pool)
 
 
 def _outdated(fact: Fact, index: int) -> list[int]:

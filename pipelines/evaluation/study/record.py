@@ -145,8 +145,10 @@ def redefined(earlier: StudyRecord, now: StudyRecord, members: str) -> Iterator[
         name = getattr(member, "name", member)
         before = known.get(name, member)
         if before != member:
-            values = ({f.name: getattr(m, f.name) for f in fields(m)} for m in (before, member))
-            yield f"{name}: {', '.join(differing(*values, colon=''))}"
+            there, here = (
+                {f.name: getattr(m, f.name) for f in fields(m)} for m in (before, member)
+            )
+            yield f"{name}: {', '.join(differing(there, here, colon=''))}"
 
 
 def shown(value: object) -> str:

@@ -34,9 +34,10 @@ class RowFile:
 
     def append(self, rows: "Sequence[DataclassInstance]") -> None:
         """Return when every row is on disk."""
-        self._stream.write(b"".join(map(encode_line, rows)))
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        if rows:
+            self._stream.write(b"".join(map(encode_line, rows)))
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
 
     def __enter__(self) -> Self:
         return self
@@ -67,9 +68,9 @@ class RowStore:
             files = {kind: opening.enter_context(RowFile(p)) for kind, p in self.paths.items()}
 
             def append(rows: Sequence[Any]) -> None:
-                for kind in dict.fromkeys(map(type, rows)):
+                for kind, file in files.items():
                     members = [row for row in rows if type(row) is kind]
-                    files[kind].append(members)
+                    file.append(members)
                     self.rows[kind] |= {row.key: row for row in members}
 
             yield append
