@@ -1,6 +1,6 @@
 """What a batch asks of the models and how long that takes, charged item by item."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -47,31 +47,6 @@ class Ledger:
         return replies
 
 
-def charged(
-    asking: Generator[Request, Any, ResultT],
-    charge: Callable[[Request, Any], None],
-    add_seconds: Callable[[float], None],
-) -> Generator[Request, Any, ResultT]:
-    """The same generator; `charge` is told of every request with its response, `add_seconds` of
-    the time between them, which is the generator's own.
-    """
-    started = perf_counter()
-    try:
-        request = next(asking)
-        while True:
-            add_seconds(perf_counter() - started)
-            response = yield request
-            charge(request, response)
-            started = perf_counter()
-            request = asking.send(response)
-    except StopIteration as stop:
-        add_seconds(perf_counter() - started)
-        result: ResultT = stop.value
-        return result
-    finally:
-        asking.close()
-
-
 class Account(Protocol):
     """What one item is charged to."""
 
@@ -104,4 +79,18 @@ class ItemCosts:
     ) -> Generator[Request, Any, ResultT]:
         """The generator, its requests and its own time charged to the account at this place."""
         account = self.accounts[place]
-        return charged(asking, account.charge, account.add_seconds)
+        started = perf_counter()
+        try:
+            request = next(asking)
+            while True:
+                account.add_seconds(perf_counter() - started)
+                response = yield request
+                account.charge(request, response)
+                started = perf_counter()
+                request = asking.send(response)
+        except StopIteration as stop:
+            account.add_seconds(perf_counter() - started)
+            result: ResultT = stop.value
+            return result
+        finally:
+            asking.close()
