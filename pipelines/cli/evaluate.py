@@ -40,8 +40,7 @@ from radarstream.pipelines.evaluation.defences.contenders import (
     with_relations,
 )
 from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
-from radarstream.pipelines.evaluation.defences.planning import DefencesRequest
-from radarstream.pipelines.evaluation.defences.records import Contender
+from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
     perturbation_of,

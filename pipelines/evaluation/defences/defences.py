@@ -11,13 +11,13 @@ from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe, is_long_form
 from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
-from radarstream.pipelines.evaluation.defences.planning import DefencesRequest
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     JUDGED_BY,
     JUDGEMENTS,
     Contender,
     DefencesRecord,
+    DefencesRequest,
     EvidenceRow,
     Row,
     counted,
@@ -82,11 +82,10 @@ class Defences:
         """Attack the questions and count what is left to answer; the iterator answers it."""
         reference = reference_among(study.record.contenders, self.request.reference)
         runner = Runner(self.request, self.settings, self.engine, study)
-        attacked = runner.prepared
-        owed = {c.name: sum(map(len, found)) for c, found in attacked.histories.items()}
+        owed = {c.name: sum(map(len, found)) for c, found in runner.histories.items()}
         statistics: dict[str, Any] = dict(study.record.statistics)
-        if attacked.exposures:
-            found = {name: asdict(scores) for name, scores in attacked.exposures.items()}
+        if runner.exposures:
+            found = {name: asdict(scores) for name, scores in runner.exposures.items()}
             statistics["exposure"] = statistics.get("exposure", {}) | found
         study.update(reference=reference, owed=study.record.owed | owed, statistics=statistics)
         return runner.run()

@@ -5,14 +5,17 @@ adaptation to time, a *row* is one contender's answer to one snapshot under one 
 are appended as they are computed; everything else is worked out from them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
-from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.attacks.protocol import Condition, Surface
+from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.plugin import Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.pipelines.evaluation.study.row_files import RowStore
@@ -158,6 +161,50 @@ class EvidenceRow:
     def key(self) -> tuple[str, str, int]:
         """What tells a row from all others."""
         return self.condition, self.query_id, self.step
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefencesRequest(Request):
+    """Which contenders meet which conditions. `reference` is whom the others are compared with,
+    None for RADAR if it takes part.
+    """
+
+    conditions: tuple[Condition, ...]
+    contenders: tuple[Contender, ...]
+    reference: str | None = None
+    surface: str = Surface.LIST.value
+    definition: Definition = Definition.WHOLE_WORDS
+
+    @cached_property
+    def histories(self) -> tuple[History, ...]:
+        """The histories of the questions that are asked, each snapshot cut to k documents."""
+        return self.truncated(self.dataset.histories[: self.limit])
+
+    @cached_property
+    def searched(self) -> tuple[History, ...]:
+        """The histories whose documents make the corpus that is searched, uncut: the first `limit`,
+        which are asked, and the first `limit` that bring documents, for questions whose documents
+        are another data set.
+        """
+        everything = self.dataset.histories
+        bringing = [h for h in everything if any(snapshot.documents for snapshot in h)]
+        wanted = {h[0].query.id for h in (*everything[: self.limit], *bringing[: self.limit])}
+        return tuple(history for history in everything if history[0].query.id in wanted)
+
+    def exposed(self, surface: Surface) -> tuple[History, ...]:
+        """The histories as an attack on that surface finds them. Attacks that borrow from other
+        questions find all of them, however few are asked.
+        """
+        if surface is Surface.CORPUS:
+            return self.searched
+        return self.truncated(self.dataset.histories)
+
+    def truncated(self, histories: Sequence[History]) -> tuple[History, ...]:
+        """Histories of snapshots with their first k documents."""
+        return tuple(
+            tuple(replace(snapshot, documents=snapshot.documents[: self.k]) for snapshot in history)
+            for history in histories
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,13 +11,15 @@ from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import EVIDENCE as ANSWERED
 from radarstream.defenses.protocol import Signal, needs_at
-from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
+from radarstream.pipelines.evaluation.attacks.places import surface_of
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.defences.contenders import adapted
-from radarstream.pipelines.evaluation.defences.planning import DefencesRequest, prepared
 from radarstream.pipelines.evaluation.defences.records import (
     Contender,
     DefencesRecord,
+    DefencesRequest,
     EvidenceRow,
     Key,
     Row,
@@ -28,6 +30,7 @@ from radarstream.pipelines.evaluation.defences.scorers import (
     perturbed_relations,
 )
 from radarstream.pipelines.evaluation.defences.trials import Gathered, Trial, check_evidence, gather
+from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
@@ -49,14 +52,46 @@ class Runner:
     def __post_init__(self) -> None:
         self.rows = self.study.store.of(Row)
         self.evidence = self.study.store.of(EvidenceRow)
-        self.prepared = prepared(self.request, self.study.models.embedder)
-        self.study.note(self.prepared.notes)
+        self.histories: dict[Condition, tuple[History, ...]] = {}  # those asked, attacked
+        self.exposures: dict[str, ExposureScores] = {}  # of attacks on a corpus, by condition
         self.work: dict[Condition, Pending] = {}
         self.unseen: set[tuple[str, str]] = set()  # distinct prompts of evidence to be gathered
-        for condition, histories in self.prepared.histories.items():
+        self.attack()
+        for condition, histories in self.histories.items():
             if pending := self.expect(condition, histories):
                 self.work[condition] = pending
         self.study.progress.expected[EVIDENCE_WORK] = len(self.unseen)
+
+    def attack(self) -> None:
+        """Attack the questions that are asked, and note what cannot be attacked.
+
+        Raises ModelError when a corpus cannot be searched.
+        """
+        request, embedder = self.request, self.study.models.embedder
+        asked = {history[0].query.id for history in request.histories}
+        notes = []
+        left_out: dict[tuple[Skipped, ...], list[str]] = {}
+        for condition in request.conditions:
+            surface = surface_of(condition)
+            exposed = request.exposed(surface)
+            outcome = attacked(
+                condition, exposed, k=request.k, seed=request.seed, embedder=embedder
+            )
+            histories = tuple(h for h in outcome.histories if h[0].query.id in asked)
+            self.histories[condition] = histories
+            poisoned = any(s.labels and s.labels.attack for history in histories for s in history)
+            if histories and condition.attack != BENIGN and not poisoned:
+                notes.append(f"{condition.name} attacks no step of any question")
+            if skipped := tuple(one for one in outcome.skipped if one.query_id in asked):
+                left_out.setdefault(skipped, []).append(condition.name)
+            if surface is Surface.CORPUS:
+                self.exposures[condition.name] = exposure_of(outcome, histories, request.k)
+        notes += [
+            f"{', '.join(names)}: without {len(skipped)} of the questions, because they cannot be "
+            f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
+            for skipped, names in left_out.items()
+        ]
+        self.study.note(notes)
 
     def expect(self, condition: Condition, histories: Sequence[History]) -> Pending:
         """Count the work under a condition, and say what of it is left."""
@@ -96,7 +131,7 @@ class Runner:
         self, condition: Condition, pending: Pending
     ) -> Generator[Batch, None, dict[int, list[Gathered]]]:
         """The evidence of the histories that are left by their number, in batches as it comes."""
-        histories = self.prepared.histories[condition]
+        histories = self.histories[condition]
         needs = needed(pending, histories)
         found: dict[int, list[Gathered]] = {number: [] for number in wanted_by(pending)}
         places = [
@@ -180,3 +215,11 @@ def wanted_by(pending: Pending) -> list[int]:
 def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:
     """What decides the prompts of a snapshot's atomic answers."""
     return {(snapshot.query.text, document.passage) for document in snapshot.documents}
+
+
+def exposure_of(outcome: Attacked, histories: Sequence[History], k: int) -> ExposureScores:
+    """The exposure of the questions asked; steps that were not poisoned are no hits."""
+    asked = {history[0].query.id for history in histories}
+    found = [planted.exposure(k) for planted in outcome.planted if planted.query_id in asked]
+    spared = sum(map(len, histories)) - len(found)
+    return score_exposure([*found, *[Exposure(0, 0, k)] * spared])

@@ -17,11 +17,11 @@ from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
 from radarstream.pipelines.evaluation.defences.contenders import parse_contenders
 from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
-from radarstream.pipelines.evaluation.defences.planning import DefencesRequest
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     Contender,
     DefencesRecord,
+    DefencesRequest,
     EvidenceRow,
     Key,
     Row,
