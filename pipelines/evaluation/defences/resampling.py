@@ -106,10 +106,9 @@ def differences(
 
 def _excluded(ours: pl.DataFrame, theirs: pl.DataFrame) -> int:
     """How many answers failed or are missing on either side."""
-    keys = [frame.select(*ANSWER, "error") for frame in (ours, theirs)]
-    asked = pl.concat(keys).select(ANSWER).unique()
-    answered = [frame.filter(pl.col("error").is_null()).select(ANSWER) for frame in keys]
-    return len(asked) - len(answered[0].join(answered[1], on=list(ANSWER), how="inner"))
+    sound = pl.col("error").is_null().sum().alias("sound")
+    sides = pl.concat([ours, theirs]).group_by(ANSWER).agg(sound)
+    return int((sides["sound"] < 2).sum())
 
 
 def _difference(
