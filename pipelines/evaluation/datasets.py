@@ -104,11 +104,6 @@ def digest_of(histories: Iterable[Iterable[SearchSnapshot]]) -> str:
     return digest.hexdigest()
 
 
-def is_long_form(snapshot: SearchSnapshot) -> bool:
-    """Whether the answer is a text to be judged, which no containment can score."""
-    return snapshot.query.long_form
-
-
 def _decoded(
     places: Sequence[Path], limits: Limits, skipped: list[Skipped]
 ) -> Iterator[tuple[RawRecord, SearchSnapshot]]:
@@ -204,7 +199,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "all_answers_required": _share(known.all_answers_required for known in labels),
         "with_target": _share(known.target is not None for known in labels),
         "with_false_passages": _share(bool(known.false_passages) for known in labels),
-        "long_form": _share(map(is_long_form, snapshots)),
+        "long_form": _share(s.query.long_form for s in snapshots),
         "provenance": dict(Counter(str(s.provenance) for s in snapshots)),
         "first_observed": min(times).isoformat() if times else None,
         "last_observed": max(times).isoformat() if times else None,

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
-from radarstream.pipelines.evaluation.datasets import describe, is_long_form
+from radarstream.pipelines.evaluation.datasets import describe
 from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
@@ -109,7 +109,7 @@ class Defences:
         """What the judge says of every answer, written down one a line; asked again at no cost."""
         histories = self.request.histories
         questions = {history[0].query.id: history[0].query.text for history in histories}
-        long_form = {history[0].query.id for history in histories if is_long_form(history[0])}
+        long_form = {history[0].query.id for history in histories if history[0].query.long_form}
         judgements = judge_rows(rows_of(study), questions, judge, long_form=long_form)
         (study.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, judgements)))
         notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
