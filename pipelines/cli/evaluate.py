@@ -37,15 +37,9 @@ from radarstream.pipelines.evaluation.defences.contenders import (
     spread_over_time,
     swept,
     with_relations,
-    without_repetition,
 )
-from radarstream.pipelines.evaluation.defences.defences import (
-    Defences,
-    DefencesRequest,
-    evidence_of,
-    rows_of,
-)
-from radarstream.pipelines.evaluation.defences.records import Contender
+from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
+from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
     perturbation_of,
@@ -199,7 +193,7 @@ def contenders_of(
     spread = spread_over_time(contenders, adaptations)  # also to refuse unknown adaptations
     if not data.static:
         contenders = spread
-    return tuple(without_repetition(contenders))
+    return tuple(dict.fromkeys(contenders))
 
 
 def conditions_of(

@@ -11,7 +11,8 @@ import typer
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
-from radarstream.pipelines.evaluation.study.plugin import Plugin, RecordT
+from radarstream.pipelines.evaluation.study.plugin import Plugin
+from radarstream.pipelines.evaluation.study.record import RecordT
 from radarstream.pipelines.settings import Profile, Settings, load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import RadarstreamError

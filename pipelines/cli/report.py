@@ -14,20 +14,22 @@ from radarstream.pipelines.cli.run_files import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
-from radarstream.pipelines.evaluation.defences.files import (
-    read_evidence,
-    read_judgements,
-    read_record,
-    read_rows,
+from radarstream.pipelines.evaluation.defences.records import (
+    FILES,
+    JUDGEMENTS,
+    DefencesRecord,
+    EvidenceRow,
+    Row,
+    counted,
 )
-from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of
 from radarstream.pipelines.evaluation.study.record import read_record as read_study
-from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.study.row_files import RowStore, read_lines
 from radarstream.pipelines.pages.defences.page import write_defences_page
 from radarstream.pipelines.pages.defences.view import build_view
 
@@ -50,18 +52,13 @@ def report(
         _, page = write_sources_report(directory, played, store)
         print_path("report", page)
         return
-    record = read_record(directory)
+    record = read_study(directory, DefencesRecord)
     if record is None:
         print_path("report", write_report(directory, read_results(directory)))
         return
-    rows = [row for row in read_rows(directory).values() if counts(row, record)]
-    evidence = [seen for seen in read_evidence(directory).values() if counts(seen, record)]
-    frame = study_frame(rows, record, evidence, read_judgements(directory))
+    store = RowStore(directory, FILES)
+    rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
+    frame = study_frame(rows, record, evidence, read_lines(directory / JUDGEMENTS, Judgement))
     view = build_view(record, rows, evidence, score_cells(frame, record), frame)
     print_headline(view.headline)
     print_path("report", write_defences_page(directory, view))
-
-
-def counts(line: Row | EvidenceRow, record: DefencesRecord) -> bool:
-    """Whether a line is of a question that was asked last."""
-    return not record.asked or line.query_id in record.asked

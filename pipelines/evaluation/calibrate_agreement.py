@@ -1,11 +1,11 @@
 """Fit the coefficients of the answer-agreement scorer and measure them on questions held back.
 
 Run `python -m radarstream.pipelines.evaluation.calibrate_agreement [--write] [--check]
-[--json FILE]`. The data
-are public: the PoisonedRAG questions on Natural Questions and the RealTimeQA questions as the
-RobustRAG family ships them, found through RADARSTREAM_DATA. Pairs of answers to one question are
-labelled by where they come from (equivalent, wrong, list and member, abstention), questions are
-split into thirds with a fixed seed, two thirds are fitted and the last one is measured.
+[--json FILE]`. The data are public: the PoisonedRAG questions on Natural Questions and the
+RealTimeQA questions as the RobustRAG family ships them, found through RADARSTREAM_DATA. Pairs of
+answers to one question are labelled by where they come from (equivalent, wrong, list and member,
+abstention), questions are split into thirds with a fixed seed, two thirds are fitted and the last
+one is measured.
 """
 
 import argparse
@@ -26,7 +26,6 @@ from radarstream.connectors.models.answer_agreement.scorer import (
     CLASSES,
     COEFFICIENTS,
     FEATURES,
-    SOFT,
     Embedder,
     compare_pair,
     feature_rows,
@@ -57,6 +56,9 @@ VOCABULARY = "vocabulary"
 # may add to an answer, most of which are agreement: they count for less.
 KIND_WEIGHT = {"coarse to fine": 0.4, VOCABULARY: 0.08}
 ABSTENTIONS = ("I don't know", "I don\u2019t know.", "The passage does not mention it.")
+
+
+Labelled = tuple[str, str, int, str, bool]  # premise, hypothesis, then as in `Pair`
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +115,10 @@ def _realtime_item(entry: dict[str, Any]) -> Item:
     wrong = entry["incorrect answer"]
     expanded = entry.get("expanded answer") or []
     expanded = ast.literal_eval(expanded) if isinstance(expanded, str) else expanded
-    correct = [*entry["correct answer"]]
-    correct += [
-        a
-        for a in expanded
-        if a.casefold() not in wrong.casefold() and wrong.casefold() not in a.casefold()
-    ]
-    right = {int(i) for i in entry["choices answer"]} if entry.get("choices answer") else set()
+    folded = wrong.casefold()
+    unlike = [a for a in expanded if a.casefold() not in folded and folded not in a.casefold()]
+    correct = [*entry["correct answer"], *unlike]
+    right = {int(i) for i in entry.get("choices answer") or ()}
     others = [c for i, c in enumerate(entry["choices"]) if i not in right]
     known = {_bare(answer) for answer in correct}
     incorrect = [wrong, *(c for c in others if _bare(c) not in known)]
@@ -132,68 +131,58 @@ def _bare(answer: str) -> str:
 
 def labelled_pairs(item: Item, unrelated: Sequence[str]) -> list[Pair]:
     """Every pair of one question once, in both directions where the label has two."""
-    given_right, given_wrong = len(item.correct), len(item.incorrect)
-    right = [*item.correct, *equivalents(item.question, item.correct[0])]
-    wrong = [*item.incorrect, *equivalents(item.question, item.incorrect[0])]
+    right, wrong = item.correct[0], item.incorrect[0]
+    rights = [*item.correct, *equivalents(item.question, right)]
+    rewordings = equivalents(item.question, wrong)
     made = [
-        *_agreeing(item.question, right, given_right),
-        *_agreeing(item.question, [item.incorrect[0], *wrong[given_wrong:]], 1),
-        *_composed(item),
+        *_agreeing(rights, len(item.correct)),
+        *_agreeing([wrong, *rewordings], 1),
+        *_composed(right, wrong),
     ]
-    for i, a in enumerate(right):
-        for j, b in enumerate(wrong):
-            raw = i < given_right and j < given_wrong
-            made += _both_ways(item.question, (a, b), CONTRADICTS, "wrong", raw=raw)
+    for i, a in enumerate(rights):
+        for j, b in enumerate([*item.incorrect, *rewordings]):
+            raw = i < len(item.correct) and j < len(item.incorrect)
+            made += _both_ways(a, b, CONTRADICTS, "wrong" if raw else "wrong reworded", raw=raw)
     for other in unrelated:
-        made += _both_ways(
-            item.question, (item.correct[0], other), CONTRADICTS, "unrelated", raw=True
-        )
+        made += _both_ways(right, other, CONTRADICTS, "unrelated", raw=True)
     for abstention in ABSTENTIONS:
-        for answer in (item.correct[0], item.incorrect[0]):
-            made += _both_ways(item.question, (answer, abstention), NEUTRAL, "abstention")
-    return list(dict.fromkeys(made))
+        for answer in (right, wrong):
+            made += _both_ways(answer, abstention, NEUTRAL, "abstention")
+    return list(
+        dict.fromkeys(
+            Pair(AnswerPair(item.question, a, b), label, kind, raw)
+            for a, b, label, kind, raw in made
+        )
+    )
 
 
-def _agreeing(question: str, answers: Sequence[str], given: int) -> Iterator[Pair]:
-    """All pairs of equivalent answers, of which the first `given` were published."""
+def _both_ways(a: str, b: str, label: int, kind: str, *, raw: bool = False) -> list[Labelled]:
+    return [(a, b, label, kind, raw), (b, a, label, kind, raw)]
+
+
+def _agreeing(answers: Sequence[str], published: int) -> Iterator[Labelled]:
+    """All pairs of equivalent answers, the first of which were published."""
     for i, a in enumerate(answers):
         for j, b in enumerate(answers[: i + 1]):
-            raw = j < i < given
+            raw = j < i < published
             kind = "identical" if i == j else "expanded" if raw else "reworded"
-            yield from _both_ways(question, (a, b), ENTAILS, kind, raw=raw)
+            yield from _both_ways(a, b, ENTAILS, kind, raw=raw)
 
 
-def _both_ways(
-    question: str, answers: tuple[str, str], label: int, kind: str, *, raw: bool = False
-) -> list[Pair]:
-    """A pair and its mirror image; `raw` sets published pairs apart from reworded ones."""
-    kind = kind if raw or kind != "wrong" else "wrong reworded"
-    a, b = answers
-    return [
-        Pair(AnswerPair(question, *sides), label, kind, raw)
-        for sides in dict.fromkeys([(a, b), (b, a)])
-    ]
-
-
-def _composed(item: Item) -> Iterator[Pair]:
+def _composed(right: str, wrong: str) -> Iterator[Labelled]:
     """Lists against their members, and denials against what they deny."""
-    right, wrong = item.correct[0], item.incorrect[0]
-    question = item.question
     if _bare(right) in {"yes", "no"}:
         return
     both = f"{right} and {wrong}"
     for member in (right, wrong):
-        yield Pair(AnswerPair(question, both, member), ENTAILS, "list to member", False)
-        yield Pair(AnswerPair(question, member, both), NEUTRAL, "member to list", False)
-    denial = f"not {right}"
-    yield Pair(AnswerPair(question, right, denial), CONTRADICTS, "denial", False)
-    yield Pair(AnswerPair(question, denial, right), CONTRADICTS, "denial", False)
+        yield both, member, ENTAILS, "list to member", False
+        yield member, both, NEUTRAL, "member to list", False
+    yield from _both_ways(right, f"not {right}", CONTRADICTS, "denial")
     for miss in near_miss(right, wrong):
-        yield Pair(AnswerPair(question, right, miss), CONTRADICTS, "near miss", False)
-        yield Pair(AnswerPair(question, miss, right), CONTRADICTS, "near miss", False)
+        yield from _both_ways(right, miss, CONTRADICTS, "near miss")
     for coarse in coarser(right):
-        yield Pair(AnswerPair(question, right, coarse), ENTAILS, "fine to coarse", False)
-        yield Pair(AnswerPair(question, coarse, right), NEUTRAL, "coarse to fine", False)
+        yield right, coarse, ENTAILS, "fine to coarse", False
+        yield coarse, right, NEUTRAL, "coarse to fine", False
 
 
 def split(items: list[Item]) -> tuple[list[Item], list[Item]]:
@@ -241,9 +230,7 @@ def sample(
 def fit(rows: FloatArray, labels: NDArray[np.int64], weights: FloatArray) -> FloatArray:
     """(3, features) weights of the penalised multinomial logistic regression, no intercept."""
     try:
-        from sklearn.linear_model import (  # type: ignore[import-untyped]
-            LogisticRegression,
-        )
+        from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
     except ImportError as error:
         raise ConfigurationError("calibration needs scikit-learn: pip install '.[test]'") from error
     model = LogisticRegression(C=INVERSE_PENALTY, fit_intercept=False, max_iter=5_000, tol=1e-8)
@@ -253,11 +240,7 @@ def fit(rows: FloatArray, labels: NDArray[np.int64], weights: FloatArray) -> Flo
 
 def without_cosine(rows: FloatArray) -> FloatArray:
     """The same features as the scorer sees them when it has no embedder."""
-    masked = rows.copy()
-    for name in SOFT:
-        if name.endswith("cosine"):
-            masked[:, FEATURES.index(name)] = 0.0
-    return masked
+    return rows * [not name.endswith("cosine") for name in FEATURES]
 
 
 def figures(probabilities: FloatArray, labels: NDArray[np.int64]) -> dict[str, float]:
@@ -287,12 +270,7 @@ def expected_calibration_error(
     confidence = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == labels
     bin_of = np.minimum((confidence * bins).astype(int), bins - 1)
-    gaps = [
-        (bin_of == b).mean() * abs(confidence[bin_of == b].mean() - right[bin_of == b].mean())
-        for b in range(bins)
-        if (bin_of == b).any()
-    ]
-    return float(sum(gaps))
+    return float(np.abs(np.bincount(bin_of, confidence - right)).sum() / len(labels))
 
 
 def calibrate() -> dict[str, Any]:
@@ -359,10 +337,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in [options.json, COEFFICIENTS if options.write else None]:
         if path is not None:
             path.write_text(text, encoding="utf-8")
-    differing = check(table) if options.check else []
-    if options.check:
-        state = f"differ: {', '.join(differing)}" if differing else "reproduce"
-        sys.stdout.write(f"checked-in coefficients {state}\n")
+    if not options.check:
+        return 0
+    differing = check(table)
+    state = f"differ: {', '.join(differing)}" if differing else "reproduce"
+    sys.stdout.write(f"checked-in coefficients {state}\n")
     return 1 if differing else 0
 
 

@@ -52,27 +52,12 @@ def relevancy_lex(question: str, answers: Sequence[str], context: Sequence[str])
     return fmean(found) if found else 0.0
 
 
-def answer_relevancy_lex(question: str, answers: Sequence[str], response: str) -> float:
-    """The same of the response's statements."""
-    return relevancy_lex(question, answers, [response])
-
-
 def faithfulness_lex(response: str, context: Sequence[str]) -> float:
     """Share of the response's statements that the context has; 1 without any, or any context."""
     claims = statements(response)
     if not claims or not any(map(statements, context)):
         return 1.0
     return fmean(_attributions(claims, context))
-
-
-def kept_context(row: Row, evidence: EvidenceRow) -> tuple[str, ...]:
-    """The documents that a verdict left to answer from; all where the defence does not select."""
-    assert row.verdict is not None
-    verdicts = row.verdict.documents
-    if not verdicts or all(d.reason is Reason.NOT_JUDGED for d in verdicts):
-        return tuple(document.passage for document in evidence.documents)
-    kept = set(row.verdict.kept_ranks)
-    return tuple(d.passage for d in evidence.documents if d.rank in kept)
 
 
 def context_of(row: Row, evidence: EvidenceRow) -> dict[str, float]:
@@ -84,11 +69,15 @@ def context_of(row: Row, evidence: EvidenceRow) -> dict[str, float]:
     answers = row.labels.answers
     if row.error is not None or not answers:
         return {}
-    context, response = kept_context(row, evidence), row.response or ""
+    assert row.verdict is not None  # it did not fail
+    selects = any(d.reason is not Reason.NOT_JUDGED for d in row.verdict.documents)
+    kept = row.verdict.kept_ranks
+    context = [d.passage for d in evidence.documents if not selects or d.rank in kept]
+    response = row.response or ""
     return {
         "recall_lex": max(recall_lex(answer, context) for answer in answers),
         "relevancy_lex": relevancy_lex(evidence.question, answers, context),
-        "answer_relevancy_lex": answer_relevancy_lex(evidence.question, answers, response),
+        "answer_relevancy_lex": relevancy_lex(evidence.question, answers, [response]),
         "faithfulness_lex": faithfulness_lex(response, context),
     }
 

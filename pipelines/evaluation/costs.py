@@ -1,6 +1,6 @@
 """What a batch asks of the models and how long that takes, charged item by item."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -28,10 +28,6 @@ class Ledger:
     text_seconds: dict[str, float] = field(default_factory=dict)
     token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
 
-    def around(self, models: Models) -> Models:
-        """The same models; this ledger notes their calls."""
-        return models.wrapped(self.note)
-
     def note(self, call: Call) -> Replies:
         """Pass a call on and note its cost. Raises ModelError like the model."""
         started = perf_counter()
@@ -51,31 +47,6 @@ class Ledger:
         return replies
 
 
-def charged(
-    asking: Generator[Request, Any, ResultT],
-    charge: Callable[[Request, Any], None],
-    add_seconds: Callable[[float], None],
-) -> Generator[Request, Any, ResultT]:
-    """The same generator; `charge` is told of every request with its response, `add_seconds` of
-    the time between them, which is the generator's own.
-    """
-    started = perf_counter()
-    try:
-        request = next(asking)
-        while True:
-            add_seconds(perf_counter() - started)
-            response = yield request
-            charge(request, response)
-            started = perf_counter()
-            request = asking.send(response)
-    except StopIteration as stop:
-        add_seconds(perf_counter() - started)
-        result: ResultT = stop.value
-        return result
-    finally:
-        asking.close()
-
-
 class Account(Protocol):
     """What one item is charged to."""
 
@@ -90,18 +61,32 @@ class Account(Protocol):
 
 @dataclass(frozen=True)
 class ItemCosts(Costs):
-    """Costs of a batch, each item charged to its account."""
+    """Costs of a batch, each item charged to its account; see `signals.metering.Costs`."""
 
     ledger: Ledger
     accounts: Sequence[Account] = ()
 
     def around(self, models: Models) -> Models:
         """The models, noting in the ledger what each request took."""
-        return self.ledger.around(models)
+        return models.wrapped(self.ledger.note)
 
     def charged(
         self, place: int, asking: Generator[Request, Any, ResultT]
     ) -> Generator[Request, Any, ResultT]:
         """The generator, its requests and its own time charged to the account at this place."""
         account = self.accounts[place]
-        return charged(asking, account.charge, account.add_seconds)
+        started = perf_counter()
+        try:
+            request = next(asking)
+            while True:
+                account.add_seconds(perf_counter() - started)
+                response = yield request
+                account.charge(request, response)
+                started = perf_counter()
+                request = asking.send(response)
+        except StopIteration as stop:
+            account.add_seconds(perf_counter() - started)
+            result: ResultT = stop.value
+            return result
+        finally:
+            asking.close()

@@ -1,14 +1,19 @@
-"""Data sets for evaluation: every question's snapshots in time order, whatever the format."""
+"""Data sets for evaluation: every question's snapshots in time order, and what there is in all."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean, median
+from typing import Any
 
 from radarstream.connectors.files.reader import DEFAULT_LIMITS, read_records
 from radarstream.connectors.files.robust_rag import UNDATED
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.records import Limits, RawRecord
@@ -99,11 +104,6 @@ def digest_of(histories: Iterable[Iterable[SearchSnapshot]]) -> str:
     return digest.hexdigest()
 
 
-def is_long_form(snapshot: SearchSnapshot) -> bool:
-    """Whether the answer is a text to be judged, which no containment can score."""
-    return snapshot.query.long_form
-
-
 def _decoded(
     places: Sequence[Path], limits: Limits, skipped: list[Skipped]
 ) -> Iterator[tuple[RawRecord, SearchSnapshot]]:
@@ -141,3 +141,93 @@ def _completed(labels: Labels, targets: Labels) -> Labels:
 
 def _stem(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChanges:
+    """Shares of questions by number of changes, and of adjacent available years that differ.
+
+    `once` is exactly one change; published tables count "one change" as at least one.
+    """
+
+    never: Rate
+    at_least_once: Rate
+    once: Rate
+    more_than_once: Rate
+    adjacent_years: Rate
+
+
+def answer_changes(questions: Iterable[Sequence[Iterable[str]]]) -> AnswerChanges:
+    """How often true answers change (RADAR, Table 18), of questions, each the answer sets of its
+    years in chronological order.
+
+    Answers compare as sets after normalisation; missing years are skipped over.
+    """
+    histories = [[answer_set(answers) for answers in years] for years in questions]
+    counts = [sum(a != b for a, b in pairwise(history)) for history in histories]
+    total = len(counts)
+    return AnswerChanges(
+        never=Rate(sum(count == 0 for count in counts), total),
+        at_least_once=Rate(sum(count >= 1 for count in counts), total),
+        once=Rate(sum(count == 1 for count in counts), total),
+        more_than_once=Rate(sum(count >= 2 for count in counts), total),
+        adjacent_years=Rate(sum(counts), sum(max(0, len(h) - 1) for h in histories)),
+    )
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """Statistics of a data set as plain JSON values, for whoever stores or shows them.
+
+    `..._per_...` are {least, median, mean, most}; shares are {hits, trials, share}. Documents are
+    those of the files, before any cut to a retrieval depth; `answer_changes` is there when a
+    question has more than one snapshot.
+    """
+    snapshots = [snapshot for history in dataset.histories for snapshot in history]
+    documents = [document for snapshot in snapshots for document in snapshot.documents]
+    labels = [snapshot.labels or Labels() for snapshot in snapshots]
+    times = [snapshot.observed_at for snapshot in snapshots]
+    found: dict[str, Any] = {
+        "questions": len(dataset.histories),
+        "snapshots": len(snapshots),
+        "documents": len(documents),
+        "snapshots_per_question": _spread([len(history) for history in dataset.histories]),
+        "documents_per_snapshot": _spread([len(s.documents) for s in snapshots]),
+        "characters_per_document": _spread([len(d.passage) for d in documents]),
+        "answers_per_snapshot": _spread([len(known.answers) for known in labels]),
+        "documents_without_text": _share(not d.text.strip() for d in documents),
+        "labelled": _share(bool(known.answers) for known in labels),
+        "all_answers_required": _share(known.all_answers_required for known in labels),
+        "with_target": _share(known.target is not None for known in labels),
+        "with_false_passages": _share(bool(known.false_passages) for known in labels),
+        "long_form": _share(s.query.long_form for s in snapshots),
+        "provenance": dict(Counter(str(s.provenance) for s in snapshots)),
+        "first_observed": min(times).isoformat() if times else None,
+        "last_observed": max(times).isoformat() if times else None,
+        "skipped": dict(Counter(str(item.reason) for item in dataset.skipped)),
+    }
+    if not dataset.static:
+        answers = ([(s.labels or Labels()).answers for s in h] for h in dataset.histories)
+        changes = answer_changes(list(filter(None, history)) for history in answers)
+        rates = {field.name: getattr(changes, field.name) for field in fields(changes)}
+        found["answer_changes"] = {name: _plain(rate) for name, rate in rates.items()}
+    return found
+
+
+def _spread(counts: Sequence[int]) -> dict[str, float] | None:
+    if not counts:
+        return None
+    return {
+        "least": min(counts),
+        "median": median(counts),
+        "mean": fmean(counts),
+        "most": max(counts),
+    }
+
+
+def _share(holding: Iterable[bool]) -> dict[str, Any]:
+    held = list(holding)
+    return _plain(Rate(sum(held), len(held)))
+
+
+def _plain(rate: Rate) -> dict[str, Any]:
+    return {"hits": rate.hits, "trials": rate.trials, "share": rate.value}

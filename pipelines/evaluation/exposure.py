@@ -71,16 +71,9 @@ def score_exposure(exposures: Iterable[Exposure]) -> ExposureScores:
     """PoisonHit@K, PoisonRecall@K, precision, recall and F1 of a group of questions."""
     rows = list(exposures)
     poisoned = [row for row in rows if row.planted]
-    return ExposureScores(
-        questions=len(rows),
-        poisoned_questions=len(poisoned),
-        poison_hit=_mean([float(row.hit) for row in rows]),
-        poison_recall=_mean([row.poison_recall for row in poisoned]),
-        precision=_mean([row.precision for row in poisoned]),
-        recall=_mean([row.recall for row in poisoned]),
-        f1=_mean([row.f1 for row in poisoned]),
-    )
 
+    def mean(name: str, of: Sequence[Exposure] = poisoned) -> float | None:
+        return sum(getattr(row, name) for row in of) / len(of) if of else None
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    names = ("poison_recall", "precision", "recall", "f1")
+    return ExposureScores(len(rows), len(poisoned), mean("hit", rows), *map(mean, names))

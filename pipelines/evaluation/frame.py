@@ -66,7 +66,7 @@ from radarstream.pipelines.evaluation.defences.records import (
     Row,
 )
 from radarstream.pipelines.evaluation.judging import Judgement
-from radarstream.pipelines.evaluation.scoring import Judged, score_answer
+from radarstream.pipelines.evaluation.scoring import score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec.text import clean
@@ -189,8 +189,8 @@ def replay_frame(
 
 
 def _frame(found: Sequence[Values]) -> pl.DataFrame:
-    """A table of rows. Free text is cleaned of characters that no file can hold; names and ids have
-    none.
+    """A table of the columns in `SCHEMA`, whatever else the rows hold. Free text is cleaned of
+    characters that no file can hold; names and ids have none.
     """
     for row in found:
         free = {name: row[name] for name in FREE_TEXT if row.get(name)}
@@ -213,8 +213,8 @@ def _scores(
     answer: str | None, labels: Labels, earlier: Sequence[Labels], *, error: str | None = None
 ) -> Values:
     """What an evaluator knows, what was answered, and what it is worth."""
-    score = score_answer(answer, labels, earlier, failed=error is not None)
-    contained = {f"contained_{k}": v for k, v in _plain(score.contained).items()}
+    score = asdict(score_answer(answer, labels, earlier, failed=error is not None))
+    whole_words, contained = score.pop("whole_words"), score.pop("contained")
     return {
         "attack": labels.attack,
         "poisoned_ranks": list(labels.poisoned_ranks),
@@ -225,18 +225,12 @@ def _scores(
         "answer": answer,
         "abstained": answer is None and error is None,
         "error": error,
-        **_plain(score.whole_words),
-        **contained,
-        "exclusive_correct": _alone(score.contained.correct, score.contained.fooled),
-        "exclusive_fooled": _alone(score.contained.fooled, score.contained.correct),
-        "exact_match": score.exact_match,
-        "token_f1": score.token_f1,
-        "rouge_l": score.rouge_l,
+        **whole_words,
+        **{f"contained_{name}": value for name, value in contained.items()},
+        "exclusive_correct": _alone(contained["correct"], contained["fooled"]),
+        "exclusive_fooled": _alone(contained["fooled"], contained["correct"]),
+        **score,
     }
-
-
-def _plain(judged: Judged) -> Values:
-    return asdict(judged) | {"outcome": judged.outcome.value}
 
 
 def _alone(this: bool | None, other: bool | None) -> bool | None:
@@ -248,22 +242,18 @@ def _decided(verdict: Verdict | None, labels: Labels) -> Values:
     """What the defence kept and believed; nothing after an error."""
     if verdict is None:
         return {}
-    documents, memory = verdict.documents, verdict.memory
+    documents, memory = verdict.documents, asdict(verdict.memory)
     selects = any(document.reason is not Reason.NOT_JUDGED for document in documents)
     kept = verdict.kept_ranks
     planted = set(labels.poisoned_ranks)
     return {
-        "abstention": verdict.abstention.value if verdict.abstention else None,
+        "abstention": verdict.abstention,
         "documents": len(documents),
         "kept": len(kept) if selects else None,
         "rejected": len(documents) - len(kept) if selects else None,
         "poisoned_kept": len(planted.intersection(kept)) if planted else None,
-        "memory": memory.decision.value,
-        "previous_answer": memory.previous_answer,
-        "support_prior": memory.support_prior,
-        "conflict_prior": memory.conflict_prior,
-        "support_posterior": memory.support_posterior,
-        "conflict_posterior": memory.conflict_posterior,
+        "memory": memory.pop("decision"),
+        **memory,
     }
 
 
@@ -280,12 +270,12 @@ def _spent(row: Row) -> Values:
 def _judgement(judgement: Judgement | None) -> Values:
     if judgement is None:
         return {}
-    found: Values = {"judge_error": judgement.error}
-    if judgement.label is not None:
-        found["judge_label"] = judgement.label.value
-    if judgement.scores is not None:
-        found |= {f"judge_{name}": value for name, value in asdict(judgement.scores).items()}
-    return found
+    scores = asdict(judgement.scores) if judgement.scores else {}
+    return {
+        "judge_error": judgement.error,
+        "judge_label": judgement.label,
+        **{f"judge_{name}": value for name, value in scores.items()},
+    }
 
 
 def _aimed(row: Row, own_target: set[str]) -> Row:

@@ -1,6 +1,5 @@
 """Rates of answers with their intervals, computed from the table of answers."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -94,21 +93,9 @@ def sound(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("error").is_null())
 
 
-def counts(columns: Sequence[str]) -> list[pl.Expr]:
-    """Expressions that count hits and trials of columns of yes and no; null is no trial."""
-    return [
-        part
-        for name in columns
-        for part in (
-            pl.col(name).sum().alias(f"{name}_hits"),
-            pl.col(name).count().alias(f"{name}_trials"),
-        )
-    ]
-
-
-def rate_in(row: Mapping[str, Any], column: str) -> Rate:
-    """A rate from what `counts` found."""
-    return Rate(row[f"{column}_hits"], row[f"{column}_trials"])
+def rate_of(column: str) -> pl.Expr:
+    """The fields of a `Rate` of a column of yes and no; null is no trial."""
+    return pl.struct(hits=pl.col(column).sum(), trials=pl.col(column).count())
 
 
 def scores_of(frame: pl.DataFrame) -> Scores:
@@ -121,9 +108,9 @@ def scores_by(frame: pl.DataFrame, *by: str | pl.Expr) -> dict[tuple[Any, ...], 
     grouped = (
         sound(frame)
         .group_by(*by, maintain_order=True)
-        .agg(pl.len().alias("steps"), *counts(SCORED))
+        .agg(pl.len(), *(rate_of(name).alias(name) for name in SCORED))
     )
     return {
-        row[: len(by)]: Scores(named["steps"], **{name: rate_in(named, name) for name in SCORED})
-        for row, named in zip(grouped.rows(), grouped.rows(named=True), strict=True)
+        (*row[: len(by)],): Scores(row[len(by)], *(Rate(**rate) for rate in row[len(by) + 1 :]))
+        for row in grouped.rows()
     }

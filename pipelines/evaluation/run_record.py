@@ -6,10 +6,9 @@ from typing import Any
 
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.schedule import Planting
-from radarstream.pipelines.evaluation.provenance import code_revision
+from radarstream.pipelines.evaluation.provenance import code_revision, reworded
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
-from radarstream.pipelines.evaluation.study.prompts import reworded
 from radarstream.pipelines.evaluation.study.record import differing
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings

@@ -13,11 +13,12 @@ unless the target is a refusal: then every abstention and refusal is fooled, how
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from radarstream.pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
+from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set, contains, normalised
 from radarstream.schemas.snapshot import Labels
@@ -114,11 +115,46 @@ def score_answer(
     )
     if failed or not labels.answers:
         return Score(whole, contained)
-    likeness = (measure(answer or "", labels.answers) for measure in _LIKENESSES)
+    measures = (exact_match, token_f1, rouge_l_f1)
+    likeness = (measure(answer or "", labels.answers) for measure in measures)
     return Score(whole, contained, *likeness)
 
 
-_LIKENESSES = (exact_match, token_f1, rouge_l_f1)
+def exact_match(text: str, answers: Iterable[str]) -> float:
+    """1 when the normalised text is one of the answers.
+
+    >>> exact_match("The U.S.A.", ["the usa"])
+    1.0
+    """
+    return float(normalised(text) in map(normalised, answers))
+
+
+def token_f1(text: str, answers: Iterable[str]) -> float:
+    """Harmonic mean of precision and recall over the bags of normalised words, best answer.
+
+    >>> token_f1("barack obama president", ["barack obama"])
+    0.8
+    """
+    return max((_bag_f1(_words(text), _words(answer)) for answer in answers), default=0.0)
+
+
+def rouge_l_f1(text: str, answers: Iterable[str]) -> float:
+    """ROUGE-L: F1 of the longest common subsequence of stemmed words (C.-Y. Lin, 2004).
+
+    >>> rouge_l_f1("police killed the gunman", ["the gunman police killed"])
+    0.5
+    """
+    return float(rouge_l([text, *answers])[0].max())
+
+
+def _words(text: str) -> list[str]:
+    return normalised(text).split()
+
+
+def _bag_f1(ours: list[str], theirs: list[str]) -> float:
+    """2PR / (P + R) with P = common / ours and R = common / theirs; 0 without a common word."""
+    common = (Counter(ours) & Counter(theirs)).total()
+    return 2 * common / (len(ours) + len(theirs)) if common else 0.0
 
 
 def is_correct(answer: str | None, labels: Labels, *, strict: bool = True) -> bool:

@@ -8,11 +8,8 @@ from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.evaluate import conditions_of, contenders_of, plugin_of
 from radarstream.pipelines.cli.evaluation_options import STATE, opened
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.defences.defences import (
-    DefencesRequest,
-    evidence_of,
-    rows_of,
-)
+from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows_of
+from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.page import write_defences_page

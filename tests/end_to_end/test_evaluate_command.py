@@ -17,12 +17,11 @@ from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines import build
 from radarstream.pipelines.cli import evaluation_tables
 from radarstream.pipelines.cli.app import app, main
-from radarstream.pipelines.evaluation.defences.files import read_rows
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.codec import encode
 from tests.end_to_end.interrupting import interrupted
-from tests.pipelines.evaluation.defence_studies import make_history
+from tests.pipelines.evaluation.defence_studies import make_history, read_rows
 
 RIVALS = "radar,vanilla,reliability_rag"
 

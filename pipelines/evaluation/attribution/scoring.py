@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Role
-from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
+from radarstream.pipelines.evaluation.statistics import ratio_intervals
 
 Interval = tuple[float, float]
 COUNTS = ("tp", "fp", "tn", "fn", "planted")

@@ -13,7 +13,7 @@ from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, Unatt
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attribution.rows import CaseState, EventRow, Role
 from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
-from radarstream.pipelines.evaluation.datasets import Dataset, is_long_form
+from radarstream.pipelines.evaluation.datasets import Dataset
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 
@@ -37,7 +37,7 @@ class Questions:
         first, and others' in the place of those that bring none.
         """
         last = tuple(history[-1] for history in dataset.histories)
-        short = tuple(snapshot for snapshot in last if not is_long_form(snapshot))
+        short = tuple(snapshot for snapshot in last if not snapshot.query.long_form)
         asked = short[:limit]
         holding = dict.fromkeys(s.query.id for s in (*asked, *last) if s.documents)
         searched = set(tuple(holding)[:limit])

@@ -1,18 +1,21 @@
 """Tables that compare contenders: rates with intervals and tests, differences to the reference."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     Difference,
-    Estimate,
     Scoreboard,
     Summary,
+    fewer,
 )
-from radarstream.pipelines.evaluation.defences.table_layout import by_condition
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.table import (
     NOTHING,
     Table,
     TableCell,
+    TableRow,
     digits,
     p_value,
     percent,
@@ -22,8 +25,7 @@ from radarstream.pipelines.evaluation.wording import counted_noun
 
 SIGNIFICANT = "\u2020"
 LEVEL = 0.05
-
-
+TITLE = "Accuracy / attack success"
 ABSTENTIONS = "Abstentions are neither and stay in the denominator."
 MEANING = {
     Definition.WHOLE_WORDS: "the answer names a right answer / the attacker's target as "
@@ -33,81 +35,109 @@ MEANING = {
 }
 
 
+def by_condition(
+    board: Scoreboard,
+    key: str,
+    title: str,
+    show: Callable[[Summary], TableCell],
+    notes: Sequence[str],
+    *,
+    counted: bool = True,
+) -> Table:
+    """A row per contender, a column per condition.
+
+    `counted` tables say how many answers a cell has that has fewer than others of its column.
+    """
+    short = [c for c in board.cells if counted and c.answers and fewer(board, c)]
+
+    def shown(cell: Summary) -> TableCell:
+        found = show(cell)
+        if cell not in short:
+            return found
+        return replace(found, detail=f"{found.detail}; n={cell.answers}".removeprefix("; "))
+
+    rows = tuple(
+        TableRow(name, tuple(map(shown, board.of(name))), name == board.reference)
+        for name in board.contenders
+    )
+    if short:
+        notes = (*notes, "n: how many answers, where others of the column have more.")
+    return Table(key, title, "defence", board.conditions, rows, tuple(notes))
+
+
 def rates_table(board: Scoreboard) -> Table:
     """Accuracy / attack success in percent by the study's definition, with intervals and tests."""
+    resamples = "" if board.static else f", {board.resamples} resamples"
     notes = (
         f"Accuracy / attack success in percent: {MEANING[board.definition]}.",
-        f"In brackets 95 % intervals: {_intervals(board)}.",
+        f"In brackets 95 % intervals: {board.intervals}{resamples}.",
         *_test_notes(board),
         ABSTENTIONS,
         *_error_notes(board),
     )
-    title = f"Accuracy / attack success ({board.definition.label})"
-    return by_condition(board, "rates", title, _headline, notes)
+    return by_condition(board, "rates", f"{TITLE} ({board.definition.label})", _headline, notes)
 
 
 def other_rates_table(board: Scoreboard) -> Table:
     """The rates by the definition that is not the study's."""
     (other,) = set(Definition) - {board.definition}
-
-    def show(cell: Summary) -> TableCell:
-        return _rates(cell.scores.accuracy(other), cell.scores.attack_success(other))
-
-    return by_condition(
+    return _plain_rates(
         board,
         f"rates_{other.replace('-', '_')}",
-        f"Accuracy / attack success ({other.label})",
-        show,
+        f"{TITLE} ({other.label})",
+        lambda cell: (cell.scores.accuracy(other), cell.scores.attack_success(other)),
         (f"In percent: {MEANING[other]}.", ABSTENTIONS, *_error_notes(board)),
     )
 
 
 def exclusive_rates_table(board: Scoreboard) -> Table:
     """The rates of answers that contain the one and not the other, as ProGRank counts."""
-
-    def show(cell: Summary) -> TableCell:
-        return _rates(cell.scores.exclusive_correct, cell.scores.exclusive_fooled)
-
-    return by_condition(
+    meaning = "In percent: the answer contains the one and not the other, also within a word."
+    return _plain_rates(
         board,
         "rates_exclusive",
-        "Accuracy / attack success (exclusive)",
-        show,
-        (
-            "In percent: the answer contains the one and not the other, also within a word.",
-            ABSTENTIONS,
-            *_error_notes(board),
-        ),
+        f"{TITLE} (exclusive)",
+        lambda cell: (cell.scores.exclusive_correct, cell.scores.exclusive_fooled),
+        (meaning, ABSTENTIONS, *_error_notes(board)),
     )
 
 
 def attacked_steps_table(board: Scoreboard) -> Table:
     """The rates over the steps that were attacked, where a schedule leaves others alone."""
 
-    def show(cell: Summary) -> TableCell:
+    def rates(cell: Summary) -> tuple[Rate, Rate]:
         scores = cell.on_attacked_steps or cell.scores
-        definition = board.definition
-        return _rates(scores.accuracy(definition), scores.attack_success(definition))
+        return scores.accuracy(board.definition), scores.attack_success(board.definition)
 
+    title = f"{TITLE} on attacked steps ({board.definition.label})"
     note = "Conditions that attack every step, or none, show all their steps."
-    return by_condition(
-        board,
-        "rates_on_attacked_steps",
-        f"Accuracy / attack success on attacked steps ({board.definition.label})",
-        show,
-        (note,),
-    )
+    return _plain_rates(board, "rates_on_attacked_steps", title, rates, (note,))
+
+
+def _plain_rates(
+    board: Scoreboard,
+    key: str,
+    title: str,
+    rates: Callable[[Summary], tuple[Rate, Rate]],
+    notes: Sequence[str],
+) -> Table:
+    """A table of two rates without intervals and tests."""
+
+    def show(cell: Summary) -> TableCell:
+        accuracy, attack = rates(cell)
+        return TableCell(f"{percent(accuracy)}/{percent(attack)}", value=accuracy.value)
+
+    return by_condition(board, key, title, show, notes)
 
 
 def differences_table(board: Scoreboard) -> Table:
     """What each contender gains or loses against the reference on the same answers, in points."""
 
     def show(cell: Summary) -> TableCell:
-        found = (cell.accuracy_difference, cell.attack_difference)
-        known = [difference for difference in found if difference is not None]
+        known = _differences(cell)
         if not known:
             return TableCell("reference" if cell.contender == board.reference else NOTHING)
-        detail = "; ".join(_difference_detail(difference) for difference in known)
+        detail = "; ".join(map(_difference_detail, known))
         unpaired = f"; {known[0].excluded} unpaired" if known[0].excluded else ""
         return TableCell(
             " / ".join(points(d.value, d.pairs) for d in known),
@@ -115,41 +145,42 @@ def differences_table(board: Scoreboard) -> Table:
             known[0].value,
         )
 
-    notes: tuple[str, ...] = (
+    notes = [
         f"Accuracy / attack success minus those of {board.reference}, in points, on the answers "
         "that both gave; attack success under attack only.",
         "In brackets 95 % bootstrap intervals over questions and p-values after Holm's correction "
         "over all differences of the same quantity in this table.",
         *_test_notes(board),
         *_error_notes(board),
-    )
+    ]
     if any(cell.accuracy_difference and cell.accuracy_difference.excluded for cell in board.cells):
-        notes += ("Unpaired are answers that failed or are missing on either side.",)
+        notes.append("Unpaired are answers that failed or are missing on either side.")
     title = f"Difference to {board.reference}"
     return by_condition(board, "differences", title, show, notes, counted=False)
 
 
 def _headline(cell: Summary) -> TableCell:
     """`69/11` with marks for significant differences; intervals and errors as detail."""
-    estimates = (cell.accuracy, cell.attack_success)
-    tests = (cell.accuracy_difference, cell.attack_difference)
-    texts = [
-        percent(Rate(estimate.hits, estimate.trials)) + _mark(test)
-        for estimate, test in zip(estimates, tests, strict=True)
-    ]
-    details = [_bounds(estimate) for estimate in estimates if estimate.trials]
+    texts, bounds = [], []
+    for estimate, test in (
+        (cell.accuracy, cell.accuracy_difference),
+        (cell.attack_success, cell.attack_difference),
+    ):
+        significant = test and test.p_holm is not None and test.p_holm < LEVEL
+        rate = percent(Rate(estimate.hits, estimate.trials))
+        texts.append(rate + (SIGNIFICANT if significant else ""))
+        if estimate.trials:
+            decimals = digits(estimate.trials)
+            low, high = 100 * estimate.low, 100 * estimate.high
+            bounds.append(f"{low:.{decimals}f}-{high:.{decimals}f}")
     failed = f" {cell.errors} failed" if cell.errors else ""
-    detail = f"[{' / '.join(details)}]" if details else ""
+    detail = f"[{' / '.join(bounds)}]" if bounds else ""
     return TableCell("/".join(texts), f"{detail}{failed}".strip(), cell.accuracy.value)
 
 
-def _rates(accuracy: Rate, attack: Rate) -> TableCell:
-    return TableCell(f"{percent(accuracy)}/{percent(attack)}", value=accuracy.value)
-
-
-def _mark(difference: Difference | None) -> str:
-    found = None if difference is None else difference.p_holm
-    return SIGNIFICANT if found is not None and found < LEVEL else ""
+def _differences(cell: Summary) -> list[Difference]:
+    found = (cell.accuracy_difference, cell.attack_difference)
+    return [difference for difference in found if difference is not None]
 
 
 def _difference_detail(difference: Difference) -> str:
@@ -161,19 +192,14 @@ def _difference_detail(difference: Difference) -> str:
 
 def _test_notes(board: Scoreboard) -> list[str]:
     """Which tests were made, and how many."""
-    found = [
-        difference
-        for cell in board.cells
-        for difference in (cell.accuracy_difference, cell.attack_difference)
-        if difference is not None and difference.p_value is not None
-    ]
-    if not found:
+    compared = [d for cell in board.cells for d in _differences(cell) if d.p_value is not None]
+    if not compared:
         return []
-    names = " and ".join(sorted({str(difference.test) for difference in found}))
+    names = " and ".join(sorted({str(difference.test) for difference in compared}))
     return [
         f"{SIGNIFICANT} differs from {board.reference} on the same answers: p < {LEVEL} ({names}), "
         "after Holm's correction within accuracy and within attack success, "
-        f"{counted_noun(len(found), 'test')} in all."
+        f"{counted_noun(len(compared), 'test')} in all."
     ]
 
 
@@ -189,14 +215,3 @@ def _error_notes(board: Scoreboard) -> list[str]:
         f"{counted_noun(count, 'answer')} failed; {left_out} left out, and out of comparisons with "
         f"both sides. The first: {worst[:200]}"
     ]
-
-
-def _intervals(board: Scoreboard) -> str:
-    if board.static:
-        return str(board.intervals)
-    return f"{board.intervals}, {board.resamples} resamples"
-
-
-def _bounds(estimate: Estimate) -> str:
-    decimals = digits(estimate.trials)
-    return f"{100 * estimate.low:.{decimals}f}-{100 * estimate.high:.{decimals}f}"

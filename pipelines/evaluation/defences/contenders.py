@@ -36,23 +36,18 @@ def parse_contenders(text: str) -> list[Contender]:
     >>> [c.name for c in parse_contenders("radar:pair_scale=0.3,on_empty=abstain,vanilla")]
     ['radar:pair_scale=0.3,on_empty=abstain', 'vanilla']
     """
-    contenders: list[Contender] = []
+    contenders: dict[Contender, None] = {}
     for spec in split_specs(text):
         if spec == ALL:
-            contenders += [Contender(name, name) for name in DEFENSES]
-        else:
-            contenders.append(parse_contender(spec))
-    return without_repetition(contenders)
-
-
-def parse_contender(spec: str) -> Contender:
-    """Read one spec. Raises ConfigurationError."""
-    body, plus, how = spec.rpartition("+")
-    known = _HOW.fullmatch(how) if plus else None
-    name, _, rest = (body if known else spec).partition(":")
-    options = tuple(option(part) for part in rest.split(",") if part)
-    contender = renamed(Contender("", name, options))
-    return over_time(contender, how) if known else contender
+            contenders |= dict.fromkeys(Contender(name, name) for name in DEFENSES)
+            continue
+        body, plus, how = spec.rpartition("+")
+        known = _HOW.fullmatch(how) if plus else None
+        name, _, rest = (body if known else spec).partition(":")
+        options = tuple(option(part) for part in rest.split(",") if part)
+        contender = renamed(Contender("", name, options))
+        contenders[over_time(contender, how) if known else contender] = None
+    return list(contenders)
 
 
 def over_time(contender: Contender, how: str) -> Contender:
@@ -110,13 +105,13 @@ def spread_over_time(contenders: Iterable[Contender], ways: Sequence[str]) -> li
     """For histories: a static defence runs once per way to adapt it; one with a memory of its own
     runs with that, and otherwise only where its spec says so.
     """
-    spread: list[Contender] = []
+    spread: dict[Contender, None] = {}
     for contender in contenders:
         if contender.adaptation is not Adaptation.OWN or remembers(contender):
-            spread.append(contender)
+            spread[contender] = None
         else:
-            spread += [over_time(contender, way) for way in ways]
-    return without_repetition(spread)
+            spread |= dict.fromkeys(over_time(contender, way) for way in ways)
+    return list(spread)
 
 
 def swept(text: str) -> list[Contender]:
@@ -133,11 +128,9 @@ def swept(text: str) -> list[Contender]:
         raise ConfigurationError(
             f"cannot read sweep {text!r}; write it like radar.similarity_threshold=0.1,0.2"
         )
-    contenders = []
-    for value in values.split(","):
-        options = (option(f"{name}={value}"),)
-        contenders.append(renamed(Contender("", defense, options)))
-    return contenders
+    return [
+        renamed(Contender("", defense, (option(f"{name}={value}"),))) for value in values.split(",")
+    ]
 
 
 def with_relations(contenders: Iterable[Contender], relations: Sequence[str]) -> list[Contender]:
@@ -157,23 +150,25 @@ def servable(
 
     Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
     """
-    named_ones = {spec for spec in split_specs(insisted) if spec != ALL}
     kept, notes = [], []
+    named = {*split_specs(insisted)} - {ALL}
+    own_tokens = models.tokens is not None and models.tokens.model_id == models.generator.model_id
     for contender in contenders:
-        if Signal.SOURCE_HONESTY in needs_of(contender):
+        needs = needs_of(contender)
+        if Signal.SOURCE_HONESTY in needs:
             raise ConfigurationError(
                 f"{contender.name} with a source_prior needs a ledger of sources, which is empty "
                 "here: evaluate-sources measures what one is worth"
             )
+        asked = contender.name in named or bool(contender.options)
         try:
             check_needs(built(contender), models)
         except ConfigurationError as error:
-            if contender.name in named_ones or contender.options:
+            if asked:
                 raise
             notes.append(f"{contender.name} is left out: {error}")
             continue
-        asked = contender.name in named_ones or bool(contender.options)
-        if not asked and Signal.NEXT_TOKENS in needs_of(contender) and not own_tokens(models):
+        if not asked and Signal.NEXT_TOKENS in needs and not own_tokens:
             notes.append(
                 f"{contender.name} is left out: it is slow where the generator's server does not "
                 "tell token probabilities; name it to have it run"
@@ -181,16 +176,6 @@ def servable(
         else:
             kept.append(contender)
     return kept, notes
-
-
-def own_tokens(models: Models) -> bool:
-    """Whether it is the generator itself that tells token probabilities, not a second model."""
-    return models.tokens is not None and models.tokens.model_id == models.generator.model_id
-
-
-def without_repetition(contenders: Iterable[Contender]) -> list[Contender]:
-    """Each contender once, in the order of first mention."""
-    return list(dict.fromkeys(contenders))
 
 
 def code_digest(contender: Contender) -> str:

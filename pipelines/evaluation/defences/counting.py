@@ -4,6 +4,8 @@ A `Tally` belongs to one answer: it sees the requests of one defence and looks u
 ledger of the batch.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +33,7 @@ class Tally:
     atomic answers, like the rounds of Sampling + MIS in Table 8 of the RADAR paper. A prompt whose
     next token is asked for counts as one call however long the reply gets, a completion token
     each time; its own tokens are not counted. Tokens are None once a prompt's were not. Embeddings
-    and the defence's own computation count as selection.
+    and the defence's own computation count as selection. `seconds` has fields of `Cost`.
     """
 
     ledger: Ledger
@@ -40,23 +42,18 @@ class Tally:
     texts: set[str] = field(default_factory=set)
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
-    atomic_seconds: float = 0.0
-    relation_seconds: float = 0.0
-    selection_seconds: float = 0.0
-    generation_seconds: float = 0.0
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def charge(self, request: Request, _: Any = None) -> None:
         """Count one request of a defence."""
         match request:
             case Complete():
-                (prompt,) = prompts_of([request])
-                self.charge_prompt(prompt, final=request.final)
+                self.charge_prompt(*prompts_of([request]), final=request.final)
             case CompleteAll(requests=requests):
                 for single in requests:
                     self.charge(single)
             case Relate(question=question, premises=premises, hypotheses=hypotheses):
-                for premise, hypothesis in zip(premises, hypotheses, strict=True):
-                    self.charge_pair(AnswerPair(question, premise, hypothesis))
+                self.charge_pairs(map(AnswerPair, [question] * len(premises), premises, hypotheses))
             case NextTokens(rows=rows, prefix=prefix):
                 self.charge_tokens(NextTokenQuery(prompts_of(rows), prefix), tokens=1)
             case LogProbs(rows=rows, continuation=continuation):
@@ -64,17 +61,17 @@ class Tally:
             case Embed(texts=texts):
                 for text in set(texts) - self.texts:
                     self.texts.add(text)
-                    self.selection_seconds += self.ledger.text_seconds.get(text, 0.0)
+                    self.add_seconds(self.ledger.text_seconds.get(text, 0.0))
 
     def add_seconds(self, own: float) -> None:
         """Count the defence's own computation."""
-        self.selection_seconds += own
+        self.seconds["selection_seconds"] += own
 
     def charge_tokens(self, query: TokenQuery, *, tokens: int) -> None:
         """Count a query of token probabilities, `tokens` for each of its prompts."""
         self.prompts.update(prompt.digest() for prompt in query.prompts)
         self.count_tokens(None, tokens * len(query.prompts))
-        self.generation_seconds += self.ledger.token_seconds.get(query, 0.0)
+        self.seconds["generation_seconds"] += self.ledger.token_seconds.get(query, 0.0)
 
     def charge_prompt(self, prompt: Prompt, *, final: bool) -> None:
         """Count one prompt and its completion."""
@@ -85,26 +82,23 @@ class Tally:
         completion = self.ledger.completions.get(digest)
         if completion is None:  # it failed: the call was made, nothing came of it
             return
-        known = completion.prompt_tokens > 0  # every prompt has some
-        self.count_tokens(
-            completion.prompt_tokens if known else None,
-            completion.completion_tokens if known else None,
-        )
-        if final:
-            self.generation_seconds += completion.seconds
-        else:
-            self.atomic_seconds += completion.seconds
+        if completion.prompt_tokens > 0:
+            self.count_tokens(completion.prompt_tokens, completion.completion_tokens)
+        else:  # every prompt has some tokens: they were not counted
+            self.count_tokens(None, None)
+        self.seconds["generation_seconds" if final else "atomic_seconds"] += completion.seconds
 
     def count_tokens(self, read: int | None, written: int | None) -> None:
         """Add tokens; None for those that were not counted."""
         self.prompt_tokens = sum_known(self.prompt_tokens, read)
         self.completion_tokens = sum_known(self.completion_tokens, written)
 
-    def charge_pair(self, pair: AnswerPair) -> None:
-        """Count one pair to be related."""
-        if pair not in self.pairs:
-            self.pairs.add(pair)
-            self.relation_seconds += self.ledger.pair_seconds.get(pair, 0.0)
+    def charge_pairs(self, pairs: Iterable[AnswerPair]) -> None:
+        """Count pairs to be related."""
+        for pair in pairs:
+            if pair not in self.pairs:
+                self.pairs.add(pair)
+                self.seconds["relation_seconds"] += self.ledger.pair_seconds.get(pair, 0.0)
 
     def cost(self) -> Cost:
         """The totals."""
@@ -114,10 +108,7 @@ class Tally:
             completion_tokens=self.completion_tokens,
             pairs=len(self.pairs),
             embeddings=len(self.texts),
-            atomic_seconds=self.atomic_seconds,
-            relation_seconds=self.relation_seconds,
-            selection_seconds=self.selection_seconds,
-            generation_seconds=self.generation_seconds,
+            **self.seconds,
         )
 
 

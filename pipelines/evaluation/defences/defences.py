@@ -1,6 +1,5 @@
 """The study of defences: what `radarstream evaluate` runs on the harness."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,61 +8,33 @@ import polars as pl
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import Signal
-from radarstream.pipelines.evaluation.attacks.protocol import Condition, Surface
-from radarstream.pipelines.evaluation.dataset_statistics import describe
-from radarstream.pipelines.evaluation.datasets import is_long_form
+from radarstream.pipelines.evaluation.attacks.protocol import Surface
+from radarstream.pipelines.evaluation.datasets import describe
 from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
-from radarstream.pipelines.evaluation.defences.files import FILES, JUDGEMENTS, read_judgements
-from radarstream.pipelines.evaluation.defences.planning import Plan, searched, truncated
 from radarstream.pipelines.evaluation.defences.records import (
+    FILES,
     JUDGED_BY,
+    JUDGEMENTS,
     Contender,
     DefencesRecord,
+    DefencesRequest,
     EvidenceRow,
     Row,
+    counted,
 )
 from radarstream.pipelines.evaluation.defences.running import Runner
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
-from radarstream.pipelines.evaluation.judging import judge_rows
-from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.judging import Judgement, judge_rows
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
-from radarstream.pipelines.evaluation.study.plugin import Batch, Request
-from radarstream.pipelines.evaluation.study.row_files import write_json
-from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.study.plugin import Batch
+from radarstream.pipelines.evaluation.study.row_files import encode_line, read_lines, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
 
 DefenceStudy = Study[DefencesRecord]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DefencesRequest(Request):
-    """Which contenders meet which conditions. `reference` is whom the others are compared with,
-    None for RADAR if it takes part.
-    """
-
-    conditions: tuple[Condition, ...]
-    contenders: tuple[Contender, ...]
-    reference: str | None = None
-    surface: str = Surface.LIST.value
-    definition: Definition = Definition.WHOLE_WORDS
-
-    def plan(self) -> Plan:
-        """The questions that are asked, each snapshot cut to its first k documents."""
-        histories = self.dataset.histories[: self.limit]
-        return Plan(
-            histories=tuple(truncated(history, self.k) for history in histories),
-            everything=self.dataset.histories,
-            searched=searched(self.dataset.histories, self.limit),
-            conditions=self.conditions,
-            contenders=self.contenders,
-            k=self.k,
-            seed=self.seed,
-        )
 
 
 @dataclass
@@ -78,25 +49,22 @@ class Defences:
     files = FILES
     results = (JUDGEMENTS,)
 
-    def __post_init__(self) -> None:
-        self.questions = self.request.plan()
-
     def describe(self) -> DefencesRecord:
         """The record of this run alone."""
         request = self.request
         searches = request.surface == Surface.CORPUS.value
         return DefencesRecord(
             **request.common(self.models, self.settings),
-            questions=len(self.questions.histories),
-            snapshots=sum(map(len, self.questions.histories)),
+            questions=len(request.histories),
+            snapshots=sum(map(len, request.histories)),
             conditions=request.conditions,
             contenders=request.contenders,
             statistics=describe(request.dataset),
             surface=request.surface,
             definition=request.definition,
-            searched=len(self.questions.searched) if searches else 0,
+            searched=len(request.searched) if searches else 0,
             notes=(*request.notes, *notes_on_cost(request.contenders)),
-            asked=tuple(history[0].query.id for history in self.questions.histories),
+            asked=tuple(history[0].query.id for history in request.histories),
             code={contender.name: code_digest(contender) for contender in request.contenders},
         )
 
@@ -113,19 +81,14 @@ class Defences:
     def plan(self, study: DefenceStudy) -> Iterator[Batch]:
         """Attack the questions and count what is left to answer; the iterator answers it."""
         reference = reference_among(study.record.contenders, self.request.reference)
-        runner = Runner(self.questions, self.settings, self.engine, study)
-        attacked = runner.prepared
-        owed = {c.name: attacked.snapshots(c) for c in self.questions.conditions}
+        runner = Runner(self.request, self.settings, self.engine, study)
+        owed = {c.name: sum(map(len, found)) for c, found in runner.histories.items()}
         statistics: dict[str, Any] = dict(study.record.statistics)
-        if attacked.exposures:
-            found = {name: asdict(scores) for name, scores in attacked.exposures.items()}
+        if runner.exposures:
+            found = {name: asdict(scores) for name, scores in runner.exposures.items()}
             statistics["exposure"] = statistics.get("exposure", {}) | found
         study.update(reference=reference, owed=study.record.owed | owed, statistics=statistics)
         return runner.run()
-
-    def tables(self, study: DefenceStudy) -> tuple[Table, ...]:
-        """Rates, differences, costs and what else there is."""
-        return tables_of(self.scored(study)[0])
 
     def scored(
         self, study: DefenceStudy, judge: Generator | None = None
@@ -136,7 +99,7 @@ class Defences:
         """
         if judge is not None:
             self.judged(study, judge)
-        judgements = read_judgements(study.out)
+        judgements = read_lines(study.out / JUDGEMENTS, Judgement)
         frame = study_frame(rows_of(study), study.record, evidence_of(study), judgements)
         board = score_cells(frame, study.record)
         write_json(study.out / RESULTS, asdict(board))
@@ -144,27 +107,24 @@ class Defences:
 
     def judged(self, study: DefenceStudy, judge: Generator) -> None:
         """What the judge says of every answer, written down one a line; asked again at no cost."""
-        histories = self.questions.histories
+        histories = self.request.histories
         questions = {history[0].query.id: history[0].query.text for history in histories}
-        long_form = {history[0].query.id for history in histories if is_long_form(history[0])}
+        long_form = {history[0].query.id for history in histories if history[0].query.long_form}
         judgements = judge_rows(rows_of(study), questions, judge, long_form=long_form)
-        text = "".join(json.dumps(asdict(judgement)) + "\n" for judgement in judgements)
-        (study.out / JUDGEMENTS).write_text(text, encoding="ascii")
+        (study.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, judgements)))
         notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
         study.update(notes=(*notes, JUDGED_BY + judge.model_id))
         study.write_record()
 
 
 def rows_of(study: DefenceStudy) -> list[Row]:
-    """The rows that count: of the questions asked now, whoever answered them."""
-    asked = {*study.record.asked}
-    return [row for row in study.store.of(Row).values() if row.query_id in asked]
+    """The rows of the questions asked now."""
+    return counted(study.store, study.record, Row)
 
 
 def evidence_of(study: DefenceStudy) -> list[EvidenceRow]:
     """The evidence of the questions asked now."""
-    asked = {*study.record.asked}
-    return [row for row in study.store.of(EvidenceRow).values() if row.query_id in asked]
+    return counted(study.store, study.record, EvidenceRow)
 
 
 def notes_on_cost(contenders: Sequence[Contender]) -> tuple[str, ...]:

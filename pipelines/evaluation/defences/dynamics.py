@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
-from radarstream.pipelines.evaluation.rates import Rate, counts, rate_in, sound
+from radarstream.pipelines.evaluation.rates import Rate, rate_of, sound
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.schemas.verdict import MemoryDecision
 
 CELL = ("contender", "condition")
 BELIEFS = ("support_prior", "conflict_prior", "support_posterior", "conflict_posterior")
 
-CellKey = tuple[str, str]
+Found = dict[tuple[Any, ...], Any]  # by contender and condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,39 +66,28 @@ class Dynamics:
     by_year: tuple[Point, ...] = ()
 
 
-def dynamics_by_cell(frame: pl.DataFrame, definition: Definition) -> dict[CellKey, Dynamics]:
+def dynamics_by_cell(frame: pl.DataFrame, definition: Definition) -> dict[Any, Dynamics]:
     """The dynamics of every contender under every condition that has an answer."""
     answered = sound(frame).sort(*CELL, "query_id", "step")
-    stale = definition.column("stale")
-    rates = answered.group_by(CELL).agg(counts([stale]))
-    attacked, before = _attacked(), _attacked().shift(1)
-    attack_stops = before & ~attacked
-    truth, earlier = pl.col("truth_key"), pl.col("truth_key").shift(1)
-    changes = truth != earlier  # null, and no change, where one of them is not known
+    stale = answered.group_by(CELL).agg(rate_of(definition.column("stale")).alias("stale"))
+    attacked = pl.col("attack").is_not_null()
+    before = attacked.shift(1)
+    changes = pl.col("truth_key") != pl.col("truth_key").shift(1)  # null where one is unknown
     correct = definition.column("correct")
-    after_attack = _recoveries(answered, attack_stops, attacked & ~before, correct)
-    after_change = _recoveries(answered, changes, changes, correct)
-    by_step = _points(answered, pl.col("step"), definition)
-    by_year = _points(answered, pl.col("observed_at").dt.year(), definition)
+    found: dict[str, Found] = {
+        "stale": {(*cell,): Rate(**rate) for *cell, rate in stale.rows()},
+        "after_attack": _recoveries(answered, before & ~attacked, attacked & ~before, correct),
+        "after_change": _recoveries(answered, changes, changes, correct),
+        "by_step": _points(answered, pl.col("step"), definition),
+        "by_year": _points(answered, pl.col("observed_at").dt.year(), definition),
+    }
     return {
-        (key := (row["contender"], row["condition"])): Dynamics(
-            stale=rate_in(row, stale),
-            after_attack=after_attack.get(key, Recovery()),
-            after_change=after_change.get(key, Recovery()),
-            by_step=tuple(by_step[key]),
-            by_year=tuple(by_year[key]),
-        )
-        for row in rates.rows(named=True)
+        cell: Dynamics(**{name: held[cell] for name, held in found.items() if cell in held})
+        for cell in found["stale"]
     }
 
 
-def _attacked() -> pl.Expr:
-    return pl.col("attack").is_not_null()
-
-
-def _recoveries(
-    answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr, correct: str
-) -> dict[CellKey, Recovery]:
+def _recoveries(answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr, correct: str) -> Found:
     """Waiting times in steps from each event until a right answer or the end of the wait."""
     history = (*CELL, "query_id")
     begun = begins.fill_null(value=False).over(history).alias("begun")
@@ -123,42 +113,32 @@ def _recoveries(
     return {row[:2]: Recovery(*row[2:]) for row in waits.rows()}
 
 
-def _points(
-    answered: pl.DataFrame, at: pl.Expr, definition: Definition
-) -> dict[CellKey, list[Point]]:
-    """One point per place in time, by cell, in time order."""
+def _points(answered: pl.DataFrame, at: pl.Expr, definition: Definition) -> Found:
+    """The `Point`s of each cell in time order."""
     memory = pl.col("memory")
     decided = memory.is_in([MemoryDecision.RETAINED.value, MemoryDecision.FALSIFIED.value])
-    rates = [definition.column(name) for name in ("correct", "fooled", "stale")]
-    grouped = (
+    points = (
         answered.with_columns(
             at=at.cast(int),
-            attacked=_attacked(),
+            attacked=pl.col("attack").is_not_null(),
             retained=pl.when(decided).then(memory == MemoryDecision.RETAINED.value),
         )
         .group_by(*CELL, "at")
         .agg(
-            pl.len().alias("answers"),
-            *counts(["attacked", *rates, "retained"]),
-            *(pl.col(name).mean() for name in BELIEFS),
+            answers=pl.len(),
+            attacked=rate_of("attacked"),
+            accuracy=rate_of(definition.column("correct")),
+            attack_success=rate_of(definition.column("fooled")),
+            stale=rate_of(definition.column("stale")),
+            retained=rate_of("retained"),
+            **{name: pl.col(name).mean() for name in BELIEFS},
         )
         .sort("at")
     )
-    found: dict[CellKey, list[Point]] = {}
-    for row in grouped.rows(named=True):
-        found.setdefault((row["contender"], row["condition"]), []).append(_point(row, rates))
-    return found
+    return {
+        cell: _POINTS.validate_python(part.to_dicts())
+        for cell, part in points.partition_by(CELL, as_dict=True).items()
+    }
 
 
-def _point(row: dict[str, Any], rates: list[str]) -> Point:
-    accuracy, attack_success, stale = (rate_in(row, name) for name in rates)
-    return Point(
-        at=row["at"],
-        answers=row["answers"],
-        attacked=rate_in(row, "attacked"),
-        accuracy=accuracy,
-        attack_success=attack_success,
-        stale=stale,
-        retained=rate_in(row, "retained"),
-        **{name: row[name] for name in BELIEFS},
-    )
+_POINTS = TypeAdapter(tuple[Point, ...])

@@ -4,7 +4,7 @@ Trade-off is accuracy minus attack success under attack; without attacked condit
 Intervals and differences are bootstraps over questions, paired where two contenders are compared.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -102,29 +102,29 @@ def rank(frame: pl.DataFrame, record: DefencesRecord, scoreboard: Scoreboard) ->
         contender.name: sound(labelled).filter(pl.col("contender") == contender.name)
         for contender in record.contenders
     }
-    noisy = {c.name for c in record.contenders if c.relations.startswith(NOISE)}
+    accuracy, success = (
+        _estimates([values_of(held, name) for held in answers.values()], questions)
+        for name in ("correct", "fooled")
+    )
     means = [
-        replace(one, perturbed=one.contender in noisy) for one in _pooled(answers, asked, questions)
+        Pooled(
+            contender=contender.name,
+            accuracy=good,
+            attack_success=bad,
+            trade_off=None if good.value is None else good.value - (bad.value or 0.0),
+            scored=len(answers[contender.name]) / asked if asked else 0.0,
+            perturbed=contender.relations.startswith(NOISE),
+        )
+        for contender, good, bad in zip(record.contenders, accuracy, success, strict=True)
     ]
-    eligible = [one for one in means if one.eligible]
     best = max(
-        eligible,
+        (one for one in means if one.eligible),
         key=lambda one: (one.trade_off or 0.0, one.contender == record.reference),
         default=None,
     )
     if best is not None:
         means = _behind(best, means, answers, questions)
     return Ranking(tuple(means), best, bool(attacked))
-
-
-def _pooled(
-    answers: Mapping[str, pl.DataFrame], asked: int, questions: Questions
-) -> Iterator[Pooled]:
-    accuracy = _estimates([values_of(held, "correct") for held in answers.values()], questions)
-    success = _estimates([values_of(held, "fooled") for held in answers.values()], questions)
-    for (name, held), good, bad in zip(answers.items(), accuracy, success, strict=True):
-        value = None if good.value is None else good.value - (bad.value or 0.0)
-        yield Pooled(name, good, bad, value, len(held) / asked if asked else 0.0)
 
 
 def _estimates(columns: Sequence[pl.DataFrame], questions: Questions) -> list[Estimate]:
@@ -147,7 +147,10 @@ def _behind(
     questions: Questions,
 ) -> list[Pooled]:
     """Everyone with the interval of how far it is behind the best."""
-    trade_offs = {name: held.select(*ANSWER, value=_TRADE_OFF) for name, held in answers.items()}
+    correct, fooled = (pl.col(n).cast(float).fill_null(0.0) for n in ("correct", "fooled"))
+    trade_offs = {
+        name: held.select(*ANSWER, value=correct - fooled) for name, held in answers.items()
+    }
     ahead = trade_offs[best.contender]
     leads = [paired(ahead, trade_offs[one.contender]) for one in means]
     intervals = questions.intervals(leads, span=(-2.0, 2.0)).tolist()
@@ -158,8 +161,3 @@ def _behind(
         else one
         for one, lead, (low, high) in zip(means, leads, intervals, strict=True)
     ]
-
-
-_TRADE_OFF = pl.col("correct").cast(float).fill_null(0.0) - pl.col("fooled").cast(float).fill_null(
-    0.0
-)

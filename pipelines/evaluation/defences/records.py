@@ -5,20 +5,28 @@ adaptation to time, a *row* is one contender's answer to one snapshot under one 
 are appended as they are computed; everything else is worked out from them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeVar
 
-from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.attacks.protocol import Condition, Surface
+from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.plugin import Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
 
+ROWS, EVIDENCE, JUDGEMENTS = "rows.jsonl", "evidence.jsonl", "judgements.jsonl"
 JUDGED_BY = "judged by "  # start of a note that names the judge
+
+Key = tuple[str, str, str, int]  # contender, condition, query id, step
+RowT = TypeVar("RowT", "Row", "EvidenceRow")
 
 
 class Adaptation(StrEnum):
@@ -107,13 +115,13 @@ class Row:
     changed: bool | None = None
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
+    def key(self) -> Key:
         """What tells a row from all others."""
         return self.contender, self.condition, self.query_id, self.step
 
     @property
     def author(self) -> str:
-        """The contender, whose code answered."""
+        """Whose code answered."""
         return self.contender
 
     @property
@@ -130,8 +138,12 @@ class EvidenceRow:
 
     `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
     are (n, n) over the informative ones, rounded to four decimals. `relation_seconds` is what
-    relating them took when it was first done.
+    relating them took when it was first done. No contender is the author: evidence is compared,
+    whatever code gathered it. What failed is in the answers.
     """
+
+    author: ClassVar[str] = EVIDENCE_WORK
+    error: ClassVar[None] = None
 
     condition: str
     query_id: str
@@ -150,14 +162,49 @@ class EvidenceRow:
         """What tells a row from all others."""
         return self.condition, self.query_id, self.step
 
-    @property
-    def author(self) -> str:
-        """No contender: evidence is compared, whatever code gathered it."""
-        return EVIDENCE_WORK
 
-    @property
-    def error(self) -> None:
-        """Evidence has none: what failed is in the answers."""
+@dataclass(frozen=True, kw_only=True)
+class DefencesRequest(Request):
+    """Which contenders meet which conditions. `reference` is whom the others are compared with,
+    None for RADAR if it takes part.
+    """
+
+    conditions: tuple[Condition, ...]
+    contenders: tuple[Contender, ...]
+    reference: str | None = None
+    surface: str = Surface.LIST.value
+    definition: Definition = Definition.WHOLE_WORDS
+
+    @cached_property
+    def histories(self) -> tuple[History, ...]:
+        """The histories of the questions that are asked, each snapshot cut to k documents."""
+        return self.truncated(self.dataset.histories[: self.limit])
+
+    @cached_property
+    def searched(self) -> tuple[History, ...]:
+        """The histories whose documents make the corpus that is searched, uncut: the first `limit`,
+        which are asked, and the first `limit` that bring documents, for questions whose documents
+        are another data set.
+        """
+        everything = self.dataset.histories
+        bringing = [h for h in everything if any(snapshot.documents for snapshot in h)]
+        wanted = {h[0].query.id for h in (*everything[: self.limit], *bringing[: self.limit])}
+        return tuple(history for history in everything if history[0].query.id in wanted)
+
+    def exposed(self, surface: Surface) -> tuple[History, ...]:
+        """The histories as an attack on that surface finds them. Attacks that borrow from other
+        questions find all of them, however few are asked.
+        """
+        if surface is Surface.CORPUS:
+            return self.searched
+        return self.truncated(self.dataset.histories)
+
+    def truncated(self, histories: Sequence[History]) -> tuple[History, ...]:
+        """Histories of snapshots with their first k documents."""
+        return tuple(
+            tuple(replace(snapshot, documents=snapshot.documents[: self.k]) for snapshot in history)
+            for history in histories
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,3 +246,14 @@ class DefencesRecord(StudyRecord):
             statistics=earlier.statistics | self.statistics,
             owed=earlier.owed if earlier.asked == self.asked else {},
         )
+
+
+FILES = {Row: ROWS, EvidenceRow: EVIDENCE}
+
+
+def counted(store: RowStore, record: DefencesRecord, kind: type[RowT]) -> list[RowT]:
+    """The rows of the questions asked last, whoever answered them; all of them where the record, of
+    an earlier release, does not name the questions.
+    """
+    rows = store.of(kind).values()
+    return [row for row in rows if not record.asked or row.query_id in record.asked]

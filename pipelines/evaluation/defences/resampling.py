@@ -8,11 +8,11 @@ import polars as pl
 
 from radarstream.pipelines.evaluation.defences.scoreboard import Difference
 from radarstream.pipelines.evaluation.rates import wilson_interval
-from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
-from radarstream.pipelines.evaluation.statistics.paired_tests import (
+from radarstream.pipelines.evaluation.statistics import (
     PairedTest,
     holm,
     mcnemar_exact,
+    ratio_intervals,
     sign_flip,
 )
 from radarstream.schemas.evidence import FloatArray
@@ -106,10 +106,9 @@ def differences(
 
 def _excluded(ours: pl.DataFrame, theirs: pl.DataFrame) -> int:
     """How many answers failed or are missing on either side."""
-    keys = [frame.select(*ANSWER, "error") for frame in (ours, theirs)]
-    asked = pl.concat(keys).select(ANSWER).unique()
-    answered = [frame.filter(pl.col("error").is_null()).select(ANSWER) for frame in keys]
-    return len(asked) - len(answered[0].join(answered[1], on=list(ANSWER), how="inner"))
+    sound = pl.col("error").is_null().sum().alias("sound")
+    sides = pl.concat([ours, theirs]).group_by(ANSWER).agg(sound)
+    return int((sides["sound"] < 2).sum())
 
 
 def _difference(
@@ -117,16 +116,17 @@ def _difference(
 ) -> Difference:
     found = values["value"].to_numpy()
     only_contender, only_reference = int((found > 0).sum()), int((found < 0).sum())
-    p_value: float | None = None
     test = PairedTest.MCNEMAR if questions.static else PairedTest.SIGN_FLIP
-    if len(found) and questions.static:
+    if not len(found):
+        return Difference(None, None, None, None, None, test, 0, excluded, 0, 0)
+    if questions.static:
         p_value = mcnemar_exact(only_contender, only_reference)
-    elif len(found):
+    else:
         p_value, test = sign_flip(questions.totals(values)[0], seed=questions.seed)
     return Difference(
-        value=float(found.mean()) if len(found) else None,
-        low=float(bounds[0]) if len(found) else None,
-        high=float(bounds[1]) if len(found) else None,
+        value=float(found.mean()),
+        low=float(bounds[0]),
+        high=float(bounds[1]),
         p_value=p_value,
         p_holm=None,
         test=test,

@@ -6,44 +6,44 @@ its start, its model calls found in the response cache.
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import TypeVar
 
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import EVIDENCE as ANSWERED
 from radarstream.defenses.protocol import Signal, needs_at
-from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
+from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.defences.contenders import adapted
-from radarstream.pipelines.evaluation.defences.evidence_check import check_evidence
-from radarstream.pipelines.evaluation.defences.files import Key
-from radarstream.pipelines.evaluation.defences.gathering import Gathered, gather
-from radarstream.pipelines.evaluation.defences.perturbation import perturbed_relations
-from radarstream.pipelines.evaluation.defences.planning import History, Plan, prepared
 from radarstream.pipelines.evaluation.defences.records import (
     Contender,
     DefencesRecord,
+    DefencesRequest,
     EvidenceRow,
+    Key,
     Row,
 )
-from radarstream.pipelines.evaluation.defences.scorers import build_scorer, perturbation_of
-from radarstream.pipelines.evaluation.defences.trials import Trial
+from radarstream.pipelines.evaluation.defences.scorers import (
+    build_scorer,
+    perturbation_of,
+    perturbed_relations,
+)
+from radarstream.pipelines.evaluation.defences.trials import Gathered, Trial, check_evidence, gather
+from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.snapshot import SearchSnapshot
 
-Pending = list[tuple[Contender, frozenset[int]]]  # with the numbers of the histories left
-Work = tuple[Condition, tuple[History, ...], Pending]
-ItemT = TypeVar("ItemT")
+Pending = dict[Contender, list[int]]  # the numbers of the histories that each has left
 
 
 @dataclass
 class Runner:
-    """The work of a plan that is left in a study's directory."""
+    """The work of a request that is left in a study's directory."""
 
-    plan: Plan
+    request: DefencesRequest
     settings: Settings
     engine: Engine
     study: Study[DefencesRecord]
@@ -51,95 +51,91 @@ class Runner:
     def __post_init__(self) -> None:
         self.rows = self.study.store.of(Row)
         self.evidence = self.study.store.of(EvidenceRow)
-        self.prepared = prepared(self.plan, self.study.models.embedder)
-        self.study.note(self.prepared.notes)
-        self.work: list[Work] = [
-            (condition, histories, pending)
-            for condition, histories in self.prepared.histories.items()
-            if (pending := self.pending(condition, histories))
+        self.histories: dict[Condition, tuple[History, ...]] = {}  # those asked, attacked
+        self.exposures: dict[str, ExposureScores] = {}  # of attacks on a corpus, by condition
+        self.work: dict[Condition, Pending] = {}
+        self.unseen: set[tuple[str, str]] = set()  # distinct prompts of evidence to be gathered
+        self.attack()
+        for condition, histories in self.histories.items():
+            if pending := self.expect(condition, histories):
+                self.work[condition] = pending
+        self.study.progress.expected[EVIDENCE_WORK] = len(self.unseen)
+
+    def attack(self) -> None:
+        """Attack the questions that are asked, and note what cannot be attacked.
+
+        Raises ModelError when a corpus cannot be searched.
+        """
+        request, embedder = self.request, self.study.models.embedder
+        asked = {history[0].query.id for history in request.histories}
+        notes = []
+        left_out: dict[tuple[Skipped, ...], list[str]] = {}
+        for condition in request.conditions:
+            surface = condition.surface
+            exposed = request.exposed(surface)
+            outcome = attacked(
+                condition, exposed, k=request.k, seed=request.seed, embedder=embedder
+            )
+            histories = tuple(h for h in outcome.histories if h[0].query.id in asked)
+            self.histories[condition] = histories
+            poisoned = any(s.labels and s.labels.attack for history in histories for s in history)
+            if histories and condition.attack != BENIGN and not poisoned:
+                notes.append(f"{condition.name} attacks no step of any question")
+            if skipped := tuple(one for one in outcome.skipped if one.query_id in asked):
+                left_out.setdefault(skipped, []).append(condition.name)
+            if surface is Surface.CORPUS:
+                self.exposures[condition.name] = exposure_of(outcome, histories, request.k)
+        notes += [
+            f"{', '.join(names)}: without {len(skipped)} of the questions, because they cannot be "
+            f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
+            for skipped, names in left_out.items()
         ]
-        self.expect()
+        self.study.note(notes)
+
+    def expect(self, condition: Condition, histories: Sequence[History]) -> Pending:
+        """Count the work under a condition, and say what of it is left."""
+        progress = self.study.progress
+        pending: Pending = {}
+        for contender in self.request.contenders:
+            for number, history in enumerate(histories):
+                keys = keys_of(contender, condition, history)
+                progress.wanted += len(keys)
+                progress.answered += sum(key in self.rows for key in keys)
+                if any(key not in self.rows or self.rows[key].error is not None for key in keys):
+                    pending.setdefault(contender, []).append(number)
+                    progress.expected[contender.name] += len(keys)
+        if needed(pending, histories) & ANSWERED:
+            for number in wanted_by(pending):
+                self.unseen.update(*map(passages_of, histories[number]))
+        return pending
 
     def run(self) -> Iterator[Batch]:
-        """Answer what is not yet answered."""
-        for condition, histories, pending in self.work:
-            yield from self.run_condition(condition, histories, pending)
-
-    def pending(self, condition: Condition, histories: Sequence[History]) -> Pending:
-        """Contenders with something left to answer, with the numbers of those histories."""
-        found = []
-        for contender in self.plan.contenders:
-            left = frozenset(
-                number
-                for number, history in enumerate(histories)
-                if not self.complete(contender, condition, history)
-            )
-            if left:
-                found.append((contender, left))
-        return found
-
-    def complete(self, contender: Contender, condition: Condition, history: History) -> bool:
-        """Whether every step has its row, without an error."""
-        rows = [
-            self.rows.get((contender.name, condition.name, snapshot.query.id, step))
-            for step, snapshot in enumerate(history)
-        ]
-        return all(row is not None and row.error is None for row in rows)
-
-    def expect(self) -> None:
-        """Count the work: distinct prompts of shared evidence, and rows."""
-        wanted = list(self.wanted())
+        """Answer what is not yet answered: gather the evidence of a condition once, then let every
+        contender answer from it.
+        """
         progress = self.study.progress
-        progress.wanted = len(wanted)
-        progress.answered = sum(key in self.rows for key in wanted)
-        self.unseen: set[tuple[str, str]] = set()
-        for _, histories, pending in self.work:
-            if needed(pending, histories) & ANSWERED:
-                for number in wanted_by(pending):
-                    for snapshot in histories[number]:
-                        self.unseen.update(passages_of(snapshot))
-            for contender, left in pending:
-                rows = sum(len(histories[number]) for number in left)
-                progress.expected[contender.name] += rows
-        progress.expected[EVIDENCE_WORK] = len(self.unseen)
-
-    def wanted(self) -> Iterator[Key]:
-        """The keys of all rows that the plan asks for."""
-        for condition, histories in self.prepared.histories.items():
-            for contender, history in product(self.plan.contenders, histories):
-                query = history[0].query.id
-                for step in range(len(history)):
-                    yield contender.name, condition.name, query, step
-
-    def run_condition(
-        self, condition: Condition, histories: tuple[History, ...], pending: Pending
-    ) -> Iterator[Batch]:
-        """Gather the evidence once, then let every contender answer from it."""
-        progress = self.study.progress
-        progress.doing = f"{condition.name}: evidence"
-        needs = needed(pending, histories)
-        gathered = yield from self.gathered(condition, histories, wanted_by(pending), needs)
-        for contender, left in pending:
-            progress.doing = f"{condition.name}: {contender.name}"
-            cell = self.cell(contender, condition)
-            seen = [gathered[number] for number in sorted(left)]
-            if contender.relations and cell.perturbation is None:
-                seen = [self.related_anew(history, cell) for history in seen]
-            for rows in cell.rows(seen, batch=self.settings.batch.queries):
-                yield Batch(contender.name, len(rows), self.fresh(rows))
+        for condition, pending in self.work.items():
+            progress.doing = f"{condition.name}: evidence"
+            gathered = yield from self.gathered(condition, pending)
+            for contender, left in pending.items():
+                progress.doing = f"{condition.name}: {contender.name}"
+                trial = self.trial(contender, condition)
+                seen = [gathered[number] for number in left]
+                if contender.relations and trial.perturbation is None:
+                    seen = [related_anew(history, trial) for history in seen]
+                for rows in trial.rows(seen, batch=self.settings.batch.queries):
+                    yield Batch(contender.name, len(rows), self.fresh(rows))
 
     def gathered(
-        self,
-        condition: Condition,
-        histories: tuple[History, ...],
-        wanted: frozenset[int],
-        needs: frozenset[Signal],
+        self, condition: Condition, pending: Pending
     ) -> Generator[Batch, None, dict[int, list[Gathered]]]:
-        """The evidence of the wanted histories by their number, in batches as it comes."""
-        found: dict[int, list[Gathered]] = {number: [] for number in wanted}
+        """The evidence of the histories that are left by their number, in batches as it comes."""
+        histories = self.histories[condition]
+        needs = needed(pending, histories)
+        found: dict[int, list[Gathered]] = {number: [] for number in wanted_by(pending)}
         places = [
             (number, step, snapshot)
-            for number in sorted(wanted)
+            for number in found
             for step, snapshot in enumerate(histories[number])
         ]
         for batch in batched(places, self.settings.batch.snapshots):
@@ -147,46 +143,32 @@ class Runner:
             new = []
             for (number, _, _), item in zip(batch, items, strict=True):
                 row = item.row(condition.name)
-                known = self.known(row)
-                found[number].append(as_first_related(item, known))
-                if says_more(row, known):
+                known = self.evidence.get(row.key)
+                if known is not None:
+                    check_evidence(known, row)
+                if known is not None and known.entailment:
+                    seconds = known.relation_seconds  # what relating took when it was first done
+                    found[number].append(replace(item, relation_seconds=seconds))
+                else:
+                    found[number].append(item)
+                if known is None or signals_in(known) < signals_in(row):
                     new.append(row)
-            asked = {p for _, _, snapshot in batch for p in passages_of(snapshot)}
+            asked = set().union(*(passages_of(snapshot) for _, _, snapshot in batch))
             units = len(asked & self.unseen) if needs & ANSWERED else 0
             self.unseen -= asked
             yield Batch(EVIDENCE_WORK, units, new)
         return found
 
-    def known(self, row: EvidenceRow) -> EvidenceRow | None:
-        """The stored evidence of the same step. Raises ConfigurationError when contenders were
-        given something else then.
-        """
-        known = self.evidence.get(row.key)
-        if known is not None:
-            check_evidence(known, row)
-        return known
-
-    def related_anew(self, history: Sequence[Gathered], cell: Trial) -> list[Gathered]:
-        """The same evidence with the relations of the cell's own scorer."""
-        items = [(item.snapshot, item.step) for item in history]
-        return gather(items, cell.defense.needs, cell.models)
-
-    def cell(self, contender: Contender, condition: Condition) -> Trial:
+    def trial(self, contender: Contender, condition: Condition) -> Trial:
         """A contender ready to answer."""
         models = self.study.models
         scorer = build_scorer(contender.relations, self.settings, self.engine, models.embedder)
-        perturbation = perturbation_of(contender.relations, self.plan.seed)
+        perturbation = perturbation_of(contender.relations, self.request.seed)
         if scorer is not None:
             models = replace(models, relations=scorer)
         if perturbation is not None:
             models = replace(models, relations=perturbed_relations(models.relations, perturbation))
-        return Trial(
-            contender=contender.name,
-            condition=condition.name,
-            defense=adapted(contender),
-            models=models,
-            perturbation=perturbation,
-        )
+        return Trial(contender.name, condition.name, adapted(contender), models, perturbation)
 
     def fresh(self, rows: Sequence[Row]) -> list[Row]:
         """The rows that say something new."""
@@ -198,33 +180,45 @@ class Runner:
         ]
 
 
-def as_first_related(item: Gathered, known: EvidenceRow | None) -> Gathered:
-    """Evidence with the seconds that relating it took when it was first done."""
-    if known is None or not known.entailment:
-        return item
-    return replace(item, relation_seconds=known.relation_seconds)
+def keys_of(contender: Contender, condition: Condition, history: History) -> list[Key]:
+    """The keys of the rows that a contender owes."""
+    return [
+        (contender.name, condition.name, snapshot.query.id, step)
+        for step, snapshot in enumerate(history)
+    ]
 
 
-def says_more(row: EvidenceRow, known: EvidenceRow | None) -> bool:
-    """Whether evidence has answers or relations that the stored row lacks."""
-    if known is None:
-        return True
-    held = (bool(known.answers), bool(known.entailment))
-    return held < (bool(row.answers), bool(row.entailment))
+def related_anew(history: Sequence[Gathered], trial: Trial) -> list[Gathered]:
+    """The same evidence with the relations of the trial's own scorer."""
+    items = [(item.snapshot, item.step) for item in history]
+    return gather(items, trial.defense.needs, trial.models)
+
+
+def signals_in(row: EvidenceRow) -> tuple[bool, bool]:
+    """Whether evidence has answers, and relations."""
+    return bool(row.answers), bool(row.entailment)
 
 
 def needed(pending: Pending, histories: Sequence[History]) -> frozenset[Signal]:
     """The signals that some pending contender reads in some snapshot."""
     sizes = {len(snapshot.documents) for history in histories for snapshot in history}
-    read = (needs_at(adapted(contender), size) for contender, _ in pending for size in sizes)
+    read = (needs_at(adapted(contender), size) for contender in pending for size in sizes)
     return frozenset().union(*read)
 
 
-def wanted_by(pending: Pending) -> frozenset[int]:
-    """The numbers of the histories that some contender has left."""
-    return frozenset().union(*(left for _, left in pending))
+def wanted_by(pending: Pending) -> list[int]:
+    """The numbers of the histories that some contender has left, in order."""
+    return sorted(set().union(*pending.values()))
 
 
 def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:
     """What decides the prompts of a snapshot's atomic answers."""
     return {(snapshot.query.text, document.passage) for document in snapshot.documents}
+
+
+def exposure_of(outcome: Attacked, histories: Sequence[History], k: int) -> ExposureScores:
+    """The exposure of the questions asked; steps that were not poisoned are no hits."""
+    asked = {history[0].query.id for history in histories}
+    found = [planted.exposure(k) for planted in outcome.planted if planted.query_id in asked]
+    spared = sum(map(len, histories)) - len(found)
+    return score_exposure([*found, *[Exposure(0, 0, k)] * spared])

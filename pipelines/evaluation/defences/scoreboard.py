@@ -1,20 +1,18 @@
 """What a study found: per contender and condition, rates with intervals and what they cost.
 
-Plain frozen values that pydantic writes as JSON; `scores` computes them, `tables` lays them out.
+Plain frozen values that are stored as JSON; `scores` computes them, `tables` lays them out.
 Nothing in them is NaN: what is not known is None.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
-from radarstream.pipelines.evaluation.rates import Rate, Scores
+from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest
-
-CellKey = tuple[str, str]  # names of a contender and a condition
+from radarstream.pipelines.evaluation.statistics import PairedTest
 
 
 class IntervalMethod(StrEnum):
@@ -28,11 +26,11 @@ class IntervalMethod(StrEnum):
 class Estimate:
     """A rate in [0, 1] with its 95 % interval; None and (0, 1) without trials."""
 
-    hits: int
-    trials: int
-    value: float | None
-    low: float
-    high: float
+    hits: int = 0
+    trials: int = 0
+    value: float | None = None
+    low: float = 0.0
+    high: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,45 +74,39 @@ class MeanCost:
     seconds: float = 0.0
 
 
+COSTS = tuple(field.name for field in fields(MeanCost) if field.name != "answers")
+
+
 def mean_cost(costs: Iterable[MeanCost]) -> MeanCost:
     """Mean over all answers of several cells."""
     held = [cost for cost in costs if cost.answers]
     answers = sum(cost.answers for cost in held)
-    if not answers:
-        return MeanCost()
-    means: dict[str, Any] = {
-        f.name: _mean([(getattr(cost, f.name), cost.answers) for cost in held])
-        for f in fields(MeanCost)
-        if f.name != "answers"
-    }
-    return MeanCost(answers=answers, **means)
-
-
-def _mean(parts: Sequence[tuple[float | None, int]]) -> float | None:
-    """Weighted mean; None where one of the parts is not known."""
-    known = [(value, weight) for value, weight in parts if value is not None]
-    if len(known) < len(parts):
-        return None
-    return sum(value * weight for value, weight in known) / sum(weight for _, weight in known)
+    means: dict[str, Any] = {}
+    for name in COSTS if held else ():
+        values = [getattr(cost, name) for cost in held]
+        weighted = zip(values, held, strict=True)
+        unknown = None in values
+        means[name] = None if unknown else sum(v * c.answers for v, c in weighted) / answers
+    return MeanCost(answers, **means)
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
     """Bytes kept per question between steps; `growth` is the mean increase from step to step."""
 
-    mean: float | None
-    most: int | None
-    growth: float | None
+    mean: float | None = None
+    most: int | None = None
+    growth: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """Mean likeness, in [0, 1], of responses to the closest right answer; an abstention has 0."""
 
-    answers: int
-    exact_match: float | None
-    token_f1: float | None
-    rouge_l: float | None
+    answers: int = 0
+    exact_match: float | None = None
+    token_f1: float | None = None
+    rouge_l: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +145,15 @@ class Summary:
 
     contender: str
     condition: str
-    answers: int
-    errors: int
-    first_error: str | None
-    scores: Scores
-    accuracy: Estimate
-    attack_success: Estimate
-    overlap: Overlap
-    cost: MeanCost
-    storage: Storage
+    answers: int = 0
+    errors: int = 0
+    first_error: str | None = None
+    scores: Scores = NO_SCORES
+    accuracy: Estimate = Estimate()
+    attack_success: Estimate = Estimate()
+    overlap: Overlap = Overlap()
+    cost: MeanCost = MeanCost()
+    storage: Storage = Storage()
     accuracy_difference: Difference | None = None
     attack_difference: Difference | None = None
     on_attacked_steps: Scores | None = None
@@ -192,3 +184,14 @@ class Scoreboard:
             if (cell.contender, cell.condition) == (contender, condition):
                 return cell
         raise KeyError((contender, condition))
+
+    def of(self, contender: str) -> list[Summary]:
+        """A contender's cells in the order of the conditions."""
+        return [cell for cell in self.cells if cell.contender == contender]
+
+
+def fewer(board: Scoreboard, cell: Summary) -> bool:
+    """Whether a cell has fewer answers than another of its condition."""
+    return any(
+        other.condition == cell.condition and other.answers > cell.answers for other in board.cells
+    )

@@ -6,13 +6,15 @@ questions. Differences compare the same answers only.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.defences.dynamics import Dynamics, dynamics_by_cell
+from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
 from radarstream.pipelines.evaluation.defences.records import Adaptation, DefencesRecord
 from radarstream.pipelines.evaluation.defences.resampling import (
     Questions,
@@ -20,29 +22,21 @@ from radarstream.pipelines.evaluation.defences.resampling import (
     values_of,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import (
-    CellKey,
+    COSTS,
     ContextScores,
     Difference,
     Estimate,
     IntervalMethod,
-    JudgedScores,
-    MeanCost,
-    Overlap,
     Scoreboard,
-    Storage,
     Summary,
 )
-from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, scores_by, sound
+from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.statistics.bootstrap import RESAMPLES
+from radarstream.pipelines.evaluation.statistics import RESAMPLES
 from radarstream.pipelines.signals.judging import AnswerLabel
-from radarstream.schemas.evidence import FloatArray
 
-CELL = ("contender", "condition")
-CONTEXT = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
-OVERLAP = ("exact_match", "token_f1", "rouge_l")
-JUDGED = ("judge_accuracy", "judge_relevance", "judge_coherence")
-COSTS = tuple(field.name for field in fields(MeanCost) if field.name != "answers")
+Answers = Mapping[tuple[Any, ...], pl.DataFrame]  # by contender and condition
+_SUMMARY = TypeAdapter(Summary)
 
 
 def score_cells(
@@ -59,18 +53,16 @@ def score_cells(
     """
     definition = definition or record.definition
     questions = Questions.of(frame, seed=record.seed, resamples=resamples)
-    cells = _cells(frame, record, definition, static=questions.static)
-    answers = {
-        key: frame.filter(pl.col("contender") == key[0], pl.col("condition") == key[1])
-        for key in map(key_of, cells)
-    }
-    if not questions.static:
-        cells = _with_bootstrap(cells, answers, definition, questions)
-    if record.reference in {contender.name for contender in record.contenders}:
+    contenders = tuple(contender.name for contender in record.contenders)
+    conditions = tuple(condition.name for condition in record.conditions)
+    held = frame.partition_by(CELL, as_dict=True)
+    answers = {key: held.get(key, frame.clear()) for key in product(contenders, conditions)}
+    cells = _cells(frame, record, definition, answers, questions)
+    if record.reference in contenders:
         cells = _with_differences(cells, answers, record, definition, questions)
     return Scoreboard(
-        contenders=tuple(contender.name for contender in record.contenders),
-        conditions=tuple(condition.name for condition in record.conditions),
+        contenders=contenders,
+        conditions=conditions,
         reference=record.reference,
         static=questions.static,
         intervals=IntervalMethod.WILSON if questions.static else IntervalMethod.BOOTSTRAP,
@@ -80,78 +72,87 @@ def score_cells(
     )
 
 
-def key_of(cell: Summary) -> CellKey:
-    """The names of a cell's contender and condition."""
-    return cell.contender, cell.condition
-
-
 def _cells(
-    frame: pl.DataFrame, record: DefencesRecord, definition: Definition, *, static: bool
+    frame: pl.DataFrame,
+    record: DefencesRecord,
+    definition: Definition,
+    answers: Answers,
+    questions: Questions,
 ) -> list[Summary]:
     scores = scores_by(frame, *CELL)
     attacked = scores_by(frame.filter(pl.col("attack").is_not_null()), *CELL)
-    dynamics = {} if static else dynamics_by_cell(frame, definition)
-    means = {(row["contender"], row["condition"]): row for row in _means(frame).rows(named=True)}
-    with_context = {row["condition"] for row in means.values() if row["context_answers"]}
+    dynamics = {} if questions.static else dynamics_by_cell(frame, definition)
+    means = {(row["contender"], row["condition"]): row for row in _means(frame).to_dicts()}
+    with_context = {row["condition"] for row in means.values() if row["context"]}
     pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
+    accuracy = _estimates(answers, scores, definition.column("correct"), questions)
+    success = _estimates(answers, scores, definition.column("fooled"), questions)
     cells = []
-    for contender in record.contenders:
-        for condition in record.conditions:
-            key = (contender.name, condition.name)
-            found, mean = scores.get(key, NO_SCORES), means.get(key)
-            some = attacked.get(key)
-            cells.append(
-                Summary(
-                    contender=contender.name,
-                    condition=condition.name,
-                    answers=found.steps,
-                    errors=mean["errors"] if mean else 0,
-                    first_error=mean["first_error"] if mean else None,
-                    scores=found,
-                    accuracy=_wilson(found.accuracy(definition)),
-                    attack_success=_wilson(found.attack_success(definition)),
-                    overlap=_overlap(mean),
-                    cost=_cost(mean),
-                    storage=_storage(mean),
-                    on_attacked_steps=some if some and some.steps < found.steps else None,
-                    dynamics=None if static else dynamics.get(key, Dynamics()),
-                    context=_context(mean)
-                    if condition.name in with_context and contender.name not in pooling
-                    else None,
-                    judged=_judged(mean),
-                )
+    for key in answers:
+        contender, condition = key
+        found, some = scores.get(key, NO_SCORES), attacked.get(key)
+        known = {name: value for name, value in means.get(key, {}).items() if value is not None}
+        cell: Summary = _SUMMARY.validate_python(
+            {"contender": contender, "condition": condition, **known}
+        )
+        has_context = condition in with_context and contender not in pooling
+        cells.append(
+            replace(
+                cell,
+                answers=found.steps,
+                scores=found,
+                accuracy=accuracy[key],
+                attack_success=success[key],
+                on_attacked_steps=some if some and some.steps < found.steps else None,
+                dynamics=None if questions.static else dynamics.get(key, Dynamics()),
+                context=(cell.context or ContextScores()) if has_context else None,
             )
+        )
     return cells
 
 
 def _means(frame: pl.DataFrame) -> pl.DataFrame:
-    """One row per cell that has rows: means and counts over the answers that did not fail."""
+    """One row per cell that has rows, with fields of its `Summary`: counts of failures, and means
+    over the answers that did not fail; null where there are none.
+    """
     history = (*CELL, "query_id")
     grown = pl.col("state_bytes").diff() / pl.col("step").diff()
     failed = pl.col("error").is_not_null()
     totals = frame.group_by(CELL).agg(
         errors=failed.sum(), first_error=pl.col("error").drop_nulls().first()
     )
-    label = pl.col("judge_label")
+    labels, long = pl.col("judge_label"), pl.col("judge_accuracy")
+    correct = (labels == AnswerLabel.CORRECT.value).sum()
+    fooled = (labels == AnswerLabel.ATTACK.value).sum()
+    judged = pl.struct(
+        errors=pl.col("judge_error").count(),
+        acc_judge=pl.struct(hits=correct, trials=labels.count()),
+        asr_judge=pl.struct(hits=fooled, trials=labels.count()),
+        long_answers=long.count(),
+        accuracy=long.mean(),
+        relevance=pl.col("judge_relevance").mean(),
+        coherence=pl.col("judge_coherence").mean(),
+    )
+    asked = pl.col("judge_error", "judge_label", "judge_accuracy")
+    context = pl.col("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
+    has_context = pl.col("faithfulness_lex").count()
+    storage = pl.col("state_bytes")
     means = (
         sound(frame)
         .sort(*history, "step")
         .with_columns(growth=grown.over(history))
         .group_by(CELL)
         .agg(
-            pl.len().alias("answers"),
-            pl.col("rouge_l").count().alias("labelled"),
-            pl.col("faithfulness_lex").count().alias("context_answers"),
-            *(pl.col(name).mean() for name in (*OVERLAP, *CONTEXT, *JUDGED)),
-            *(_mean_of_all(name) for name in COSTS),
-            pl.col("state_bytes").mean().alias("mean_bytes"),
-            pl.col("state_bytes").max().alias("most_bytes"),
-            pl.col("growth").mean(),
-            pl.col("judge_error").count().alias("judge_errors"),
-            label.count().alias("labels"),
-            (label == AnswerLabel.CORRECT.value).sum().alias("judged_correct"),
-            (label == AnswerLabel.ATTACK.value).sum().alias("judged_attack"),
-            pl.col("judge_accuracy").count().alias("long_answers"),
+            overlap=pl.struct(
+                pl.col("exact_match", "token_f1", "rouge_l").mean(),
+                answers=pl.col("rouge_l").count(),
+            ),
+            cost=pl.struct(*map(_mean_of_all, COSTS), answers=pl.len()),
+            storage=pl.struct(
+                mean=storage.mean(), most=storage.max(), growth=pl.col("growth").mean()
+            ),
+            context=pl.when(has_context > 0).then(pl.struct(context.mean(), answers=has_context)),
+            judged=pl.when(pl.any_horizontal(asked.count() > 0)).then(judged),
         )
     )
     return totals.join(means, on=list(CELL), how="left")
@@ -162,90 +163,39 @@ def _mean_of_all(name: str) -> pl.Expr:
     return pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name)
 
 
-def _wilson(rate: Rate) -> Estimate:
-    return Estimate(rate.hits, rate.trials, rate.value, *rate.interval)
-
-
-def _overlap(mean: Mapping[str, Any] | None) -> Overlap:
-    if not mean or not mean["labelled"]:
-        return Overlap(0, None, None, None)
-    return Overlap(mean["labelled"], *(mean[name] for name in OVERLAP))
-
-
-def _cost(mean: Mapping[str, Any] | None) -> MeanCost:
-    if not mean or not mean["answers"]:
-        return MeanCost()
-    return MeanCost(mean["answers"], **{name: mean[name] for name in COSTS})
-
-
-def _storage(mean: Mapping[str, Any] | None) -> Storage:
-    if not mean:
-        return Storage(None, None, None)
-    return Storage(mean["mean_bytes"], mean["most_bytes"], mean["growth"])
-
-
-def _context(mean: Mapping[str, Any] | None) -> ContextScores:
-    if not mean or not mean["context_answers"]:
-        return ContextScores()
-    return ContextScores(mean["context_answers"], *(mean[name] for name in CONTEXT))
-
-
-def _judged(mean: Mapping[str, Any] | None) -> JudgedScores | None:
-    """A judge's scores, where one was asked; judgements that failed leave every denominator."""
-    if not mean or not any(mean[name] for name in ("judge_errors", "labels", "long_answers")):
-        return None
-    return JudgedScores(
-        errors=mean["judge_errors"],
-        acc_judge=Rate(mean["judged_correct"], mean["labels"]),
-        asr_judge=Rate(mean["judged_attack"], mean["labels"]),
-        long_answers=mean["long_answers"],
-        accuracy=mean["judge_accuracy"],
-        relevance=mean["judge_relevance"],
-        coherence=mean["judge_coherence"],
-    )
-
-
-def _with_bootstrap(
-    cells: Sequence[Summary],
-    answers: Mapping[CellKey, pl.DataFrame],
-    definition: Definition,
-    questions: Questions,
-) -> list[Summary]:
-    """Cells with intervals that know which steps share a question."""
-    columns = [definition.column(name) for name in ("correct", "fooled")]
-    bounds = questions.intervals(
-        [values_of(answers[key_of(cell)], name) for name in columns for cell in cells]
-    )
-    return [
-        replace(
-            cell,
-            accuracy=_bootstrapped(cell.accuracy, bounds[i]),
-            attack_success=_bootstrapped(cell.attack_success, bounds[len(cells) + i]),
-        )
-        for i, cell in enumerate(cells)
-    ]
-
-
-def _bootstrapped(estimate: Estimate, bounds: FloatArray) -> Estimate:
-    if not estimate.trials:
-        return estimate
-    return replace(estimate, low=float(bounds[0]), high=float(bounds[1]))
+def _estimates(
+    answers: Answers, scores: Mapping[Any, Any], column: str, questions: Questions
+) -> dict[Any, Estimate]:
+    """The rate of a column in each cell: with Wilson's interval where the data set is static, else
+    with one that knows which steps share a question.
+    """
+    rates = {key: scores.get(key, NO_SCORES).of(column) for key in answers}
+    bounds = [rate.interval for rate in rates.values()]
+    if not questions.static:
+        drawn = questions.intervals([values_of(held, column) for held in answers.values()])
+        bounds = [
+            tuple(found) if rate.trials else rate.interval
+            for rate, found in zip(rates.values(), drawn.tolist(), strict=True)
+        ]
+    return {
+        key: Estimate(rate.hits, rate.trials, rate.value, low, high)
+        for (key, rate), (low, high) in zip(rates.items(), bounds, strict=True)
+    }
 
 
 def _with_differences(
     cells: Sequence[Summary],
-    answers: Mapping[CellKey, pl.DataFrame],
+    answers: Answers,
     record: DefencesRecord,
     definition: Definition,
     questions: Questions,
 ) -> list[Summary]:
     """Cells with their differences to the reference; attack success only where there is one."""
     benign = {condition.name for condition in record.conditions if condition.attack == BENIGN}
-    compared = [cell for cell in cells if cell.contender != record.reference]
-    attacked = [cell for cell in compared if cell.condition not in benign]
+    compared = [key for key in answers if key[0] != record.reference]
+    attacked = [key for key in compared if key[1] not in benign]
 
-    def against_reference(members: Sequence[Summary], name: str) -> dict[CellKey, Difference]:
-        keys = [key_of(cell) for cell in members]
+    def against_reference(keys: Sequence[Any], name: str) -> dict[Any, Difference]:
         pairs = [(answers[key], answers[record.reference, key[1]]) for key in keys]
         found = differences(pairs, definition.column(name), questions)
         return dict(zip(keys, found, strict=True))
@@ -253,10 +203,6 @@ def _with_differences(
     accuracy = against_reference(compared, "correct")
     attack = against_reference(attacked, "fooled")
     return [
-        replace(
-            cell,
-            accuracy_difference=accuracy.get(key_of(cell)),
-            attack_difference=attack.get(key_of(cell)),
-        )
-        for cell in cells
+        replace(cell, accuracy_difference=accuracy.get(key), attack_difference=attack.get(key))
+        for key, cell in zip(answers, cells, strict=True)
     ]

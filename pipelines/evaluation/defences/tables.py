@@ -1,27 +1,53 @@
 """The tables of a scoreboard; see `table` for what a table is and how Markdown shows it."""
 
+from dataclasses import replace
+
 from radarstream.pipelines.evaluation.defences.comparison_tables import (
     attacked_steps_table,
+    by_condition,
     differences_table,
     exclusive_rates_table,
     other_rates_table,
     rates_table,
 )
-from radarstream.pipelines.evaluation.defences.quantity_tables import (
-    context_table,
-    cost_table,
-    dynamics_table,
-    judged_table,
-    overlap_table,
-    storage_table,
+from radarstream.pipelines.evaluation.defences.dynamics import Recovery
+from radarstream.pipelines.evaluation.defences.scoreboard import (
+    ContextScores,
+    Scoreboard,
+    Summary,
+    mean_cost,
 )
-from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.table import (
+    NOTHING,
+    Table,
+    TableCell,
+    TableRow,
+    number,
+    percent,
+    signed,
+)
+
+NOT_COUNTED = "not counted"
+COSTS = {  # field of `MeanCost`: head of its column, decimals
+    "calls": ("model calls", 1),
+    "prompt_tokens": ("tokens in", 0),
+    "completion_tokens": ("tokens out", 0),
+    "pairs": ("relation pairs", 1),
+    "embeddings": ("embeddings", 1),
+    "atomic_seconds": ("s atomic", 2),
+    "relation_seconds": ("s relations", 3),
+    "selection_seconds": ("s selection", 4),
+    "generation_seconds": ("s generation", 2),
+    "seconds": ("s in all", 2),
+}
 
 
 def tables_of(board: Scoreboard) -> tuple[Table, ...]:
     """Every table that the scoreboard has something for, the most wanted first."""
-    found = [rates_table(board), differences_table(board), cost_table(board)]
+    found = [rates_table(board)]
+    if any(cell.on_attacked_steps for cell in board.cells):
+        found += [attacked_steps_table(board)]
+    found += [differences_table(board), cost_table(board)]
     if not board.static:
         found += [dynamics_table(board), storage_table(board)]
     found += [other_rates_table(board), exclusive_rates_table(board), overlap_table(board)]
@@ -29,6 +55,129 @@ def tables_of(board: Scoreboard) -> tuple[Table, ...]:
         found += [judged_table(board)]
     if any(cell.context for cell in board.cells):
         found += [context_table(board)]
-    if any(cell.on_attacked_steps for cell in board.cells):
-        found.insert(1, attacked_steps_table(board))
     return tuple(found)
+
+
+def cost_table(board: Scoreboard) -> Table:
+    """Mean cost of one answer, over all conditions."""
+    rows = []
+    for contender in board.contenders:
+        cells = board.of(contender)
+        cost = mean_cost(cell.cost for cell in cells)
+        errors = sum(cell.errors for cell in cells)
+        shown = [TableCell(str(cost.answers), value=cost.answers), TableCell(str(errors))]
+        for name, (_, decimals) in COSTS.items():
+            mean = getattr(cost, name) if cost.answers else None
+            unknown = NOT_COUNTED if cost.answers else NOTHING
+            shown.append(TableCell(unknown if mean is None else number(mean, decimals), value=mean))
+        rows.append(TableRow(contender, tuple(shown), contender == board.reference))
+    notes = (
+        "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
+        "reply; a cached completion counts with the seconds it took when it was made, relations "
+        "and embeddings with those of looking them up. Tokens are not counted where a model "
+        "reported none for some prompt: where its next token alone was asked for, or a cache holds "
+        "replies from before they were counted.",
+    )
+    heads = ("answers", "errors", *(head for head, _ in COSTS.values()))
+    return Table("cost", "Cost of an answer", "defence", heads, tuple(rows), notes)
+
+
+def dynamics_table(board: Scoreboard) -> Table:
+    """Stale answers, and how fast a right answer returns."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.dynamics
+        if found is None or not cell.answers:
+            return TableCell(NOTHING)
+        detail = f"[{_recovery(found.after_change)}; {_recovery(found.after_attack)}]"
+        return TableCell(percent(found.stale), detail, found.stale.value)
+
+    notes = (
+        "Percent of the steps after a change of truth whose answer was right earlier and is wrong "
+        "now; in brackets mean steps until the answer is right again, and of how many: after the "
+        "truth changed; after an attack stopped.",
+    )
+    return by_condition(board, "dynamics", "Stale answers and recovery", show, notes)
+
+
+def storage_table(board: Scoreboard) -> Table:
+    """Bytes kept per question between steps."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.storage
+        detail = f"[most {found.most}, {signed(found.growth, 1)} a step]" if found.most else ""
+        return TableCell(number(found.mean, 0), detail, found.mean)
+
+    notes = ("Mean bytes of the stored state; in brackets the most, and the growth per step.",)
+    return by_condition(board, "storage", "State per question in bytes", show, notes)
+
+
+def overlap_table(board: Scoreboard) -> Table:
+    """Exact match / token F1 / ROUGE-L in percent."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.overlap
+        return _shares(found.exact_match, found.token_f1, found.rouge_l)
+
+    notes = ("Exact match / token F1 / ROUGE-L F1 in percent, to the closest right answer.",)
+    return by_condition(board, "overlap", "Wording of the answers", show, notes)
+
+
+def context_table(board: Scoreboard) -> Table:
+    """What each contender leaves of the context, by word overlap, in percent."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.context or ContextScores()
+        return _shares(
+            found.recall_lex,
+            found.relevancy_lex,
+            found.answer_relevancy_lex,
+            found.faithfulness_lex,
+        )
+
+    scored = {cell.contender for cell in board.cells if cell.context is not None}
+    contenders = tuple(name for name in board.contenders if name in scored)
+    notes = (
+        "Contextual recall / contextual relevancy / answer relevancy / faithfulness in percent, by "
+        "word overlap of sentences (lexical: not to be compared with judged numbers). The context "
+        "is what the defence kept. Without any, faithfulness is 100 and recall 0. Contenders that "
+        "answer from a pool of all steps' documents are left out.",
+    )
+    board = replace(board, contenders=contenders)
+    return by_condition(board, "context", "Context left to answer from", show, notes)
+
+
+def judged_table(board: Scoreboard) -> Table:
+    """Accuracy / attack success by a judge, and its scores of long answers."""
+
+    def show(cell: Summary) -> TableCell:
+        found = cell.judged
+        if found is None:
+            return TableCell(NOTHING)
+        texts = []
+        if found.acc_judge.trials:
+            texts += [f"{percent(found.acc_judge)}/{percent(found.asr_judge)}"]
+        if found.long_answers:
+            means = (found.accuracy, found.relevance, found.coherence)
+            texts += ["/".join(number(mean, 0) for mean in means)]
+        failed = f"{found.errors} failed" if found.errors else ""
+        return TableCell("; ".join(texts) or NOTHING, failed)
+
+    notes = (
+        "By a judge model: CORRECT / ATTACK in percent; of long answers the mean accuracy / "
+        "relevance / coherence, 0 to 100.",
+        "Judgements that failed are left out.",
+    )
+    return by_condition(board, "judged", "By a judge", show, notes)
+
+
+def _recovery(found: Recovery) -> str:
+    if not found.events:
+        return NOTHING
+    steps = "" if found.mean_steps is None else f"{number(found.mean_steps, 1)} in "
+    return f"{steps}{found.recovered} of {found.events}"
+
+
+def _shares(*shares: float | None) -> TableCell:
+    texts = (NOTHING if share is None else f"{100 * share:.0f}" for share in shares)
+    return TableCell("/".join(texts), value=shares[0])

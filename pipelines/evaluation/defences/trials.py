@@ -1,28 +1,129 @@
-"""One contender under one condition: its answers to every history, step by step, in batches."""
+"""What contenders see, gathered once per snapshot and condition, and what each of them answers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from radarstream.defenses.protocol import Defense
+import numpy as np
+
+from radarstream.defenses.protocol import EVIDENCE, Defense, Signal
 from radarstream.defenses.temporal import Pool
+from radarstream.pipelines import stages
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.defences.counting import Tally
-from radarstream.pipelines.evaluation.defences.gathering import Gathered
-from radarstream.pipelines.evaluation.defences.perturbation import Perturbation
-from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.study.plugin import error_words
+from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
+from radarstream.pipelines.evaluation.defences.scorers import Perturbation
+from radarstream.pipelines.evaluation.study.plugin import batched, error_words
+from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.guard import Concluded, Guard
+from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import encode_state
-from radarstream.schemas.errors import ModelError
-from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Memory
-from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.prompt import AnswerPair
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
-History = Sequence[Gathered]
+DECIMALS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered(stages.Gathered):
+    """One snapshot with its signals, its step in its history, and what they cost.
+
+    `relation_seconds` is what relating took, or once took if that is known.
+    """
+
+    step: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+    relation_seconds: float = 0.0
+
+    def tally(self, needs: frozenset[Signal], ledger: Ledger) -> Tally:
+        """The cost with which an answer that needs these signals starts; it goes on in `ledger`."""
+        tally = Tally(self.ledger)
+        if needs & EVIDENCE:
+            for prompt in document_prompts(self.snapshot):
+                tally.charge_prompt(prompt, final=False)
+        if Signal.RELATIONS in needs:
+            tally.pairs.update(pairs_of(self))
+            tally.seconds["relation_seconds"] = self.relation_seconds
+        tally.ledger = ledger
+        return tally
+
+    def row(self, condition: str) -> EvidenceRow:
+        """What is written down of it."""
+        answers = self.answers if isinstance(self.answers, tuple) else ()
+        known = self.relations if isinstance(self.relations, Relations) else None
+        return EvidenceRow(
+            condition=condition,
+            query_id=self.snapshot.query.id,
+            question=self.snapshot.query.text,
+            step=self.step,
+            observed_at=self.snapshot.observed_at,
+            documents=self.snapshot.documents,
+            labels=self.snapshot.labels or Labels(),
+            answers=tuple(None if a.abstained else a.text for a in answers),
+            entailment=rounded(known.entailment) if known else (),
+            contradiction=rounded(known.contradiction) if known else (),
+            relation_seconds=self.relation_seconds,
+        )
+
+
+def gather(
+    snapshots: Sequence[tuple[SearchSnapshot, int]], needs: frozenset[Signal], models: Models
+) -> list[Gathered]:
+    """The signals of snapshots, each with its step, in one batch per model."""
+    ledger = Ledger()
+    bare = [snapshot for snapshot, _ in snapshots]
+    gathered = []
+    for found, (_, step) in zip(
+        stages.gather(bare, lambda _: needs, models, ItemCosts(ledger)), snapshots, strict=True
+    ):
+        seconds = sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(found))
+        gathered.append(
+            Gathered(found.snapshot, found.answers, found.relations, step, ledger, seconds)
+        )
+    return gathered
+
+
+def pairs_of(gathered: stages.Gathered) -> list[AnswerPair]:
+    """The pairs that relating the answers asks for."""
+    answers = gathered.answers if isinstance(gathered.answers, tuple) else ()
+    return answer_pairs(gathered.snapshot.query.text, answers)
+
+
+def rounded(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
+    """A matrix as rows of plain numbers."""
+    return tuple(map(tuple, np.round(matrix, DECIMALS).tolist()))
+
+
+def check_evidence(stored: EvidenceRow, found: EvidenceRow) -> None:
+    """Raise ConfigurationError, naming the first difference, unless both show contenders the same.
+
+    Answers count where both have them: a call that failed, or was not needed, has none.
+    """
+    answered = bool(stored.answers and found.answers)
+    seen, now = (shown_to_all(row, answered=answered) for row in (stored, found))
+    for what in dict.fromkeys((*seen, *now)):
+        if seen.get(what) != now.get(what):
+            raise ConfigurationError(
+                f"the evidence there is not the evidence now: {stored.condition}, "
+                f"{stored.query_id}, step {stored.step}: {what}: {shown(seen.get(what))!r} there, "
+                f"{shown(now.get(what))!r} here. {WAYS_OUT}"
+            )
+
+
+def shown_to_all(row: EvidenceRow, *, answered: bool) -> dict[str, object]:
+    """What contenders are given, by what it is called in an error message."""
+    found: dict[str, object] = {"question": row.question}
+    for number, d in enumerate(row.documents, start=1):
+        parts = {"rank": d.rank, "title": d.title, "address": d.url, "text": d.text}
+        found |= {f"document {number}, its {part}": value for part, value in parts.items()}
+    for number, answer in enumerate(row.answers if answered else (), start=1):
+        found[f"answer of document {number}"] = answer
+    return found
 
 
 @dataclass(frozen=True)
@@ -35,64 +136,60 @@ class Trial:
     models: Models
     perturbation: Perturbation | None = None
 
-    def rows(self, histories: Sequence[History], *, batch: int) -> Iterator[list[Row]]:
+    def rows(self, histories: Sequence[Sequence[Gathered]], *, batch: int) -> Iterator[list[Row]]:
         """The rows of every history, a batch of snapshots at a time, each history in time order.
 
         A failed step leaves the memory as it was: the next one goes on from there.
         """
         guard = Guard(self.contender, self.defense, self.models)
         memories = [guard.initial_memory() for _ in histories]
-        longest = max(map(len, histories), default=0)
-        for step in range(longest):
-            present = iter([i for i, history in enumerate(histories) if len(history) > step])
-            while chunk := list(islice(present, batch)):
-                items = [(histories[i][step], memories[i]) for i in chunk]
-                answered = self.answers(guard, items)
-                for i, (_, memory) in zip(chunk, answered, strict=True):
+        for step in range(max(map(len, histories), default=0)):
+            present = [i for i, history in enumerate(histories) if len(history) > step]
+            for part in batched(present, batch):
+                items = [(histories[i][step], memories[i]) for i in part]
+                rows = []
+                for i, (row, memory) in zip(part, self.answers(guard, items), strict=True):
+                    rows.append(row)
                     memories[i] = memory
-                yield [row for row, _ in answered]
+                yield rows
 
     def answers(
         self, guard: Guard[Any], items: Sequence[tuple[Gathered, Memory[Any]]]
-    ) -> list[tuple[Row, Memory[Any]]]:
+    ) -> Iterator[tuple[Row, Memory[Any]]]:
         """One row per snapshot and the memory after it, in one batch per model."""
         ledger = Ledger()
-        tallies = [seen.tally(guard.needs(seen.snapshot), ledger) for seen, _ in items]
-        given = [(seen.snapshot, self.evidence(guard, seen), memory) for seen, memory in items]
-        outcomes = guard.decide(given, ItemCosts(ledger, tallies))
-        return [
-            self.concluded(seen, memory, outcome, tally)
-            for (seen, memory), outcome, tally in zip(items, outcomes, tallies, strict=True)
-        ]
+        tallies, given = [], []
+        for seen, memory in items:
+            needs = guard.needs(seen.snapshot)
+            evidence = seen.evidence(needs)
+            if self.perturbation is not None and isinstance(evidence, Evidence):
+                evidence = self.perturbation.perturbed(evidence)
+            tallies.append(seen.tally(needs, ledger))
+            given.append((seen.snapshot, evidence, memory))
+        decided = guard.decide(given, ItemCosts(ledger, tallies))
+        for (seen, before), outcome, tally in zip(items, decided, tallies, strict=True):
+            memory = before if isinstance(outcome, Failure) else outcome[1]
+            yield self.row(seen, memory, outcome, tally), memory
 
-    def evidence(self, guard: Guard[Any], seen: Gathered) -> Evidence | ModelError:
-        """What the defence is given: the signals that it reads in this snapshot, and no others."""
-        evidence = seen.evidence(guard.needs(seen.snapshot))
-        if self.perturbation is None or isinstance(evidence, ModelError):
-            return evidence
-        return self.perturbation.perturbed(evidence)
-
-    def concluded(
-        self, seen: Gathered, before: Memory[Any], outcome: Concluded[Any] | Failure, tally: Tally
-    ) -> tuple[Row, Memory[Any]]:
-        """What is written down of one answer, or of why there is none; and the memory after it."""
-        error = outcome if isinstance(outcome, Failure) else None
-        event, memory = (None, before) if isinstance(outcome, Failure) else outcome
-        labels = seen.snapshot.labels or Labels()
-        row = Row(
+    def row(
+        self, seen: Gathered, memory: Memory[Any], outcome: Concluded[Any] | Failure, tally: Tally
+    ) -> Row:
+        """What is written down of one answer or failure; `memory` is the one after it."""
+        event = None if isinstance(outcome, Failure) else outcome[0]
+        return Row(
             contender=self.contender,
             condition=self.condition,
             query_id=seen.snapshot.query.id,
             step=seen.step,
             observed_at=seen.snapshot.observed_at,
-            labels=replace(labels, false_passages=()),  # long, and in the evidence row
+            # The false passages are long, and in the evidence row.
+            labels=replace(seen.snapshot.labels or Labels(), false_passages=()),
             verdict=event.verdict if event else None,
-            error=error_words(error) if error else None,
+            error=error_words(outcome) if isinstance(outcome, Failure) else None,
             cost=tally.cost(),
             state_bytes=stored_bytes(memory.state),
             changed=event.changed if event else None,
         )
-        return row, memory
 
 
 def stored_bytes(state: Any) -> int:

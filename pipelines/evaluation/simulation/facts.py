@@ -1,12 +1,40 @@
-"""Questions whose true answer changes over time, and who held the answer when."""
+"""Questions whose true answer changes over time, and who held the answer when.
+
+Some are real and ship with the package. Those about invented towns, companies and clubs are for
+histories larger than the real ones.
+"""
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
+from random import Random
 from typing import Any
+
+from pydantic import TypeAdapter
+
+_HEADS = ("Bel", "Cor", "Dun", "El", "Far", "Gal", "Hol", "Kes", "Lor", "Mar", "Nor", "Ost", "Pel")
+_MIDDLES = ("a", "ber", "den", "e", "ing", "lo", "mi", "ra", "ster", "ti", "va", "wen")
+_TAILS = ("brook", "croft", "dale", "fell", "gate", "holm", "mere", "nys", "rick", "stead", "vane")
+_FORENAMES = (
+    *("Ada", "Boris", "Carla", "Daniel", "Edith", "Felix", "Greta", "Hugo", "Irene", "Jonas"),
+    *("Karin", "Leon", "Mona", "Nils", "Olga", "Paul", "Rosa", "Stefan", "Tilda", "Viktor"),
+)
+_POSITIONS = (  # roles with topics of pages about them
+    ("mayor of {name}", ("tram lines", "the town hall", "flood walls")),
+    (
+        "chief executive of {name} Industries",
+        ("factory sites", "export orders", "the annual report"),
+    ),
+    ("head coach of {name} Rovers", ("away matches", "the youth academy", "season tickets")),
+    ("rector of the University of {name}", ("tuition fees", "the library", "new laboratories")),
+    ("director of the {name} Museum", ("the new wing", "loan exhibitions", "school visits")),
+)
+_CHANGES = (0, 0, 1, 1, 2, 3, 4, 5)  # about a quarter of the questions never change
+_FIRST_START = date(2009, 3, 1)
+_CHANGE_YEARS = range(2012, 2025)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +46,20 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrases:
-    """How pages speak about a fact.
+class Fact:
+    """One question with its holdings in chronological order, and how pages speak about it.
 
-    `states` and `became` are clauses with the slot {answer} ({is} in `states`); `subject` is a
-    noun phrase that does not give the answer away; `speculates` has {candidate}, {candidate2}.
+    `false_answers` never were true between 2012 and 2024. `states` and `became` are clauses with
+    the slot {answer} ({is} in `states`); `subject` is a noun phrase that does not give the answer
+    away; `speculates` has {candidate}, {candidate2}. `synthetic` marks invented places,
+    organisations and people.
     """
 
+    question: str
+    kind: str
+    holdings: tuple[Holding, ...]
+    false_answers: tuple[str, ...]
+    topics: tuple[str, ...]
     states: str
     became: str
     subject: str
@@ -32,23 +67,7 @@ class Phrases:
     role: str = ""
     prize: str = ""
     plural: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One question with its holdings in chronological order.
-
-    `false_answers` never were true between 2012 and 2024. `synthetic` marks invented places,
-    organisations and people.
-    """
-
-    question: str
-    kind: str
-    holdings: tuple[Holding, ...]
-    aliases: Mapping[str, tuple[str, ...]]
-    false_answers: tuple[str, ...]
-    topics: tuple[str, ...]
-    phrases: Phrases
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     synthetic: bool = False
 
     def index_on(self, day: date) -> int | None:
@@ -61,11 +80,8 @@ class Fact:
     def settled_on(self, day: date, margin: timedelta) -> bool:
         """Whether one answer held from `margin` before `day` to `margin` after it."""
         index = self.index_on(day)
-        return (
-            index is not None
-            and self.index_on(day - margin) == index
-            and self.index_on(day + margin) == index
-        )
+        around = {self.index_on(day - margin), index, self.index_on(day + margin)}
+        return index is not None and len(around) == 1
 
     def end_of(self, index: int) -> date | None:
         """The day the next holding starts, or None for the last one."""
@@ -92,13 +108,7 @@ def bare(answer: str) -> str:
 @cache
 def bundled_facts() -> tuple[Fact, ...]:
     """The real questions that ship with the package, in file order."""
-    data = _data()
-    return tuple(_fact(row, data["kinds"].get(row["kind"], {})) for row in data["fact"])
-
-
-def office(role: str) -> Phrases:
-    """Phrases of a position held by one person at a time, for facts built in code."""
-    return _phrases({"role": role}, _data()["kinds"]["office"])
+    return tuple(map(_fact, _data()["fact"]))
 
 
 @cache
@@ -106,28 +116,59 @@ def _data() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
 
 
-def _fact(row: dict[str, Any], kind: dict[str, str]) -> Fact:
-    return Fact(
-        question=row["question"],
-        kind=row["kind"],
-        holdings=tuple(
-            Holding(date.fromisoformat(start), tuple(answers)) for start, *answers in row["holders"]
-        ),
-        aliases={name: tuple(others) for name, others in row.get("aliases", {}).items()},
-        false_answers=tuple(row["false"]),
-        topics=tuple(row["topics"]),
-        phrases=_phrases(row, kind),
+def _fact(row: Mapping[str, Any]) -> Fact:
+    """A row of `facts.toml`; what it does not say is as in its kind."""
+    row = {"role": "", "prize": "", **_data()["kinds"].get(row["kind"], {}), **row}
+    holdings = [{"start": start, "answers": answers} for start, *answers in row["holders"]]
+    subject = row["subject"].format(role=row["role"], prize=row["prize"])
+    fact: Fact = TypeAdapter(Fact).validate_python(
+        {**row, "holdings": holdings, "false_answers": row["false"], "subject": subject}
+    )
+    return fact
+
+
+def invented_facts(count: int, seed: int) -> list[Fact]:
+    """`count` facts with distinct questions, the same for the same seed; a longer list of the
+    same seed begins with the shorter one.
+    """
+    rng = Random(f"invented facts {seed}")
+    facts: dict[str, Fact] = {}
+    while len(facts) < count:
+        fact = _invent(rng)
+        facts.setdefault(fact.question, fact)
+    return list(facts.values())
+
+
+def _invent(rng: Random) -> Fact:
+    role, topics = rng.choice(_POSITIONS)
+    role = role.format(name=_name(rng))
+    people = _people(rng, 10)
+    changes = rng.choice(_CHANGES)
+    starts = [_FIRST_START + timedelta(days=rng.randrange(700))]
+    # Distinct years, so that nobody holds a position for less than a few months.
+    years = rng.sample(_CHANGE_YEARS, changes)
+    starts += sorted(date(year, rng.randint(3, 9), rng.randint(1, 28)) for year in years)
+    return _fact(
+        {
+            "question": f"Who is the {role}?",
+            "kind": "office",
+            "role": role,
+            "holders": list(zip(starts, people, strict=False)),
+            "false": people[6:],
+            "topics": topics,
+            "synthetic": True,
+        }
     )
 
 
-def _phrases(row: dict[str, Any], kind: dict[str, str]) -> Phrases:
-    subject: str = row.get("subject") or kind["subject"]
-    return Phrases(
-        states=row.get("states") or kind["states"],
-        became=row.get("became") or kind["became"],
-        subject=subject.format(role=row.get("role", ""), prize=row.get("prize", "")),
-        speculates=row.get("speculates") or kind["speculates"],
-        role=row.get("role", ""),
-        prize=row.get("prize", ""),
-        plural=row.get("plural", False),
-    )
+def _name(rng: Random) -> str:
+    return rng.choice(_HEADS) + rng.choice(_MIDDLES) + rng.choice(_TAILS)
+
+
+def _people(rng: Random, count: int) -> list[str]:
+    """Full names whose forenames and surnames all differ."""
+    surnames: dict[str, None] = {}
+    while len(surnames) < count:
+        surnames[_name(rng)] = None
+    forenames = rng.sample(_FORENAMES, count)
+    return [f"{first} {last}" for first, last in zip(forenames, surnames, strict=True)]

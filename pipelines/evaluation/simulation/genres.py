@@ -16,6 +16,8 @@ from random import Random
 from typing import Any
 from unicodedata import normalize
 
+from pydantic import TypeAdapter
+
 from radarstream.pipelines.evaluation.simulation.facts import Fact, bare
 
 MIN_WORDS = 26
@@ -47,9 +49,9 @@ class Genre:
     name: str
     stance: Stance
     style: str
-    carries_over: bool
     sites: tuple[str, ...]
     wordings: tuple[dict[str, Any], ...]
+    carries_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +79,11 @@ class Page:
 @cache
 def genres() -> dict[str, Genre]:
     """All genres by name."""
-    return {
-        name: Genre(
-            name=name,
-            stance=Stance(entry["stance"]),
-            style=entry["style"],
-            carries_over=entry.get("carries_over", False),
-            sites=tuple(entry["sites"]),
-            wordings=tuple(entry["wording"]),
-        )
+    named = {
+        name: {"name": name, "wordings": entry["wording"], **entry}
         for name, entry in _data()["genre"].items()
     }
+    return TypeAdapter(dict[str, Genre]).validate_python(named)
 
 
 def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
@@ -96,19 +92,14 @@ def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
     suitable = [wording for wording in genre.wordings if _suits(wording, scene, slots)]
     wording = suitable[variant % len(suitable)]
     title = _capitalised(wording["title"].format_map(slots))
-    content = _filled(
-        wording["text"],
-        slots,
-        _fillers(genre, scene, slots["topic"], rng),
-        int(rng.random() < PADDED_SHARE),
-    )
+    fillers = _fillers(genre, scene, slots["topic"], rng)
+    content = _filled(wording["text"], slots, fillers, int(rng.random() < PADDED_SHARE))
     site = rng.choice(genre.sites)
-    return Page(
-        title=title,
-        url=f"https://{site}/{_slug(title)}-{_digest(title, content)}",
-        snippet=_snippet(content, _focus(genre, scene)),
-        content=content,
-    )
+    plain = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    slug = "-".join(re.findall(r"[a-z0-9]+", plain)[:8])
+    digest = sha256(f"{title}\x1f{content}".encode()).hexdigest()[:8]
+    snippet = _snippet(content, _focus(genre, scene))
+    return Page(title, f"https://{site}/{slug}-{digest}", snippet, content)
 
 
 def false_passages(fact: Fact, answer: str, year: int) -> list[str]:
@@ -129,24 +120,24 @@ def _suits(wording: dict[str, Any], scene: Scene, slots: dict[str, str]) -> bool
 
 
 def _slots(genre: Genre, scene: Scene, rng: Random) -> dict[str, str]:
-    fact, phrases = scene.fact, scene.fact.phrases
+    fact = scene.fact
     holding = fact.holdings[scene.holding]
     plural = _is_plural(fact, holding.answers)
+    answer = _joined(holding.answers)
     topic, topic2 = rng.sample(fact.topics, 2)
-    candidates = rng.sample(scene.candidates, 2)
-    entries = _entries(fact, scene.holding)
+    candidate, candidate2 = rng.sample(scene.candidates, 2)
+    held = [h for h in fact.holdings[: scene.holding + 1] if h.answers][-_SHOWN_ENTRIES:]
+    entries = [f"{h.start.year}: {_joined(h.answers)}" for h in held]
     return {
-        "answer": _joined(holding.answers),
+        "answer": answer,
         "one_answer": rng.choice(holding.answers),
         "states": _states(fact, holding.answers),
-        "became": phrases.became.format(
-            answer=_joined(holding.answers), role=phrases.role, prize=phrases.prize
-        ),
-        "speculates": phrases.speculates.format(candidate=candidates[0], candidate2=candidates[1]),
-        "subject": phrases.subject,
-        "Subject": _upper_first(phrases.subject),
-        "role": phrases.role,
-        "prize": phrases.prize,
+        "became": fact.became.format(answer=answer, role=fact.role, prize=fact.prize),
+        "speculates": fact.speculates.format(candidate=candidate, candidate2=candidate2),
+        "subject": fact.subject,
+        "Subject": _upper_first(fact.subject),
+        "role": fact.role,
+        "prize": fact.prize,
         "is": "are" if plural else "is",
         "win": "win" if plural else "wins",
         "have": "have" if plural else "has",
@@ -181,20 +172,16 @@ def _written_on(genre: Genre, scene: Scene, rng: Random) -> date:
     return earliest + timedelta(days=rng.randrange(max(1, (latest - earliest).days)))
 
 
-def _entries(fact: Fact, index: int) -> list[str]:
-    held = [holding for holding in fact.holdings[: index + 1] if holding.answers]
-    return [f"{h.start.year}: {_joined(h.answers)}" for h in held[-_SHOWN_ENTRIES:]]
-
-
 def _states(fact: Fact, answers: tuple[str, ...]) -> str:
     plural = _is_plural(fact, answers)
-    role = fact.phrases.role + ("s" if plural else "")
-    verb = "are" if plural else "is"
-    return fact.phrases.states.format_map({"answer": _joined(answers), "is": verb, "role": role})
+    role = fact.role + ("s" if plural else "")
+    return fact.states.format(
+        answer=_joined(answers), role=role, **{"is": "are" if plural else "is"}
+    )
 
 
 def _is_plural(fact: Fact, answers: tuple[str, ...]) -> bool:
-    return fact.phrases.plural or len(answers) > 1
+    return fact.plural or len(answers) > 1
 
 
 def _joined(answers: Sequence[str]) -> str:
@@ -224,7 +211,7 @@ def _filled(text: str, slots: dict[str, str], fillers: list[str], fewest: int) -
 def _focus(genre: Genre, scene: Scene) -> str:
     """What a search engine would show in the snippet: the answer where the page has one."""
     if genre.stance in (Stance.NOISE, Stance.OFF_TOPIC):
-        return scene.fact.phrases.subject
+        return scene.fact.subject
     return bare(scene.fact.holdings[scene.holding].answers[-1])
 
 
@@ -242,12 +229,3 @@ def _capitalised(text: str) -> str:
 
 def _upper_first(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _slug(title: str) -> str:
-    plain = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    return "-".join(re.findall(r"[a-z0-9]+", plain)[:8])
-
-
-def _digest(*parts: str) -> str:
-    return sha256("\x1f".join(parts).encode()).hexdigest()[:8]

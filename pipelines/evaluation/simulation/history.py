@@ -9,7 +9,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from radarstream.pipelines.evaluation.simulation.facts import Fact, bare, bundled_facts
+from radarstream.pipelines.evaluation.simulation.facts import (
+    Fact,
+    bare,
+    bundled_facts,
+    invented_facts,
+)
 from radarstream.pipelines.evaluation.simulation.genres import (
     Genre,
     Page,
@@ -19,7 +24,6 @@ from radarstream.pipelines.evaluation.simulation.genres import (
     genres,
     write_page,
 )
-from radarstream.pipelines.evaluation.simulation.invented import invented_facts
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Provenance
 
@@ -113,17 +117,13 @@ def _usable_years(fact: Fact, options: SimulationOptions) -> list[int]:
 
 def _entry(fact: Fact, options: SimulationOptions) -> dict[str, Any]:
     rng = Random(f"{options.seed} {fact.question}")
+    years = _observed_years(fact, options, rng)
     entry: dict[str, Any] = {
         "question": fact.question,
         "provenance": Provenance.SIMULATED.value,
-        "yearly_contexts": {
-            str(year): _yearly_context(fact, year, options)
-            for year in _observed_years(fact, options, rng)
-        },
+        "yearly_contexts": {str(year): _yearly_context(fact, year, options) for year in years},
     }
-    if fact.synthetic:
-        entry["synthetic"] = True
-    return entry
+    return entry | ({"synthetic": True} if fact.synthetic else {})
 
 
 def _observed_years(fact: Fact, options: SimulationOptions, rng: Random) -> list[int]:
@@ -131,11 +131,8 @@ def _observed_years(fact: Fact, options: SimulationOptions, rng: Random) -> list
     usable = _usable_years(fact, options)
     count = min(len(usable), rng.randint(options.min_snapshots, options.max_snapshots))
     windows = [usable[start : start + count] for start in range(len(usable) - count + 1)]
-    changing = [
-        window
-        for window in windows
-        if len({fact.index_on(observation_day(year)) for year in window}) > 1
-    ]
+    index = {year: fact.index_on(observation_day(year)) for year in usable}
+    changing = [window for window in windows if len({index[year] for year in window}) > 1]
     return rng.choice(changing or windows)
 
 
@@ -162,11 +159,13 @@ def _results(
     """The ranked pages: relevance is a page's own, plus a yearly jitter."""
     guesses = tuple(name for name in fact.false_answers if name != false_answer)
     ranked: dict[str, tuple[float, Page]] = {}
-    for assignment in _assignments(fact, index, day, options):
-        scene = Scene(fact, assignment.holding, day, guesses)
+    for genre, believed, turn in _assignments(fact, index, day, options):
+        scene = Scene(fact, believed, day, guesses)
+        place = _circumstances(fact, genre, believed, day)
+        variant = Random(place).randrange(12) + turn  # pages of one genre take turns
         for attempt in range(_ATTEMPTS):
-            rng = assignment.rng(fact, day, f"{options.seed} {attempt}")
-            page = write_page(assignment.genre, scene, assignment.variant(fact, day) + attempt, rng)
+            rng = Random(f"{options.seed} {attempt} {place} {turn}")
+            page = write_page(genre, scene, variant + attempt, rng)
             if page.content not in ranked:
                 jitter = Random(f"{options.seed} {page.url} {day}").uniform(-0.3, 0.3)
                 ranked[page.content] = (rng.random() + jitter, page)
@@ -176,43 +175,27 @@ def _results(
     return [page for _, page in sorted(ranked.values(), key=lambda pair: (-pair[0], pair[1].url))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Assignment:
-    """One page to write: its genre, the holding its author believes in, and how many pages of
-    the genre come before it.
-    """
-
-    genre: Genre
-    holding: int
-    turn: int
-
-    def rng(self, fact: Fact, day: date, salt: str) -> Random:
-        """A lasting page depends on its holding alone, any other page on the year as well."""
-        return Random(f"{salt} {self._circumstances(fact, day)} {self.turn}")
-
-    def variant(self, fact: Fact, day: date) -> int:
-        """Which wording to use: pages of one genre in one snapshot take turns."""
-        return Random(self._circumstances(fact, day)).randrange(12) + self.turn
-
-    def _circumstances(self, fact: Fact, day: date) -> str:
-        written = "" if self.genre.carries_over else str(day.year)
-        silent = self.genre.stance is Stance.OFF_TOPIC  # says nothing that could change
-        since = "" if silent else fact.holdings[self.holding].start
-        return f"{fact.question} {self.genre.name} {since} {written}"
+def _circumstances(fact: Fact, genre: Genre, believed: int, day: date) -> str:
+    """What a page depends on: a lasting one on its holding alone, any other on the year as well."""
+    written = "" if genre.carries_over else str(day.year)
+    silent = genre.stance is Stance.OFF_TOPIC  # says nothing that could change
+    since = "" if silent else fact.holdings[believed].start
+    return f"{fact.question} {genre.name} {since} {written}"
 
 
 def _assignments(
     fact: Fact, index: int, day: date, options: SimulationOptions
-) -> Iterator[_Assignment]:
-    """The k pages of a snapshot; a shorter list of a stance begins a longer one."""
+) -> Iterator[tuple[Genre, int, int]]:
+    """The k pages of a snapshot: the genre, the holding that the author believes in, and how many
+    pages of the genre come before. A shorter list of a stance begins a longer one.
+    """
     rng = Random(f"{options.seed} {fact.question} genres")
     holding = fact.holdings[index]
     outdated = _outdated(fact, index)
     factor = _stale_factor(holding.start, day) if outdated else 0.0
-    stale = _share(options.k, options.stale_share * factor)
-    noise = _share(options.k, options.noise_share)
+    shares = (options.stale_share * factor, options.noise_share, options.off_topic_share)
+    stale, noise, off_topic = (floor(options.k * share + 1e-9) for share in shares)
     partial = (noise + 1) // 2 if len(holding.answers) > 1 else 0
-    off_topic = _share(options.k, options.off_topic_share)
     counts = {
         Stance.TRUTH: options.k - stale - noise - off_topic,
         Stance.OFF_TOPIC: off_topic,
@@ -227,11 +210,7 @@ def _assignments(
             believed = index
             if stance is Stance.STALE:
                 believed = outdated[min(place // 2, len(outdated) - 1)]
-            yield _Assignment(pool[place % len(pool)], believed, place // len(pool))
-
-
-def _share(k: int, share: float) -> int:
-    return floor(k * share + 1e-9)
+            yield pool[place % len(pool)], believed, place // len(pool)
 
 
 def _outdated(fact: Fact, index: int) -> list[int]:

@@ -17,7 +17,7 @@ PACKAGES = (
 )  # whose modules are followed
 SHARED = (
     "radarstream.defenses.temporal",
-    "radarstream.pipelines.evaluation.defences.perturbation",
+    "radarstream.pipelines.evaluation.defences.scorers",
     "radarstream.pipelines.guard",
     "radarstream.pipelines.stages",
 )

@@ -10,12 +10,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic
 
-from radarstream.pipelines.evaluation.study.plugin import Plugin, RecordT
+from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.progress import Progress
 from radarstream.pipelines.evaluation.study.record import (
     OLD_RECORD,
     RECORD,
     WAYS_OUT,
+    RecordT,
     check_code,
     read_record,
     write_record,
@@ -49,6 +50,7 @@ class Study(Generic[RecordT]):
         self.record = now
         earlier = read_record(self.out, type(now))
         self.store = RowStore(self.out, self.plugin.files)
+        self.answers = self.store.of(next(iter(self.plugin.files)))
         if earlier is not None:
             self.record = now.continuing(earlier)
             check_code(earlier, self.authors(), self.plugin.code(earlier))
@@ -66,13 +68,13 @@ class Study(Generic[RecordT]):
         """Do what is left. The record holds the seconds even of a run that was stopped."""
         started = perf_counter()
         self.write_record()
-        answers = self.store.of(next(iter(self.plugin.files)))
+        answers = self.answers
         try:
-            with self.store:
+            with self.store.appending() as append:
                 since = perf_counter()
                 for batch in self.batches:
                     before = len(answers)
-                    self.store.append(batch.rows)
+                    append(batch.rows)
                     self.progress.answered += len(answers) - before
                     now = perf_counter()
                     self.progress.record(batch.kind, batch.units, now - since)
@@ -105,8 +107,7 @@ class Study(Generic[RecordT]):
         """Those of the contenders none of whose answers of the questions asked is without an error,
         though some were tried.
         """
-        answers = self.store.of(next(iter(self.plugin.files))).values()
-        rows = [row for row in answers if row.query_id in self.record.asked]
+        rows = [row for row in self.answers.values() if row.query_id in self.record.asked]
         tried = {row.author for row in rows}
         sound = {row.author for row in rows if row.error is None}
         return [name for name in names if name in tried - sound]
@@ -114,8 +115,7 @@ class Study(Generic[RecordT]):
     @property
     def uncounted(self) -> int:
         """How many questions have answers there and are not asked now."""
-        answers = self.store.of(next(iter(self.plugin.files)))
-        return len({row.query_id for row in answers.values()} - {*self.record.asked})
+        return len({row.query_id for row in self.answers.values()} - {*self.record.asked})
 
 
 def start_over(out: Path, plugin: Plugin[Any]) -> None:

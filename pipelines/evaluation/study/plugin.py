@@ -1,13 +1,13 @@
-"""What a kind of study brings to the harness: its work, its rows, its record, tables and page."""
+"""What a kind of study brings to the harness: its work, its rows, its record."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from radarstream.pipelines.evaluation.datasets import Dataset
-from radarstream.pipelines.evaluation.study.record import StudyRecord
-from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.provenance import code_revision, package_versions
+from radarstream.pipelines.evaluation.study.record import RecordT, Run
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 ERROR_CHARACTERS = 300
 
 ItemT = TypeVar("ItemT")
-RecordT = TypeVar("RecordT", bound=StudyRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +35,17 @@ class Request:
 
     def common(self, models: Models, settings: Settings) -> dict[str, Any]:
         """The fields that all records share, for the constructor of a record."""
-        return StudyRecord.common(
-            dataset=self.dataset.name,
-            dataset_digest=self.dataset.digest,
-            k=self.k,
-            seed=self.seed,
-            command=self.command,
-            models=models.ids,
-            settings=settings.model_dump(mode="json"),
-        )
+        stored = settings.model_dump(mode="json")
+        run = Run(self.command, code_revision(), package_versions(), stored)
+        return {
+            "dataset": self.dataset.name,
+            "dataset_digest": self.dataset.digest,
+            "k": self.k,
+            "seed": self.seed,
+            "models": models.ids,
+            "runs": (run,),
+            **asdict(run),
+        }
 
 
 class StudyRow(Protocol):
@@ -84,9 +85,7 @@ class Plugin(Protocol[RecordT]):
 
     @property
     def files(self) -> Mapping[type[Any], str]:
-        """The types of rows, and the name of the file of each. The first are the answers that
-        progress counts.
-        """
+        """The types of rows and the name of the file of each; progress counts the first."""
         ...
 
     @property
@@ -110,10 +109,6 @@ class Plugin(Protocol[RecordT]):
         Called once, after rows were read. The iterator asks `study.models` and may be left after
         any batch; the rows of a batch are on disk and in `study.store` when the next is asked for.
         """
-        ...
-
-    def tables(self, study: "Study[RecordT]") -> tuple[Table, ...]:
-        """The results as tables, the most wanted first. Pages are written by who shows them."""
         ...
 
 

@@ -1,15 +1,14 @@
 """What a directory of results is results of: two runs that share one must agree on all of it."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import TypeAdapter
 
-from radarstream.pipelines.evaluation.provenance import code_revision
-from radarstream.pipelines.evaluation.study.prompts import package_versions, reworded
+from radarstream.pipelines.evaluation.provenance import reworded
 from radarstream.pipelines.evaluation.study.row_files import ADVICE, summary, write_json
 from radarstream.schemas.errors import ConfigurationError
 
@@ -70,29 +69,18 @@ class StudyRecord:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.KIND)
 
-    @classmethod
-    def common(cls, *, command: str, settings: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        """The fields that every record has, with the code and packages of this process."""
-        run = Run(command, code_revision(), package_versions(), settings)
-        return fields | {
-            "command": command,
-            "settings": settings,
-            "revision": run.revision,
-            "versions": run.versions,
-            "runs": (run,),
-        }
-
     def continuing(self, earlier: Self) -> Self:
         """The record of both runs together: members are added to. What was noted about other
         questions than those asked now is left out.
 
         Raises ConfigurationError, naming what differs, when they are not one study.
         """
+        before, now = (
+            {words: getattr(record, name) for name, words in self.SAME.items()}
+            for record in (earlier, self)
+        )
         found = [
-            *differing(
-                {said: getattr(earlier, name) for name, said in self.SAME.items()},
-                {said: getattr(self, name) for name, said in self.SAME.items()},
-            ),
+            *differing(before, now),
             *reworded(earlier.prompts),
             *(text for name in self.MEMBERS for text in redefined(earlier, self, name)),
         ]
@@ -104,8 +92,7 @@ class StudyRecord:
             name: tuple(dict.fromkeys((*getattr(earlier, name), *getattr(self, name))))
             for name in self.MEMBERS
         }
-        alike = earlier.asked == self.asked
-        notes = earlier.notes if alike else ()
+        notes = earlier.notes if earlier.asked == self.asked else ()
         return replace(
             self,
             **members,
@@ -140,37 +127,28 @@ def check_code(
         )
 
 
-def differing(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+def differing(
+    before: Mapping[str, object], after: Mapping[str, object], colon: str = ":"
+) -> list[str]:
     """What must be equal by its name, and is not, in words."""
     return [
-        f"{name}: {shown(before.get(name))} there, {shown(after.get(name))} here"
+        f"{name}{colon} {shown(before.get(name))} there, {shown(after.get(name))} here"
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
     ]
 
 
-def redefined(earlier: StudyRecord, now: StudyRecord, members: str) -> list[str]:
+def redefined(earlier: StudyRecord, now: StudyRecord, members: str) -> Iterator[str]:
     """Members that share a name and not their meaning, in words."""
-    known = {member.name: member for member in getattr(earlier, members) if has_name(member)}
-    return [
-        f"{member.name}: {difference(known[member.name], member)}"
-        for member in getattr(now, members)
-        if has_name(member) and known.get(member.name, member) != member
-    ]
-
-
-def has_name(member: object) -> bool:
-    """Whether a member is more than its name."""
-    return not isinstance(member, str)
-
-
-def difference(before: Any, after: Any) -> str:
-    """The fields in which two definitions differ."""
-    return ", ".join(
-        f"{f.name} {shown(getattr(before, f.name))} there, {shown(getattr(after, f.name))} here"
-        for f in fields(before)
-        if getattr(before, f.name) != getattr(after, f.name)
-    )
+    known = {getattr(member, "name", member): member for member in getattr(earlier, members)}
+    for member in getattr(now, members):
+        name = getattr(member, "name", member)
+        before = known.get(name, member)
+        if before != member:
+            there, here = (
+                {f.name: getattr(m, f.name) for f in fields(m)} for m in (before, member)
+            )
+            yield f"{name}: {', '.join(differing(there, here, colon=''))}"
 
 
 def shown(value: object) -> str:
@@ -185,22 +163,15 @@ def write_record(directory: Path, record: StudyRecord) -> None:
     write_json(directory / RECORD, asdict(record))
 
 
-def kind_of(directory: Path) -> str | None:
-    """Which kind of study a directory holds; None where it holds no study."""
-    found = stored(directory)
-    return None if found is None else kind_in(*found)
-
-
 def read_record(directory: Path, kind: type[RecordT]) -> RecordT | None:
     """What an earlier run in the directory was; None if there was none.
 
     Raises ConfigurationError for a damaged record and for one of another kind of study.
     """
-    found = stored(directory)
-    if found is None:
+    path, held, data = stored(directory)
+    if held is None:
         return None
-    path, data = found
-    if (held := kind_in(path, data)) not in ("", kind.KIND):
+    if held not in ("", kind.KIND):
         raise ConfigurationError(f"{directory} holds a study of {held}. {WAYS_OUT}")
     try:
         return TypeAdapter(kind).validate_python(data)
@@ -208,23 +179,28 @@ def read_record(directory: Path, kind: type[RecordT]) -> RecordT | None:
         raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
 
 
-def kind_in(path: Path, data: Any) -> str:
-    """The kind of a stored record, empty where it cannot be told. Records of earlier releases did
-    not say it.
+def kind_of(directory: Path) -> str | None:
+    """Which kind of study a directory holds: None where it holds none, empty where the record does
+    not tell.
     """
-    if path.name == OLD_RECORD:
-        return "defences"
-    fields = data if isinstance(data, dict) else {}
-    return str(fields.get("kind", "attribution" if "attributors" in fields else ""))
+    return stored(directory)[1]
 
 
-def stored(directory: Path) -> tuple[Path, Any] | None:
-    """The file of a directory's record, and what it holds."""
+def stored(directory: Path) -> tuple[Path, str | None, Any]:
+    """The file of a directory's record, the kind of study it is of, and what it holds.
+
+    Records of earlier releases did not say the kind.
+    """
     for path in (directory / RECORD, directory / OLD_RECORD):
-        try:
-            return path, json.loads(path.read_bytes())
-        except FileNotFoundError:
+        if not path.exists():
             continue
+        try:
+            data = json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
-    return None
+        if path.name == OLD_RECORD:
+            return path, "defences", data
+        known = data if isinstance(data, dict) else {}
+        kind = known.get("kind", "attribution" if "attributors" in known else "")
+        return path, str(kind), data
+    return directory / RECORD, None, None

@@ -2,12 +2,12 @@
 
 import json
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -28,17 +28,16 @@ class RowFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._stream: BinaryIO = path.open("ab", buffering=0)
-        self._stream.truncate(complete_bytes(path))
+        self._stream = path.open("ab")
+        with path.open("rb") as lines:
+            self._stream.truncate(sum(len(line) for line in lines if line.endswith(b"\n")))
 
     def append(self, rows: "Sequence[DataclassInstance]") -> None:
         """Return when every row is on disk."""
-        if not rows:
-            return
-        view = memoryview(b"".join(encode_line(row) for row in rows))
-        while view:
-            view = view[self._stream.write(view) :]
-        os.fsync(self._stream.fileno())
+        if rows:
+            self._stream.write(b"".join(map(encode_line, rows)))
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
 
     def __enter__(self) -> Self:
         return self
@@ -62,35 +61,19 @@ class RowStore:
         """The rows of one type by their keys, in the order in which keys first came."""
         return cast("dict[Any, ReadT]", self.rows[kind])
 
-    def append(self, rows: Iterable[Any]) -> None:
-        """Keep rows, whose files must be open; of two with one key the later counts."""
-        sorted_rows: dict[type[Any], list[Any]] = {}
-        for row in rows:
-            sorted_rows.setdefault(type(row), []).append(row)
-        for kind, members in sorted_rows.items():
-            self.files[kind].append(members)
-            self.rows[kind] |= {row.key: row for row in members}
-
-    def __enter__(self) -> Self:
+    @contextmanager
+    def appending(self) -> Iterator[Callable[[Sequence[Any]], None]]:
+        """Open the files; the function given keeps rows, of two with one key the later."""
         with ExitStack() as opening:
-            self.files = {
-                kind: opening.enter_context(RowFile(path)) for kind, path in self.paths.items()
-            }
-            self._closing = opening.pop_all()
-        return self
+            files = {kind: opening.enter_context(RowFile(p)) for kind, p in self.paths.items()}
 
-    def __exit__(self, *_: object) -> None:
-        self._closing.close()
+            def append(rows: Sequence[Any]) -> None:
+                for kind, file in files.items():
+                    members = [row for row in rows if type(row) is kind]
+                    file.append(members)
+                    self.rows[kind] |= {row.key: row for row in members}
 
-
-def complete_bytes(path: Path) -> int:
-    """How many bytes the complete lines of a file take."""
-    size = 0
-    with path.open("rb") as lines:
-        for line in lines:
-            if line.endswith(b"\n"):
-                size += len(line)
-    return size
+            yield append
 
 
 def encode_line(line: "DataclassInstance") -> bytes:

@@ -7,7 +7,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.defences.table_layout import cells_of, fewer
+from radarstream.pipelines.evaluation.defences.scoreboard import fewer
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.defences.markdown import (
@@ -73,7 +73,6 @@ def render(view: DefencesView) -> str:
         cost=tables["cost"],
         dynamics=[tables[key] for key in ("dynamics", "storage") if key in tables],
         more_tables=[table for key, table in tables.items() if key not in SHOWN],
-        cells_of=cells_of,
         fewer=fewer,
         benign=BENIGN,
         letters={look.letter: (name, look.mark, look.words) for name, look in OUTCOMES.items()},

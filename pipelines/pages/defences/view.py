@@ -9,7 +9,6 @@ from markupsafe import Markup
 from radarstream.pipelines.evaluation.defences.ranking import Ranking, covered_cells, rank
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, mean_cost
-from radarstream.pipelines.evaluation.defences.table_layout import cells_of
 from radarstream.pipelines.pages.defences.cases import Cases, build_cases
 from radarstream.pipelines.pages.defences.headline import Headline, headline
 from radarstream.pipelines.pages.defences.over_time import OverTime, over_time
@@ -59,7 +58,7 @@ def build_view(
     ranking = rank(frame, record, scoreboard)
     series = series_of(record)
     groups = groups_of(record, series)
-    spent = ((one, mean_cost(cell.cost for cell in cells_of(scoreboard, one.name)))
+    spent = ((one, mean_cost(cell.cost for cell in scoreboard.of(one.name)))
              for one in series)  # fmt: skip
     costs = [(one, cost) for one, cost in spent if cost.answers]
     return DefencesView(

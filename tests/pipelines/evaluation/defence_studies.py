@@ -16,20 +16,20 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
 from radarstream.pipelines.evaluation.defences.contenders import parse_contenders
-from radarstream.pipelines.evaluation.defences.defences import (
-    Defences,
-    DefencesRequest,
-    evidence_of,
-    rows_of,
-)
+from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.records import (
+    FILES,
     Contender,
     DefencesRecord,
+    DefencesRequest,
     EvidenceRow,
+    Key,
     Row,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.study.harness import Study
+from radarstream.pipelines.evaluation.study.record import read_record
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
 from radarstream.schemas.snapshot import Labels
@@ -154,3 +154,20 @@ def answers(experiment: Experiment, contender: str, condition: str) -> list[str 
 def cell_rows(experiment: Experiment, contender: str, condition: str) -> list[Row]:
     rows = [r for r in experiment.rows if (r.contender, r.condition) == (contender, condition)]
     return sorted(rows, key=lambda row: (row.query_id, row.step))
+
+
+def read_rows(out: Path) -> dict[Key, Row]:
+    """The stored rows of a study."""
+    return RowStore(out, FILES).of(Row)
+
+
+def read_evidence(out: Path) -> dict[tuple[str, str, int], EvidenceRow]:
+    """The stored evidence of a study."""
+    return RowStore(out, FILES).of(EvidenceRow)
+
+
+def stored_record(out: Path) -> DefencesRecord:
+    """The stored record of a study."""
+    record = read_record(out, DefencesRecord)
+    assert record is not None
+    return record

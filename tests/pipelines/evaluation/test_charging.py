@@ -1,10 +1,17 @@
 """Driving a defence or an attribution while what it asks is charged."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from radarstream.pipelines.evaluation import costs as charging
-from radarstream.pipelines.evaluation.costs import charged
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.schemas.errors import EvidenceError
+
+
+def charged(asking, charge, add_seconds):
+    account = SimpleNamespace(charge=charge, add_seconds=add_seconds)
+    return ItemCosts(Ledger(), [account]).charged(0, asking)
 
 
 def asking(ended):

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from radarstream.connectors.files.robust_rag import UNDATED
-from radarstream.pipelines.evaluation.dataset_statistics import describe
-from radarstream.pipelines.evaluation.datasets import digest_of, is_long_form, load_dataset
+from radarstream.pipelines.evaluation.datasets import (
+    describe,
+    digest_of,
+    load_dataset,
+)
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, simulate_history
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
@@ -74,9 +77,9 @@ def test_static_list(tmp_path) -> None:
     data = load_dataset(written(tmp_path, [listed("Who?"), listed("Whose?")]))
     assert data.static
     assert [len(h) for h in data.histories] == [1, 1]
-    assert not is_long_form(data.histories[0][0])
+    assert not data.histories[0][0].query.long_form
     biography = written(tmp_path, [listed("Who?", long_gen="biogen")], "bio.json")
-    assert is_long_form(load_dataset(biography).histories[0][0])
+    assert load_dataset(biography).histories[0][0].query.long_form
 
 
 def test_snapshot_lines(tmp_path) -> None:

@@ -9,17 +9,12 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.pipelines.evaluation import provenance
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences import contenders
 from radarstream.pipelines.evaluation.defences.defences import Defences, reference_among
-from radarstream.pipelines.evaluation.defences.files import (
-    EVIDENCE,
-    ROWS,
-    read_record,
-    read_rows,
-)
-from radarstream.pipelines.evaluation.defences.records import Contender
-from radarstream.pipelines.evaluation.study import answering_code, prompts
+from radarstream.pipelines.evaluation.defences.records import EVIDENCE, ROWS, Contender
+from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import start_over
 from radarstream.pipelines.evaluation.study.record import OLD_RECORD, RECORD, write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile
@@ -29,7 +24,9 @@ from tests.pipelines.evaluation.defence_studies import (
     Bench,
     make_dataset,
     make_history,
+    read_rows,
     static_dataset,
+    stored_record,
 )
 
 
@@ -63,8 +60,7 @@ def test_a_name_keeps_its_meaning(bench: Bench) -> None:
     other = Contender("radar", "radar", (("pair_scale", 0.3),))
     with pytest.raises(ConfigurationError, match="radar: options"):
         bench.experiment(static_dataset(2), [other])
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     moved = replace(record, conditions=(Condition("pia", (1,), place="top"),))
     with pytest.raises(ConfigurationError, match="pia@1: place"):
         moved.continuing(record)
@@ -73,21 +69,19 @@ def test_a_name_keeps_its_meaning(bench: Bench) -> None:
 def test_only_the_wording_of_prompts_that_were_asked_counts(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert set(record.prompts) == {Task.ATOMIC_ANSWER, Task.ANSWER_FROM_DOCUMENTS}
-    digests = prompts.prompt_digests()
+    digests = provenance.prompt_digests()
     with monkeypatch.context() as patched:
         changed = digests | {Task.SYNTHESISE_ANSWERS.value: "other"}
-        patched.setattr(prompts, "prompt_digests", lambda: changed)
+        patched.setattr(provenance, "prompt_digests", lambda: changed)
         bench.experiment(static_dataset(2))
     bench.run(static_dataset(2))  # which asks nothing and forgets nothing
-    again = read_record(bench.out)
-    assert again is not None
+    again = stored_record(bench.out)
     assert again.prompts == record.prompts
     with monkeypatch.context() as patched:
         changed = digests | {Task.ATOMIC_ANSWER.value: "other"}
-        patched.setattr(prompts, "prompt_digests", lambda: changed)
+        patched.setattr(provenance, "prompt_digests", lambda: changed)
         with pytest.raises(ConfigurationError, match="wording of the prompts atomic_answer"):
             bench.experiment(static_dataset(2))
 
@@ -97,8 +91,7 @@ def test_tasks_of_token_queries_count_too_and_their_cost_has_a_note(tmp_path: Pa
     bench.tokens = ScriptedTokens(bench.generator)
     bench.run(static_dataset(1), "vanilla,robust_rag_decoding", ["benign"])
     asked = {prompt.task for batch in bench.generator.log for prompt in batch}
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert Task.ATOMIC_ANSWER in record.prompts
     assert asked <= set(record.prompts)
     (note,) = record.notes
@@ -109,8 +102,7 @@ def test_a_new_judge_takes_the_place_of_the_old(bench: Bench) -> None:
     experiment = bench.experiment(static_dataset(2))
     for judge in ("small", "large"):
         experiment.results(ScriptedGenerator(model_id=judge))
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert record.notes == ("judged by large",)
 
 
@@ -226,8 +218,7 @@ def test_code_that_answers_nothing_there_may_change(
     bench.run(static_dataset(2))
     assert (bench.out / ROWS).read_bytes() == rows
     bench.run(static_dataset(2), "astute_rag")
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert set(record.code) == {"radar", "vanilla", "astute_rag"}
 
 
@@ -240,14 +231,12 @@ def test_a_contender_that_only_failed_may_be_mended(
     bench.generator.fail_on_text = None
     edited("radarstream.defenses.vanilla")
     assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).rows] == [None]
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert record.code == {"vanilla": contenders.code_digest(record.contenders[0])}
 
 
 def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     write_record(bench.out, replace(record, code={}, runs=()))
     with pytest.raises(ConfigurationError, match="radar, vanilla were computed by other code"):
         bench.experiment(static_dataset(2), "vanilla")
@@ -264,8 +253,7 @@ def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:
 def test_every_run_is_remembered(bench: Bench) -> None:
     bench.run(static_dataset(2))
     bench.run(static_dataset(2), command="radarstream evaluate --again")
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert [run.command for run in record.runs] == ["", "radarstream evaluate --again"]
     assert record.runs[0].settings == record.settings
     assert {run.revision for run in record.runs} == {record.revision}
@@ -289,8 +277,7 @@ def test_a_directory_of_an_earlier_release_is_read_and_continued(bench: Bench) -
     old = {name: value for name, value in stored.items() if name not in new}
     (bench.out / RECORD).unlink()
     (bench.out / OLD_RECORD).write_text(json.dumps(old))
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert (record.kind, record.contenders[0].name) == ("defences", "radar")
     calls = bench.calls()
     again = bench.run(static_dataset(2))

@@ -7,7 +7,7 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedRelations
 from radarstream.defenses.kernels.radar import symmetrise
-from radarstream.pipelines.evaluation.defences.perturbation import (
+from radarstream.pipelines.evaluation.defences.scorers import (
     Perturbation,
     perturbed_relations,
 )

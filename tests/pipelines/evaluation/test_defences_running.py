@@ -14,14 +14,13 @@ from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.defences import Defences
-from radarstream.pipelines.evaluation.defences.files import (
+from radarstream.pipelines.evaluation.defences.records import (
     EVIDENCE,
     ROWS,
-    read_evidence,
-    read_record,
-    read_rows,
+    Adaptation,
+    Contender,
+    Cost,
 )
-from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, Cost
 from radarstream.pipelines.evaluation.study.harness import start_over
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
@@ -34,7 +33,10 @@ from tests.pipelines.evaluation.defence_studies import (
     cell_rows,
     make_dataset,
     make_history,
+    read_evidence,
+    read_rows,
     static_dataset,
+    stored_record,
 )
 from tests.scripted_models import last_words
 
@@ -52,8 +54,7 @@ def test_every_contender_answers_every_question_under_every_condition(bench: Ben
     stored = read_rows(bench.out)
     assert list(stored.values()) == experiment.rows
     assert list(read_evidence(bench.out).values()) == experiment.evidence
-    record = read_record(bench.out)
-    assert record is not None
+    record = stored_record(bench.out)
     assert (record.questions, record.snapshots, record.dataset) == (4, 4, "cups")
     assert record.seconds > 0
 

@@ -9,14 +9,14 @@ from radarstream.pipelines.evaluation.defences.comparison_tables import (
     differences_table,
     rates_table,
 )
-from radarstream.pipelines.evaluation.defences.quantity_tables import (
+from radarstream.pipelines.evaluation.defences.records import Cost
+from radarstream.pipelines.evaluation.defences.scores import score_cells
+from radarstream.pipelines.evaluation.defences.tables import (
     cost_table,
     dynamics_table,
     storage_table,
+    tables_of,
 )
-from radarstream.pipelines.evaluation.defences.records import Cost
-from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.table import (
     Table,

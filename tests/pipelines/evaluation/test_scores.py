@@ -8,7 +8,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.evaluation.defences.quantity_tables import context_table
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Cost, EvidenceRow
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     ContextScores,
@@ -19,10 +18,10 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     mean_cost,
 )
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.tables import tables_of
+from radarstream.pipelines.evaluation.defences.tables import context_table, tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate, wilson_interval
-from radarstream.pipelines.evaluation.statistics.paired_tests import PairedTest, mcnemar_exact
+from radarstream.pipelines.evaluation.statistics import PairedTest, mcnemar_exact
 from radarstream.schemas.snapshot import Document, Labels
 from tests.study_rows import PARIS, PIA, record, row
 

@@ -16,7 +16,7 @@ from radarstream.pipelines.evaluation.attribution.results import correct, result
 from radarstream.pipelines.evaluation.attribution.rows import EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenario
 from radarstream.pipelines.evaluation.attribution.staging import Staged
-from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
+from radarstream.pipelines.evaluation.datasets import answer_changes
 from radarstream.pipelines.evaluation.frame import replay_frame, study_frame
 from radarstream.pipelines.evaluation.rates import Rate, scores_by, scores_of, wilson_interval
 from radarstream.pipelines.evaluation.scoring import (

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.connectors.files.reader import read_json
-from radarstream.pipelines.evaluation.dataset_statistics import answer_changes
-from radarstream.pipelines.evaluation.simulation.facts import bundled_facts
+from radarstream.pipelines.evaluation.datasets import answer_changes
+from radarstream.pipelines.evaluation.simulation.facts import bundled_facts, invented_facts
 from radarstream.pipelines.evaluation.simulation.genres import Scene, Stance, genres, write_page
 from radarstream.pipelines.evaluation.simulation.history import (
     SimulationOptions,
@@ -19,7 +19,6 @@ from radarstream.pipelines.evaluation.simulation.history import (
     simulate_history,
     write_history,
 )
-from radarstream.pipelines.evaluation.simulation.invented import invented_facts
 from radarstream.schemas.answer_text import contains, normalised
 from radarstream.schemas.codec import decode_snapshot
 from radarstream.schemas.errors import ConfigurationError
@@ -211,7 +210,7 @@ def test_genres_are_varied_and_every_wording_is_natural_length():
         scene = Scene(fact, index, date(2024, 12, 31), fact.false_answers)
         distinct = []
         for genre in genres().values():
-            if genre.stance is Stance.PARTIAL and not fact.phrases.prize:
+            if genre.stance is Stance.PARTIAL and not fact.prize:
                 continue  # only prizes are shared
             pages = [write_page(genre, scene, variant, rng) for variant in range(8)]
             distinct.append(len({page.content for page in pages}))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from radarstream.pipelines.evaluation import statistics
 from radarstream.pipelines.evaluation.rates import wilson_interval
-from radarstream.pipelines.evaluation.statistics import bootstrap, paired_tests
-from radarstream.pipelines.evaluation.statistics.bootstrap import ratio_intervals
-from radarstream.pipelines.evaluation.statistics.paired_tests import (
+from radarstream.pipelines.evaluation.statistics import (
     PairedTest,
     holm,
     mcnemar_exact,
+    ratio_intervals,
     sign_flip,
 )
 
@@ -51,7 +51,7 @@ def test_bootstrap_is_the_same_in_any_chunks_and_columns(monkeypatch):
     trials = rng.integers(0, 4, size=(12, 3)).astype(float)
     hits = np.minimum(trials, rng.integers(0, 4, size=(12, 3)))
     whole = ratio_intervals(hits, trials, seed=5, resamples=500)
-    monkeypatch.setattr(bootstrap, "_HELD", 12 * 7)
+    monkeypatch.setattr(statistics, "_HELD", 12 * 7)
     assert np.array_equal(ratio_intervals(hits, trials, seed=5, resamples=500), whole)
     alone = ratio_intervals(hits[:, 1:2], trials[:, 1:2], seed=5, resamples=500)
     assert np.array_equal(alone[0], whole[1])
@@ -116,9 +116,9 @@ def test_drawn_sign_flips_are_near_the_exact_value_and_never_zero(monkeypatch):
     assert test is PairedTest.SIGN_FLIP_DRAWN
     assert p_value == pytest.approx(exact, abs=0.012)
     assert sign_flip(differences, seed=1)[0] == p_value
-    monkeypatch.setattr(paired_tests, "_HELD", 15 * 3)
+    monkeypatch.setattr(statistics, "_HELD", 15 * 3)
     assert sign_flip(differences, seed=1)[0] == pytest.approx(exact, abs=0.012)
-    assert sign_flip(np.ones(60), seed=0)[0] == 1 / (paired_tests.PERMUTATIONS + 1)
+    assert sign_flip(np.ones(60), seed=0)[0] == 1 / (statistics.PERMUTATIONS + 1)
 
 
 def test_holm():

@@ -15,7 +15,6 @@ from radarstream.connectors.models.scripted import (
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.evaluation.study.plugin import Batch
 from radarstream.pipelines.evaluation.study.record import StudyRecord
-from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 
@@ -60,12 +59,11 @@ class Squares:
     results: ClassVar[tuple[str, ...]] = ()
 
     def describe(self) -> SquaresRecord:
-        common = StudyRecord.common(
-            command="squares", settings={}, dataset="numbers", dataset_digest="0", k=1,
-            seed=self.seed, models={},
+        return SquaresRecord(
+            dataset="numbers", dataset_digest="0", k=1, seed=self.seed, models={}, settings={},
+            command="squares", revision="1", code={"squaring": self.digest},
+            asked=tuple(f"q{number}" for number in self.numbers),
         )  # fmt: skip
-        asked = tuple(f"q{number}" for number in self.numbers)
-        return SquaresRecord(**common, asked=asked, code={"squaring": self.digest})
 
     def code(self, _: SquaresRecord) -> dict[str, str | None]:
         return {"squaring": self.digest}
@@ -86,9 +84,6 @@ class Squares:
             failed = number in self.failing
             row = Square(number, None if failed else number**2, "down" if failed else None)
             yield Batch("squaring", 1, [row])
-
-    def tables(self, _: Study[SquaresRecord]) -> tuple[Table, ...]:
-        return ()
 
 
 def values(study: Study[SquaresRecord]) -> dict[int, int | None]:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.evaluation.context_quality import (
-    answer_relevancy_lex,
     faithfulness_lex,
     recall_lex,
     relevancy_lex,
@@ -15,7 +14,7 @@ from radarstream.pipelines.evaluation.context_quality import (
 )
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.frame import study_frame
-from radarstream.pipelines.evaluation.text_overlap import exact_match, rouge_l_f1, token_f1
+from radarstream.pipelines.evaluation.scoring import exact_match, rouge_l_f1, token_f1
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
 from tests.study_rows import record, row
@@ -83,7 +82,7 @@ def test_relevancy_is_of_the_context() -> None:
     assert relevancy_lex(question, ["Paris"], CONTEXT) == pytest.approx(1 / 3)
     assert relevancy_lex(question, ["Lyon"], CONTEXT) == pytest.approx(2 / 3)
     assert relevancy_lex(question, [], []) == 0.0
-    assert answer_relevancy_lex(question, ["Paris"], "It is Paris. Try the cheese.") == 0.5
+    assert relevancy_lex(question, ["Paris"], ["It is Paris. Try the cheese."]) == 0.5
 
 
 def test_faithfulness_is_of_the_response() -> None:

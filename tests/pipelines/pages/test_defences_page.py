@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from radarstream.pipelines.cli.report import report
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.evaluation.defences.files import EVIDENCE, ROWS
 from radarstream.pipelines.evaluation.defences.ranking import rank
-from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
+from radarstream.pipelines.evaluation.defences.records import EVIDENCE, ROWS, Adaptation, Contender
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.study.record import write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile

@@ -1,5 +1,7 @@
-"""Tests of paired differences, and the correction for making many of them.
+"""Intervals and tests for rates whose steps share questions.
 
+- Percentile bootstrap over questions (B. Efron, 1979): the steps of one question are not
+  independent, so questions are resampled, never steps.
 - McNemar's exact test for one answer a question (Q. McNemar, 1947): two-sided binomial test of
   the pairs in which only one side hits.
 - Sign-flip permutation over questions for histories: under the null hypothesis the sign of a
@@ -16,10 +18,39 @@ import numpy as np
 
 from radarstream.schemas.evidence import FloatArray
 
+RESAMPLES = 10_000
 PERMUTATIONS = 10_000
+_TAILS = (0.025, 0.975)
 _ENUMERATED = 13  # questions with a difference up to which all sign patterns are tried
-_HELD = 2_000_000
+_HELD = 2_000_000  # draws of questions that are in memory at once
 _ROUNDING = 1e-9  # sums that differ by less are equal
+
+
+def ratio_intervals(
+    hits: FloatArray, trials: FloatArray, *, seed: int, resamples: int = RESAMPLES
+) -> FloatArray:
+    """95 % intervals of the ratios sum(hits) / sum(trials), columns being different ratios.
+
+    `hits` and `trials` are (questions, ratios), each entry what one question contributes to one
+    ratio; hits may be negative (a difference). Returns (ratios, 2): low and high. Resamples
+    without a trial are left out; a ratio without any trial has NaN.
+    """
+    if hits.shape != trials.shape or hits.ndim != 2:
+        raise ValueError(f"need two equal matrices, got {hits.shape} and {trials.shape}")
+    questions, ratios = hits.shape
+    found = np.full((resamples, ratios), np.nan)
+    rng = np.random.default_rng(seed)
+    at_once = max(1, _HELD // max(1, questions))
+    for start in range(0, resamples if questions else 0, at_once):
+        part = found[start : start + at_once]
+        counts = rng.multinomial(questions, [1.0 / questions] * questions, size=len(part))
+        drawn = counts.astype(float) @ trials
+        np.divide(counts.astype(float) @ hits, drawn, out=part, where=drawn > 0)
+    intervals = np.full((ratios, 2), np.nan)
+    known = ~np.isnan(found).all(axis=0)
+    if known.any():
+        intervals[known] = np.nanquantile(found[:, known], _TAILS, axis=0).T
+    return intervals
 
 
 class PairedTest(StrEnum):
@@ -66,9 +97,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    adjusted = [0.0] * len(p_values)
-    highest = 0.0
-    for place, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
+    order = np.argsort(p_values, kind="stable")
+    scaled = np.asarray(p_values, dtype=float)[order] * np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(np.minimum(scaled, 1.0))
+    return [float(value) for value in adjusted]

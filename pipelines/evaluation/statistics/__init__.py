@@ -1,1 +1,0 @@
-"""Intervals and tests for rates whose steps share questions."""
