@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from radarstream.connectors.models.batching import AnswersEach
 from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.batching import AnswersEach
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.pipelines.signals.ports import Generator
