@@ -224,7 +224,7 @@ def _convert(gguf: Path, target: Path) -> None:
             "install the extra `embedded`"
         ) from error
 
-    class Reader(GGUFReader):  # type: ignore[misc] # the library has no types
+    class Reader(GGUFReader):
         """Cuts its fields from a plain array: as slices of a memmap they take 700 MB."""
 
         def __setattr__(self, name: str, value: Any) -> None:
@@ -232,7 +232,7 @@ def _convert(gguf: Path, target: Path) -> None:
 
     try:
         reader = Reader(str(gguf))
-        writer = GGUFWriter(target, reader.fields["general.architecture"].contents())
+        writer: Any = GGUFWriter(target, reader.fields["general.architecture"].contents())
         for field in reader.fields.values():
             if field.name not in _DERIVED | _REPLACED:
                 inner = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None

@@ -14,7 +14,7 @@ from secrets import token_hex
 from threading import Event, Lock
 from typing import Any, Final
 
-from radarstream.connectors.models.batching import Outcome, in_order, places
+from radarstream.connectors.models.batching import Outcome, in_order, places, split
 from radarstream.connectors.models.gguf_weights import embedded_gguf, weights_name
 from radarstream.connectors.models.rendering import completion_text, ever_shorter, rendering_name
 from radarstream.schemas.errors import ModelError
@@ -100,10 +100,9 @@ class LlamaCpp:
         self, pending: list[Prompt], report: Callable[[_Arrival], None], stop: Callable[[], bool]
     ) -> None:
         """Report every prompt's outcome, unless told to stop."""
-        while pending and not stop():
-            size = sum(prompt.max_tokens == pending[0].max_tokens for prompt in pending)
-            batch = pending[: min(size, _CALL_SIZE)]
-            pending = pending[len(batch) :]
+        for batch in split(pending, _is_full):
+            if stop():
+                return
             for prompt in self._stream(batch, report, stop):
                 if stop():
                     return
@@ -181,6 +180,10 @@ class LlamaCpp:
                 if server is None:
                     server = _SERVERS[self] = _load(self)
         return server
+
+
+def _is_full(batch: list[Prompt], prompt: Prompt) -> bool:
+    return len(batch) == _CALL_SIZE or batch[0].max_tokens != prompt.max_tokens
 
 
 def _counted(text: str, response: dict[str, Any]) -> Completion:

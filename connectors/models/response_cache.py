@@ -142,17 +142,29 @@ class Entry:
     """The entries of one method.
 
     `name` is part of the key; its number changes with the encoding. `chunk` requests are asked and
-    stored at a time. `subject` is what an entry is about, for `queries.forgetting`. `check`
-    raises ModelError instead of returning replies that must not be stored.
+    stored at a time. `subject` is what an entry is about, for `queries.forgetting`. `row_type` is
+    the numpy type of a stored row, None for completions. `check` raises ValueError for replies
+    that must not be stored.
     """
 
     name: str
     chunk: int
     digest: Callable[[Any], bytes]
     subject: Callable[[Any], bytes]
-    encode: Callable[[Any], bytes]
-    decode: Callable[[bytes], Any]
-    check: Callable[[Replies, str], Replies] = lambda replies, _: replies
+    row_type: str | None = None
+    check: Callable[[Any, int], Replies] = lambda replies, _: replies
+
+    def encode(self, reply: Any) -> bytes:
+        """A row as numbers, a completion as JSON."""
+        if self.row_type is not None:
+            return bytes(reply.astype(self.row_type).tobytes())
+        return json.dumps(asdict(reply), separators=(",", ":")).encode("ascii")
+
+    def decode(self, value: bytes) -> Any:
+        """The completion, or the row as float64."""
+        if self.row_type is not None:
+            return np.frombuffer(value, self.row_type).astype(np.float64)
+        return Completion(**json.loads(value))
 
 
 def digest_of(*texts: str) -> bytes:
@@ -163,26 +175,6 @@ def digest_of(*texts: str) -> bytes:
         digest.update(len(encoded).to_bytes(8, "little"))
         digest.update(encoded)
     return digest.digest()
-
-
-def _rows_as(stored_as: str) -> dict[str, Callable[[Any], Any]]:
-    """How a row is stored: little-endian numbers of this type, read as float64."""
-    return {
-        "encode": lambda row: row.astype(stored_as).tobytes(),
-        "decode": lambda value: np.frombuffer(value, stored_as).astype(np.float64),
-    }
-
-
-def _checked_by(check: Callable[[Any, int], FloatArray]) -> Callable[[Replies, str], Replies]:
-    """A check of `schemas.arrays` that raises ModelError."""
-
-    def checked(rows: Replies, model_id: str) -> Replies:
-        try:
-            return check(rows, len(rows))
-        except ValueError as error:
-            raise ModelError(f"{model_id}: {error}") from error
-
-    return checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,31 +212,23 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
         32,
         lambda prompt: prompt.digest(),
         lambda prompt: question_subject(prompt.question),
-        lambda completion: json.dumps(asdict(completion), separators=(",", ":")).encode("ascii"),
-        lambda value: Completion(**json.loads(value)),
     ),
     Method.PROBABILITIES: Entry(
         "relation/1",
         1024,
         lambda pair: digest_of(pair.question, pair.premise, pair.hypothesis),
         lambda pair: question_subject(pair.question),
-        check=_checked_by(relation_rows),
-        **_rows_as("<f8"),
+        "<f8",
+        relation_rows,
     ),
-    Method.EMBED: Entry(  # single precision: rows keep unit length to about 1e-7
-        "embedding/1",
-        256,
-        digest_of,
-        lambda _: EMBEDDINGS,
-        check=_checked_by(embedding_rows),
-        **_rows_as("<f4"),
-    ),
+    # Single precision: rows keep unit length to about 1e-7.
+    Method.EMBED: Entry("embedding/1", 256, digest_of, lambda _: EMBEDDINGS, "<f4", embedding_rows),
     Method.LOG_PROBS: Entry(  # of queries of one prompt each, see ByPrompt
         "log-probs/1",
         32,
         lambda query: query.prompts[0].digest() + digest_of(query.continuation),
         lambda query: question_subject(query.prompts[0].question),
-        **_rows_as("<f8"),
+        "<f8",
     ),
 }
 
@@ -316,7 +300,11 @@ class Cached(Wrapped):
         while chunk := call.requests[started : started + (self._chunk or entry.chunk)]:
             self.calls += len(chunk)
             asked = perf_counter()
-            replies = entry.check(call.ask(chunk), self.model_id)
+            replies = call.ask(chunk)
+            try:
+                replies = entry.check(replies, len(replies))
+            except ValueError as error:
+                raise ModelError(f"{self.model_id}: {error}") from error
             share = (perf_counter() - asked) / len(chunk)
             yield [(started + i, timed(reply, share)) for i, reply in enumerate(replies)]
             started += len(chunk)

@@ -113,7 +113,8 @@ class TransformersTokens:
         else:
             logits, read = _read_one_more(model, read, prefix[-1])
         _ONGOING.keep((self.generator, prompts, prefix), read, self.kept_positions)
-        return _log_softmax(logits[:, -1])
+        logs: FloatArray = logits[:, -1].double().log_softmax(dim=-1).cpu().numpy()
+        return logs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,12 +246,6 @@ def _shared(model: Any, rows: Sequence[Sequence[int]], keep: int) -> int:
     common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
     shared = min(common, min(map(len, rows)) - keep)
     return shared if shared >= _LEAST_SHARED else 0
-
-
-def _log_softmax(logits: Any) -> FloatArray:
-    """Logarithms of the probabilities in the last axis, in double precision."""
-    logs: FloatArray = logits.double().log_softmax(dim=-1).cpu().numpy()
-    return logs
 
 
 def _log_of(logits: Any, tokens: Sequence[int]) -> FloatArray:

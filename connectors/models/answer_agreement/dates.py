@@ -13,10 +13,7 @@ from radarstream.connectors.models.answer_agreement.values import (
 _MONTHS = "january february march april may june july august september october november december"
 MONTH_NUMBER = {name: i for i, name in enumerate(_MONTHS.split(), start=1)}
 MONTH_NUMBER |= {name[:3]: number for name, number in MONTH_NUMBER.items()} | {"sept": 9}
-MONTH = (
-    "(?:January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b\.?"
-)
+MONTH = rf"(?:{'|'.join(name.title() for name in MONTH_NUMBER)})\b\.?"
 _YEAR = r"(?:1[0-9]|20)\d\d"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 _ASIDE = (

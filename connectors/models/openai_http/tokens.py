@@ -102,14 +102,11 @@ class OpenAiTokens:
             return [error]
 
         async def row(prompt: Prompt) -> list[float] | ModelError:
-            text = completion_text(prompt)
             try:
                 async with self.client.turn(endpoint, budget) as deadline:
-                    if ids is None:
-                        reply = f" {query.continuation}"
-                        found = await self._row_of_text(reply, text, endpoint, deadline)
-                    else:
-                        found = await self._row_of_ids(ids, text, endpoint, deadline)
+                    text = completion_text(prompt)
+                    reply = f" {query.continuation}" if ids is None else ids
+                    found = await self._logs(text, reply, endpoint, deadline)
             except ModelError as error:
                 return error
             self.client.count_tokens(found.tokens_in, found.tokens_out)
@@ -117,22 +114,23 @@ class OpenAiTokens:
 
         return list(await asyncio.gather(*map(row, query.prompts)))
 
-    async def _row_of_text(
-        self, reply: str, text: str, endpoint: Endpoint, deadline: float
+    async def _logs(
+        self, text: str, reply: str | list[int], endpoint: Endpoint, deadline: float
     ) -> ReplyLogs:
-        """Send text and have it echoed."""
-        payload = {"prompt": text + reply, "echo": True, "logprobs": 1, "max_tokens": 1}
-        read = partial(read_echo, prompt=text, reply=reply)
-        return await self._complete(endpoint, deadline, payload, read)
-
-    async def _row_of_ids(
-        self, reply: list[int], text: str, endpoint: Endpoint, deadline: float
-    ) -> ReplyLogs:
-        """Send the prompt's own tokens with the reply's behind them."""
-        ids = [*await self._token_ids(endpoint, deadline, text, special=True), *reply]
-        payload = {"prompt": ids, "prompt_logprobs": 0, "max_tokens": 1}
-        read = partial(read_prompt_logprobs, ids=ids, count=len(reply))
-        return await self._complete(endpoint, deadline, payload, read)
+        """Send a prompt with the reply behind it: text to be echoed, or tokens joined."""
+        payload: dict[str, Any]
+        read: Callable[[bytes], ReplyLogs]
+        if isinstance(reply, str):
+            payload = {"prompt": text + reply, "echo": True, "logprobs": 1}
+            read = partial(read_echo, prompt=text, reply=reply)
+        else:
+            ids = [*await self._token_ids(endpoint, deadline, text, special=True), *reply]
+            payload = {"prompt": ids, "prompt_logprobs": 0}
+            read = partial(read_prompt_logprobs, ids=ids, count=len(reply))
+        common = {"model": self.options.model, "temperature": 0.0, "n": 1}
+        body = common | self.options.extra_body | payload | {"max_tokens": 1}
+        version = VERSION if self.options.base_url.endswith(VERSION) else ""
+        return await endpoint.post(f"{version}/completions", body, read, deadline)
 
     async def _reply_ids(self, reply: str, endpoint: Endpoint, deadline: float) -> list[int]:
         """A reply's tokens as they stand behind a prompt, which ends in a colon."""
@@ -147,18 +145,6 @@ class OpenAiTokens:
     ) -> list[int]:
         payload = {"model": self.options.model, "prompt": text, "add_special_tokens": special}
         return await endpoint.post("/tokenize", payload, read_token_ids, deadline)
-
-    async def _complete(
-        self,
-        endpoint: Endpoint,
-        deadline: float,
-        payload: dict[str, Any],
-        read: Callable[[bytes], ReplyLogs],
-    ) -> ReplyLogs:
-        common = {"model": self.options.model, "temperature": 0.0, "n": 1}
-        version = VERSION if self.options.base_url.endswith(VERSION) else ""
-        body = common | self.options.extra_body | payload
-        return await endpoint.post(f"{version}/completions", body, read, deadline)
 
 
 def _matrix(rows: list[list[float]]) -> FloatArray:
