@@ -141,13 +141,12 @@ def _found_alone(query_id: str) -> ColumnElement[bool]:
 def _rows(
     documents: Iterable[NamedDocument], seen_ms: int, *, own: bool
 ) -> dict[str, dict[str, Any]]:
-    # Sorted, so that two writers of the same texts cannot deadlock.
     seen = {"own": own, "first_seen_ms": seen_ms, "last_seen_ms": seen_ms}
     rows = {
         document.content_id: {
             "id": document.content_id,
             "name": name,
-            "published_ms": milliseconds(d) if (d := document.published_at) else None,
+            "published_ms": milliseconds(at) if (at := document.published_at) else None,
             "url": _bytes(document.url),
             "title": _bytes(document.title),
             "text": _bytes(document.text),
@@ -156,7 +155,7 @@ def _rows(
         for name, document in documents
         if document.passage.strip()  # what has no visible character says nothing
     }
-    return dict(sorted(rows.items()))
+    return dict(sorted(rows.items()))  # by id
 
 
 def _upsert(connection: Connection, rows: Mapping[str, Mapping[str, Any]]) -> Added:

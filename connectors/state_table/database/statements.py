@@ -85,9 +85,9 @@ def upserting(
     changed: Mapping[str, Any] | None = None,
     only_if: sa.ColumnElement[bool] | None = None,
 ) -> sa.Insert:
-    """Return an INSERT that, where the key is there, writes `changed`, but `only_if` that holds.
+    """Return an INSERT that writes `changed` over a row of the same key, where `only_if` holds.
 
-    Without `changed` it writes all columns. Both may speak of the `excluded` row, the new one.
+    Without `changed` it writes all columns. Both may use the values of the new row: `excluded`.
     """
     new = excluded(table)
     statement = dialect_insert(connection, table).on_conflict_do_update(

@@ -65,9 +65,8 @@ def received_since(connection: Connection, sender: str, since_ms: int) -> int:
 
 def count_open(connection: Connection, sender: str | None = None) -> int:
     """How many complaints of people wait, or of this sender."""
-    return _count(
-        connection, _OPEN, _C.sender != PIPELINE if sender is None else _C.sender == sender
-    )
+    whose = _C.sender != PIPELINE if sender is None else _C.sender == sender
+    return _count(connection, _OPEN, whose)
 
 
 def find_complaints(
