@@ -128,7 +128,7 @@ def _visible(value: Any) -> Any:
     """A table, or a part of one, with hidden characters of names and errors shown."""
     if isinstance(value, tuple):
         return tuple(_visible(part) for part in value)
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: _visible(getattr(value, field.name)) for field in fields(value)}
         return type(value)(**parts)
     return _line(value) if isinstance(value, str) else value
