@@ -28,8 +28,7 @@ from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of
 from radarstream.pipelines.evaluation.study.record import read_record as read_study
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.pages.defences.page import write_defences_page
-from radarstream.pipelines.pages.defences.view import build_view
+from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 
 
 def report(
@@ -57,9 +56,9 @@ def report(
     rows = [row for row in read_rows(directory).values() if counts(row, record)]
     evidence = [seen for seen in read_evidence(directory).values() if counts(seen, record)]
     frame = study_frame(rows, record, evidence, read_judgements(directory))
-    view = build_view(record, rows, evidence, score_cells(frame, record), frame)
-    print_headline(view.headline)
-    print_path("report", write_defences_page(directory, view))
+    board = score_cells(frame, record)
+    print_headline(write_defences_page(directory, record, rows, evidence, board, frame))
+    print_path("report", directory / REPORT)
 
 
 def counts(line: Row | EvidenceRow, record: DefencesRecord) -> bool:

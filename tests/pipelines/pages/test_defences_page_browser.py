@@ -10,8 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.pages.defences.page import write_defences_page
-from radarstream.pipelines.pages.defences.view import build_view
+from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from tests.pipelines.pages.defences_run import (
     CONDITIONS,
     IN_TIME,
@@ -51,7 +50,8 @@ return found;
 def made(out: Path, experiment) -> Path:
     record, rows, evidence = experiment
     board, frame = scored(rows, record, resamples=200)
-    return write_defences_page(out, build_view(record, rows, evidence, board, frame))
+    write_defences_page(out, record, rows, evidence, board, frame)
+    return out / REPORT
 
 
 @pytest.fixture(scope="module")
