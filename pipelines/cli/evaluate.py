@@ -48,7 +48,6 @@ from radarstream.pipelines.evaluation.defences.scorers import (
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.page import write_defences_page
-from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
@@ -143,9 +142,9 @@ def evaluate(
             board, frame = plugin.scored(study, judging)
         if table is not None:
             write_table(frame, table)
-        view = build_view(study.record, rows_of(study), evidence_of(study), board, frame)
-        write_defences_page(out, view)
-        print_study(study, board, view.headline, as_json=as_json)
+        rows, evidence = rows_of(study), evidence_of(study)
+        headline = write_defences_page(out, study.record, rows, evidence, board, frame)
+        print_study(study, board, headline, as_json=as_json)
     if failed := study.failed(contender.name for contender in plugin.request.contenders):
         raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 

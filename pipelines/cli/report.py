@@ -30,8 +30,7 @@ from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of
 from radarstream.pipelines.evaluation.study.record import read_record as read_study
 from radarstream.pipelines.evaluation.study.row_files import RowStore, read_lines
-from radarstream.pipelines.pages.defences.page import write_defences_page
-from radarstream.pipelines.pages.defences.view import build_view
+from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 
 
 def report(
@@ -59,6 +58,6 @@ def report(
     store = RowStore(directory, FILES)
     rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
     frame = study_frame(rows, record, evidence, read_lines(directory / JUDGEMENTS, Judgement))
-    view = build_view(record, rows, evidence, score_cells(frame, record), frame)
-    print_headline(view.headline)
-    print_path("report", write_defences_page(directory, view))
+    board = score_cells(frame, record)
+    print_headline(write_defences_page(directory, record, rows, evidence, board, frame))
+    print_path("report", directory / REPORT)

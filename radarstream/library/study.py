@@ -12,8 +12,7 @@ from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.pages.defences.page import write_defences_page
-from radarstream.pipelines.pages.defences.view import build_view
+from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class Study:
         with opened(plugin, plugin.models, self.out, resume=resume) as study:
             study.run()
             self.board, self.table = plugin.scored(study, None)
-            evidence = evidence_of(study)
-            view = build_view(study.record, rows_of(study), evidence, self.board, self.table)
-            self.report = write_defences_page(self.out, view)
+            rows, evidence = rows_of(study), evidence_of(study)
+            write_defences_page(self.out, study.record, rows, evidence, self.board, self.table)
+            self.report = self.out / REPORT
         return self.table

@@ -12,6 +12,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Summary,
     mean_cost,
 )
+from radarstream.pipelines.evaluation.defences.table_layout import cells_of
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.defences.plots import UNDEFENDED
 from radarstream.pipelines.pages.safe_text import shorten
@@ -109,22 +110,15 @@ def _what_ties_mean(
     bare = _undefended(ranking)
     if bare is not None and not bare.beaten:
         return  # where the best is no better than no defence, no price speaks for any
-    calls = {
-        one.contender: _calls(one.contender, scoreboard)
-        for one in tied
-        if bare is None or _better(one, bare)
-    }
-    cheapest = min(calls, key=lambda name: calls[name], default=None)
-    own = _calls(best.contender, scoreboard)
-    if cheapest is not None and calls[cheapest] < 0.95 * own:
+    rivals = [one.contender for one in tied if bare is None or _better(one, bare)]
+    calls = {name: mean_cost(cell.cost for cell in cells_of(scoreboard, name)).calls
+             for name in (best.contender, *rivals)}  # fmt: skip
+    cheapest = min(calls, key=lambda name: calls[name])
+    if calls[cheapest] < 0.95 * calls[best.contender]:
         yield (
             f"Of these, {_name(cheapest)} costs least: {calls[cheapest]:.1f} model calls an answer "
-            f"against {own:.1f}."
+            f"against {calls[best.contender]:.1f}."
         )
-
-
-def _calls(contender: str, scoreboard: Scoreboard) -> float:
-    return mean_cost(cell.cost for cell in scoreboard.cells if cell.contender == contender).calls
 
 
 def _without_attack(best: Pooled, record: DefencesRecord, scoreboard: Scoreboard) -> Iterator[str]:

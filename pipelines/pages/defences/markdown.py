@@ -6,6 +6,7 @@ from typing import Any
 
 from radarstream.connectors.models.bundled import licences
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.table import (
     Table,
@@ -14,7 +15,7 @@ from radarstream.pipelines.evaluation.table import (
     escaped,
     markdown,
 )
-from radarstream.pipelines.pages.defences.view import DefencesView
+from radarstream.pipelines.pages.defences.headline import Headline
 from radarstream.pipelines.pages.safe_text import shorten, visible, without_secrets
 
 LINE_CHARACTERS = 1_000
@@ -52,14 +53,13 @@ DEFINITIONS = {
 }
 
 
-def markdown_tables(view: DefencesView) -> str:
+def markdown_tables(record: DefencesRecord, scoreboard: Scoreboard, found: Headline) -> str:
     """The whole file."""
-    record = view.record
     origin = "; ".join(f"{name} {value}" for name, value in provenance(record)) + "."
     parts = [
         f"# {plain(record.dataset)}: defences under attack",
-        " ".join(map(plain, (view.headline.verdict, *view.headline.sentences))),
-        *(markdown(_visible(table)).strip() for table in tables_of(view.scoreboard)),
+        " ".join(map(plain, (found.verdict, *found.sentences))),
+        *(markdown(_visible(table)).strip() for table in tables_of(scoreboard)),
         markdown(data_table(record)).strip(),
         "### Definitions",
         "\n".join(f"- **{term}**: {meaning}" for term, meaning in DEFINITIONS.items()),
@@ -128,7 +128,7 @@ def _visible(value: Any) -> Any:
     """A table, or a part of one, with hidden characters of names and errors shown."""
     if isinstance(value, tuple):
         return tuple(_visible(part) for part in value)
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: _visible(getattr(value, field.name)) for field in fields(value)}
         return type(value)(**parts)
     return _line(value) if isinstance(value, str) else value

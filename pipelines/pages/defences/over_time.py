@@ -16,9 +16,22 @@ from radarstream.pipelines.pages.defences.plots import Group
 from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.scales import Axis, Segment, Series, Share, Spot, tenths
 
-RATES = {"accuracy": "Accuracy", "attack_success": "Attack success", "stale": "Stale answers"}
-Read = Callable[[Point], tuple[float | None, float | None]]
-BELIEFS = {"support": "Belief in staying", "conflict": "Belief in being wrong"}
+Read = Callable[[Point], tuple[float | None, float | None]]  # a value, and one before it
+
+
+def _rate(quantity: str, point: Point) -> tuple[float | None, None]:
+    return getattr(point, quantity).value, None
+
+
+RATES: dict[str, Read] = {
+    "Accuracy": partial(_rate, "accuracy"),
+    "Attack success": partial(_rate, "attack_success"),
+    "Stale answers": partial(_rate, "stale"),
+}
+BELIEFS: dict[str, Read] = {
+    "Belief in staying": attrgetter("support_posterior", "support_prior"),
+    "Belief in being wrong": attrgetter("conflict_posterior", "conflict_prior"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ class Along:
     attacked: Sequence[int]
 
     def panel(self, group: Group, title: str, read: Read) -> Iterator[Markup]:
-        """What `read` takes from a point, a value and one before it; nothing if nobody has any."""
+        """What `read` takes from points; nothing if nobody has any."""
         lines = [(one, list(self._spots(one, read))) for one in group.series]
         values = [v for _, spots in lines for s in spots for v in (s.y.value, s.before)]
         ends = [(value, value) for value in values if value is not None]
@@ -80,11 +93,13 @@ def over_time(
     first = next((c for c in scoreboard.conditions if c != BENIGN), BENIGN)
     for condition in filter(answered.__contains__, scoreboard.conditions):
         along = _along(scoreboard, condition, series, names, years=years)
+        rates = [kind for kind in RATES.items() if kind[0] != "Attack success" or along.attacked]
+        everyone = Group("", tuple(series))
         yield OverTime(
             condition,
             _timeline(condition, series, along, counts),
-            tuple(_rates(along, groups)),
-            tuple(_beliefs(along, Group("", tuple(series)))),
+            tuple(p for kind in rates for group in groups for p in along.panel(group, *kind)),
+            tuple(p for kind in BELIEFS.items() for p in along.panel(everyone, *kind)),
             unfolded=len(groups) == 1 or condition == first,
         )
 
@@ -148,21 +163,3 @@ def _timeline(
     width = round(min(150, max(34, 720 / max(1, size))) * size)
     marked = [place + 0.48 for place in along.attacked]
     return bars("What the answers turned out to be", segments, axis, width=width, marked=marked)
-
-
-def _rates(along: Along, groups: Sequence[Group]) -> Iterator[Markup]:
-    """Panels of rates that somebody has; no attack succeeds where there is none."""
-    for quantity, title in RATES.items():
-        if quantity != "attack_success" or along.attacked:
-            for group in groups:
-                yield from along.panel(group, title, partial(_rate, quantity))
-
-
-def _rate(quantity: str, point: Point) -> tuple[float | None, None]:
-    return getattr(point, quantity).value, None
-
-
-def _beliefs(along: Along, everyone: Group) -> Iterator[Markup]:
-    """Panels of beliefs, unless nobody remembers."""
-    for name, title in BELIEFS.items():
-        yield from along.panel(everyone, title, attrgetter(f"{name}_posterior", f"{name}_prior"))

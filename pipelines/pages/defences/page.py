@@ -1,23 +1,30 @@
 """The page of a study of defences, and its tables as Markdown beside it."""
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import polars as pl
 from markupsafe import Markup, escape
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.defences.scoreboard import fewer
+from radarstream.pipelines.evaluation.defences.ranking import covered_cells, rank
+from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, fewer, mean_cost
 from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages import frame as pages
+from radarstream.pipelines.pages.defences import plots
+from radarstream.pipelines.pages.defences.cases import build_cases
+from radarstream.pipelines.pages.defences.headline import Headline, headline
 from radarstream.pipelines.pages.defences.markdown import (
     DEFINITIONS,
     data_table,
     markdown_tables,
     provenance,
 )
-from radarstream.pipelines.pages.defences.plots import STAGES
-from radarstream.pipelines.pages.defences.view import DefencesView
+from radarstream.pipelines.pages.defences.over_time import over_time
+from radarstream.pipelines.pages.defences.sensitivity import sweep_plots, sweeps
 from radarstream.pipelines.pages.island import island
 from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import visible
@@ -26,30 +33,83 @@ REPORT, TABLES = "report.html", "tables.md"
 SHOWN: Final = {"rates", "cost", "dynamics", "storage"}  # tables that have a section of their own
 
 
-def write_defences_page(out: Path, view: DefencesView) -> Path:
-    """Write `report.html` and `tables.md` into `out` and return the path of the former."""
-    (out / TABLES).write_text(markdown_tables(view), encoding="utf-8")
-    (out / REPORT).write_text(render(view), encoding="utf-8")
-    return out / REPORT
+def write_defences_page(
+    out: Path,
+    record: DefencesRecord,
+    rows: Iterable[Row],
+    evidence: Iterable[EvidenceRow],
+    scoreboard: Scoreboard,
+    frame: pl.DataFrame,
+) -> Headline:
+    """Write `report.html` and `tables.md` into `out` and return what stands at their top.
 
-
-def render(view: DefencesView) -> str:
-    """The page as text."""
-    record = view.record
-    tables = {table.key: table for table in tables_of(view.scoreboard)}
+    Of rows about one answer the last counts; `evidence` is read once and not kept. `frame` is the
+    table of answers, `scoreboard` what was computed from it.
+    """
+    ranking = rank(frame, record, scoreboard)
+    found = headline(record, scoreboard, ranking)
+    series = plots.series_of(record)
+    groups = plots.groups_of(record, series)
+    spent = ((one, mean_cost(cell.cost for cell in scoreboard.of(one.name)))
+             for one in series)  # fmt: skip
+    costs = [(one, cost) for one, cost in spent if cost.answers]
+    trade_offs = list(plots.trade_offs(record, scoreboard, ranking, groups))
+    histories = list(over_time(scoreboard, series, groups, frame))
+    stages = plots.cost_stages(costs)
+    curves = [
+        plot for sweep in sweeps(record.contenders) for plot in sweep_plots(sweep, scoreboard)
+    ]
+    tables = {table.key: table for table in tables_of(scoreboard)}
     links = [
         ("#table", "Table", True),
-        ("#trade-off", "Trade-off", view.trade_offs),
-        ("#over-time", "Over time", view.over_time),
-        ("#cost", "Cost", view.cost_stages),
-        ("#sensitivity", "Sensitivity", view.sensitivity),
+        ("#trade-off", "Trade-off", trade_offs),
+        ("#over-time", "Over time", histories),
+        ("#cost", "Cost", stages),
+        ("#sensitivity", "Sensitivity", curves),
         ("#cases", "Questions", True),
     ]
-    page = frame.Page(
+    text = pages.render(
+        "defences.html.j2",
+        _page(record, found, Markup("").join(plots.opening(ranking)), links),
+        "cases.js",
+        record=record,
+        scoreboard=scoreboard,
+        ranking=ranking,
+        series=series,
+        stars=frozenset(_stars(scoreboard)),
+        trade_offs=trade_offs,
+        histories=histories,
+        stage_names=plots.STAGES,
+        stages=stages,
+        cost_plots=list(plots.cost_plots(costs, ranking, groups)),
+        curves=curves,
+        cases=build_cases(record, rows, frame, scoreboard.definition, evidence),
+        data=data_table(record),
+        cost=tables["cost"],
+        dynamics=[tables[key] for key in ("dynamics", "storage") if key in tables],
+        more_tables=[table for key, table in tables.items() if key not in SHOWN],
+        fewer=fewer,
+        benign=BENIGN,
+        letters={look.letter: (name, look.mark, look.words) for name, look in OUTCOMES.items()},
+        island=island,
+        breakable=breakable,
+    )
+    (out / REPORT).write_text(text, encoding="utf-8")
+    (out / TABLES).write_text(markdown_tables(record, scoreboard, found), encoding="utf-8")
+    return found
+
+
+def _page(
+    record: DefencesRecord,
+    found: Headline,
+    opening: Markup,
+    links: Sequence[tuple[str, str, object]],
+) -> pages.Page:
+    return pages.Page(
         title=f"Defences compared on {record.dataset}",
-        sentence=view.headline.verdict,
-        more=view.headline.sentences,
-        plot=Markup('<div class="plots">%s</div>') % Markup("").join(view.opening),
+        sentence=found.verdict,
+        more=found.sentences,
+        plot=Markup('<div class="plots">%s</div>') % opening,
         links=links,
         words=DEFINITIONS,
         heads=(
@@ -63,23 +123,18 @@ def render(view: DefencesView) -> str:
         command=record.command,
         settings=record.settings,
     )
-    return frame.render(
-        "defences.html.j2",
-        page,
-        "cases.js",
-        view=view,
-        data=data_table(record),
-        definition=view.scoreboard.definition,
-        cost=tables["cost"],
-        dynamics=[tables[key] for key in ("dynamics", "storage") if key in tables],
-        more_tables=[table for key, table in tables.items() if key not in SHOWN],
-        fewer=fewer,
-        benign=BENIGN,
-        letters={look.letter: (name, look.mark, look.words) for name, look in OUTCOMES.items()},
-        stage_names=STAGES,
-        island=island,
-        breakable=breakable,
-    )
+
+
+def _stars(scoreboard: Scoreboard) -> Iterator[tuple[str, str, str]]:
+    """Best rates of each condition among cells with enough answers; none where all are equal."""
+    for condition in scoreboard.conditions:
+        cells = covered_cells(scoreboard, condition)
+        for quantity, best in (("accuracy", max), ("attack_success", min)):
+            rates = {cell.contender: getattr(cell, quantity).value for cell in cells}
+            known = {name: value for name, value in rates.items() if value is not None}
+            if len(set(known.values())) > 1:
+                top = best(known.values())
+                yield from ((name, condition, quantity) for name in known if known[name] == top)
 
 
 def breakable(name: str) -> Markup:

@@ -85,7 +85,7 @@ def sources_view(
 
 
 def trace(
-    counts: Counts,
+    now: Counts,
     records: Sequence[SourceRecord],
     start_ms: int,
     as_of_ms: int,
@@ -99,18 +99,25 @@ def trace(
     against = [r for r in records if r.kind in KINDS_AGAINST]
     agreement = [r for r in records if r.kind is EventKind.AGREEMENT]
     since = min((r.at_ms for r in agreement), default=as_of_ms)
-    older = counts.at(as_of_ms, half_life_days).honest - sum(
-        Counts().plus(r.at_ms, half_life_days, honest=r.weight).at(as_of_ms, half_life_days).honest
-        for r in agreement
-    )
     step = max(1, (as_of_ms - start_ms) // SAMPLES)
     times = {*range(start_ms, as_of_ms, step), as_of_ms}
     times |= {at for r in against for at in (r.at_ms - 1, r.at_ms) if at <= as_of_ms}
     times |= {since - 1, since} if agreement else set()
-    return [
-        _point(at, against, agreement, older if at >= since else 0.0, as_of_ms, half_life_days)
-        for at in thinned(sorted(times))
-    ]
+
+    def weight(records: Sequence[SourceRecord], at_ms: int) -> float:
+        """What records weigh at a time, none of them before its own."""
+        there = (Counts(r.weight, as_of_ms=r.at_ms) for r in records if r.at_ms <= at_ms)
+        return sum(counts.at(at_ms, half_life_days).honest for counts in there)
+
+    older = now.at(as_of_ms, half_life_days).honest - weight(agreement, as_of_ms)
+    points = []
+    for at_ms in thinned(sorted(times)):
+        honest = weight(agreement, at_ms)
+        if older > 0.0 and at_ms >= since:  # as it weighs now, which is less than it weighed then
+            honest += older / Counts(1.0, as_of_ms=at_ms).at(as_of_ms, half_life_days).honest
+        counts = Counts(honest, weight(against, at_ms), at_ms)
+        points.append(Point(at_ms, counts.honesty, *_interval(counts)))
+    return points
 
 
 def thinned(times: Sequence[int]) -> Sequence[int]:
@@ -121,30 +128,6 @@ def thinned(times: Sequence[int]) -> Sequence[int]:
     """
     every = -(-len(times) // MOST_POINTS)
     return [*times[:-1:every], times[-1]]
-
-
-def _point(
-    at_ms: int,
-    against: Sequence[SourceRecord],
-    agreement: Sequence[SourceRecord],
-    older: float,
-    as_of_ms: int,
-    half_life_days: float,
-) -> Point:
-    dishonest = sum(_faded(r, at_ms, half_life_days) for r in against)
-    honest = sum(_faded(r, at_ms, half_life_days) for r in agreement)
-    if older > 0.0:  # as it weighs now, which is less than it weighed then
-        fading = Counts(honest=1.0, as_of_ms=at_ms).at(as_of_ms, half_life_days).honest
-        honest += older / fading
-    counts = Counts(honest, dishonest, at_ms)
-    return Point(at_ms, counts.honesty, *_interval(counts))
-
-
-def _faded(record: SourceRecord, at_ms: int, half_life_days: float) -> float:
-    """What a record weighs at a time; nothing before it."""
-    if record.at_ms > at_ms:
-        return 0.0
-    return Counts(honest=record.weight, as_of_ms=record.at_ms).at(at_ms, half_life_days).honest
 
 
 def _interval(counts: Counts) -> tuple[float, float]:

@@ -54,11 +54,12 @@ Draw = Callable[[Columns, float], Iterator[Markup]]
 def history(query: QueryView) -> Markup:
     """Truth, defended and undefended answers, belief and memory of one query, step by step."""
     columns = Columns(query.steps)
+    bare = any(step.undefended is not None for step in query.steps)
     believed = any(step.memory.support_posterior is not None for step in query.steps)
     kinds: list[tuple[bool, int, int, Draw]] = [  # whether to draw it, space above it, its height
         (any(step.truth for step in query.steps), 0, 22, _truths),
         (True, 0, 34, partial(_answers, defended=True)),
-        (query.undefended, 0, 28, partial(_answers, defended=False)),
+        (bare, 0, 28, partial(_answers, defended=False)),
         (believed, 20, PANEL + 36, partial(_beliefs, quantity="support", label="Staying")),
         (believed, 0, PANEL + 20, partial(_beliefs, quantity="conflict", label="Being wrong")),
         (believed, 0, 20, _memories),

@@ -69,16 +69,9 @@ def render_report(
 ) -> str:
     """Render a run as one self-contained HTML page.
 
-    Parameters
-    ----------
-    answers
-        Events of any number of queries, in any order; a query's steps are sorted.
-    snapshots
-        By snapshot id. Where an event's snapshot is missing, its texts and labels are left out.
-    run
-        Provenance and totals; secrets in its settings are redacted once more here.
-    title
-        Heading of the page.
+    `answers` are events of any number of queries, in any order; `snapshots` are by snapshot id, and
+    where one is missing its texts and labels are left out. Secrets in the settings of `run` are
+    redacted once more here.
     """
     view = build_view(answers, snapshots, run)
     dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)

@@ -70,12 +70,6 @@ class StepView:
         return (" and " if self.labels.all_answers_required else " / ").join(self.labels.answers)
 
     @property
-    def stopped(self) -> bool:
-        """Whether an attack that succeeds undefended left a correct answer or none."""
-        undefended = self.undefended_outcome in FOOLED
-        return undefended and self.outcome in (Outcome.CORRECT, Outcome.ABSTAINED)
-
-    @property
     def kept(self) -> int:
         """Number of documents kept."""
         return len(self.event.verdict.kept_ranks)
@@ -120,16 +114,6 @@ class QueryView:
     detailed: bool = False
 
     @property
-    def anchor(self) -> str:
-        """The fragment that links to it."""
-        return f"q{self.number}"
-
-    @property
-    def query_id(self) -> str:
-        """Id of the query."""
-        return self.steps[0].event.query_id
-
-    @property
     def question(self) -> str:
         """The question, not too long."""
         return shorten(self.steps[0].event.question, 300)
@@ -148,11 +132,6 @@ class QueryView:
     def changed(self) -> tuple[StepView, ...]:
         """Steps whose answer differs from the step before."""
         return tuple(step for step in self.steps if step.event.changed)
-
-    @property
-    def undefended(self) -> bool:
-        """Whether any step has an undefended answer to compare with."""
-        return any(step.undefended is not None for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +183,20 @@ def build_step(
         )
         for verdict in sorted(event.verdict.documents, key=lambda held: held.rank)
     )
-    defended, undefended = scores.get(DEFENDED, {}), scores.get(UNDEFENDED, {})
-    outcomes = (Outcome(row.get("outcome", Outcome.UNLABELLED)) for row in (defended, undefended))
-    return StepView(anchor, event, labels, lines, *outcomes, bool(defended.get("fooled")))
+    defended = scores.get(DEFENDED, {})
+    return StepView(
+        anchor,
+        event,
+        labels,
+        lines,
+        _outcome(defended),
+        _outcome(scores.get(UNDEFENDED, {})),
+        fooled_now=bool(defended.get("fooled")),
+    )
+
+
+def _outcome(row: Mapping[str, Any]) -> Outcome:
+    return Outcome(row.get("outcome", Outcome.UNLABELLED))
 
 
 def sources_of(queries: Sequence[QueryView]) -> tuple[SourceRow, ...]:

@@ -10,6 +10,7 @@ import polars as pl
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import Rate, scores_of
 from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.evaluation.scoring import Outcome
 from radarstream.pipelines.pages.replay.steps import (
     FOOLED,
     Highlight,
@@ -28,6 +29,7 @@ MAX_DETAILED_DOCUMENTS = 6_000  # about two kilobytes of page each
 MAX_OVERVIEW_QUERIES = 1_000
 MAX_LISTED = 5  # findings of one kind before the rest is folded away
 MAX_UNFOLDED = 200
+DEFEATING = (Outcome.CORRECT, Outcome.ABSTAINED)  # answers that show that an attack failed
 MAX_DATES = 24  # columns of the table of every question, before they count steps instead
 
 THROUGH = "Attacks that got through"
@@ -180,10 +182,11 @@ def _findings(queries: Sequence[QueryView]) -> dict[str, list[Highlight]]:
 
 
 def _kinds(step: StepView) -> Iterator[str]:
+    stopped = step.undefended_outcome in FOOLED and step.outcome in DEFEATING
     falsified = step.memory.decision is MemoryDecision.FALSIFIED
     if step.labels.attack and step.labels.target and step.fooled_now:
         yield THROUGH
-    elif step.labels.attack and step.stopped:
+    elif step.labels.attack and stopped:
         yield STOPPED
     elif step.outcome in FOOLED:
         yield LINGERING

@@ -24,10 +24,9 @@ from radarstream.pipelines.pages.defences import cases
 from radarstream.pipelines.pages.defences.commands import cell_command
 from radarstream.pipelines.pages.defences.headline import headline
 from radarstream.pipelines.pages.defences.markdown import fenced
-from radarstream.pipelines.pages.defences.page import write_defences_page
+from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.pages.defences.plots import groups_of, series_of
 from radarstream.pipelines.pages.defences.sensitivity import sweeps
-from radarstream.pipelines.pages.defences.view import build_view
 from radarstream.pipelines.pages.island import island, tree
 from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import HIDDEN, visible
@@ -53,8 +52,8 @@ FEW = (STATIC[0], STATIC[4], STATIC[6])
 def write(out: Path, experiment) -> str:
     record, rows, evidence = experiment
     board, frame = scored(rows, record)
-    view = build_view(record, rows, evidence, board, frame)
-    return write_defences_page(out, view).read_text("utf-8")
+    write_defences_page(out, record, rows, evidence, board, frame)
+    return (out / REPORT).read_text("utf-8")
 
 
 def outcomes_in(rows, record):

@@ -1,5 +1,6 @@
 """The experiment's report in a real headless Chromium: quiet, inert, legible, and it filters."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,8 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
-from radarstream.pipelines.pages.defences.page import write_defences_page
-from radarstream.pipelines.pages.defences.view import build_view
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from tests.pipelines.pages.defences_run import (
     CONDITIONS,
     IN_TIME,
@@ -49,7 +50,8 @@ return found;
 def made(out: Path, experiment) -> Path:
     record, rows, evidence = experiment
     board, frame = scored(rows, record, resamples=200)
-    return write_defences_page(out, build_view(record, rows, evidence, board, frame))
+    write_defences_page(out, record, rows, evidence, board, frame)
+    return out / REPORT
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,17 @@ def in_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("hostile"), hostile_experiment())
+
+
+@pytest.fixture(scope="module")
+def wordy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A condition and a contender with names that are wider than a telephone."""
+    attack = Condition("prompt_injection_repeated", tuple(range(1, 11)), "late-3")
+    long = replace(SWEEP[0], name="radar:pair_scale=0.1,and_so_on=0.5[cross_encoder:a-long-name]")
+    experiment = make_experiment(
+        questions=2, steps=2, conditions=(CONDITIONS[0], attack), contenders=(STATIC[0], long)
+    )
+    return made(tmp_path_factory.mktemp("wordy"), experiment)
 
 
 def unfold(browser: webdriver.Chrome, most: int = 6) -> None:
@@ -118,8 +131,8 @@ def test_injected_text_never_runs(browser, hostile):
     assert "javascript:window.pwned=1" in text
 
 
-@pytest.mark.parametrize("name", ["static", "in_time", "hostile"])
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("name", ["static", "in_time", "hostile", "wordy"])
+@pytest.mark.parametrize("width", [WIDE, NARROW, 320])
 def test_nothing_sticks_out(browser, request, name, width):
     show(browser, request.getfixturevalue(name), width)
     unfold(browser)
