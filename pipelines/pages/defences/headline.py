@@ -12,7 +12,6 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Summary,
     mean_cost,
 )
-from radarstream.pipelines.evaluation.defences.table_layout import cells_of
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.defences.plots import UNDEFENDED
 from radarstream.pipelines.pages.safe_text import shorten
@@ -111,7 +110,7 @@ def _what_ties_mean(
     if bare is not None and not bare.beaten:
         return  # where the best is no better than no defence, no price speaks for any
     rivals = [one.contender for one in tied if bare is None or _better(one, bare)]
-    calls = {name: mean_cost(cell.cost for cell in cells_of(scoreboard, name)).calls
+    calls = {name: mean_cost(cell.cost for cell in scoreboard.of(name)).calls
              for name in (best.contender, *rivals)}  # fmt: skip
     cheapest = min(calls, key=lambda name: calls[name])
     if calls[cheapest] < 0.95 * calls[best.contender]:
