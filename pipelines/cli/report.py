@@ -3,65 +3,47 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
-from radarstream.pipelines.cli.evaluate_attribution import (
-    write_report as write_attribution_report,
-)
-from radarstream.pipelines.cli.evaluate_sources import write_report as write_sources_report
+from radarstream.pipelines.cli import evaluate_attribution, evaluate_sources
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.run_files import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
-from radarstream.pipelines.evaluation.defences.files import (
-    read_evidence,
-    read_judgements,
-    read_record,
-    read_rows,
-)
-from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
+from radarstream.pipelines.evaluation.defences import files
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
-from radarstream.pipelines.evaluation.study.record import kind_of
-from radarstream.pipelines.evaluation.study.record import read_record as read_study
+from radarstream.pipelines.evaluation.study.record import kind_of, read_record
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.defences.page import write_defences_page
 from radarstream.pipelines.pages.defences.view import build_view
 
 
 def report(
-    directory: Annotated[
-        Path,
-        typer.Argument(help="Directory of results (--out)."),
-    ],
+    directory: Annotated[Path, Argument(help="Directory of results (--out).")],
 ) -> None:
     """Write the report of a replay or a study again."""
+    print_path("report", _write(directory))
+
+
+def _write(directory: Path) -> Path:
     kind = kind_of(directory)
-    if kind == AttributionRecord.KIND and (study := read_study(directory, AttributionRecord)):
+    if kind == AttributionRecord.KIND and (study := read_record(directory, AttributionRecord)):
         store = RowStore(directory, ATTRIBUTIONS)
-        _, page = write_attribution_report(directory, study, store)
-        print_path("report", page)
-        return
-    if kind == SourcesRecord.KIND and (played := read_study(directory, SourcesRecord)):
-        store = RowStore(directory, PLAYS)
-        _, page = write_sources_report(directory, played, store)
-        print_path("report", page)
-        return
-    record = read_record(directory)
+        return evaluate_attribution.write_report(directory, study, store)[1]
+    if kind == SourcesRecord.KIND and (played := read_record(directory, SourcesRecord)):
+        return evaluate_sources.write_report(directory, played, RowStore(directory, PLAYS))[1]
+    record = files.read_record(directory)
     if record is None:
-        print_path("report", write_report(directory, read_results(directory)))
-        return
-    rows = [row for row in read_rows(directory).values() if counts(row, record)]
-    evidence = [seen for seen in read_evidence(directory).values() if counts(seen, record)]
-    frame = study_frame(rows, record, evidence, read_judgements(directory))
+        return write_report(directory, read_results(directory))
+    asked = record.asked  # rows of other questions are not counted
+    rows = [r for r in files.read_rows(directory).values() if not asked or r.query_id in asked]
+    seen = files.read_evidence(directory).values()
+    evidence = [e for e in seen if not asked or e.query_id in asked]
+    frame = study_frame(rows, record, evidence, files.read_judgements(directory))
     view = build_view(record, rows, evidence, score_cells(frame, record), frame)
     print_headline(view.headline)
-    print_path("report", write_defences_page(directory, view))
-
-
-def counts(line: Row | EvidenceRow, record: DefencesRecord) -> bool:
-    """Whether a line is of a question that was asked last."""
-    return not record.asked or line.query_id in record.asked
+    return write_defences_page(directory, view)

@@ -1,4 +1,4 @@
-"""A run on the terminal: question by year, then the scores and the costs."""
+"""A replay on the terminal: answers by question and time, then the costs and the scores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from radarstream.pipelines.cli.run_files import Results
-from radarstream.pipelines.cli.terminal import cell, stdout
+from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
 from radarstream.pipelines.evaluation.rates import Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition, Outcome
@@ -35,22 +35,28 @@ UNBROKEN = {"as of", "cut", "memory"}  # short: a narrow terminal folds the othe
 
 def print_results(results: Results) -> None:
     """Print everything a person wants to see first."""
-    stdout.print(answers_table(results))
-    stdout.print(costs_table(results))
-    scores = results.scores()
-    if scores:
-        stdout.print(scores_table(scores))
     run = results.run
+    stdout.print(_answers_table(results))
+    print_table(
+        ("stage", "requests", "model calls", "cache hits", "seconds"),
+        (
+            (s.stage, s.requests, s.model_calls, s.cache_hits, f"{s.seconds:.2f}")
+            for s in run.stages
+        ),
+        title="cost",
+    )
+    if scores := results.scores():
+        stdout.print(_scores_table(scores))
     made = counted_noun(run.answers, "answer")
     taken = counted_noun(run.snapshots, "snapshot")
     dead = counted_noun(run.dead_letters, "dead letter")
-    stdout.print(f"{made} from {taken} in {run.seconds:.1f} s, {dead}", highlight=False)
+    say(f"{made} from {taken} in {run.seconds:.1f} s, {dead}")
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
-        stdout.print(f"dead letters by reason: {reasons}", highlight=False, soft_wrap=True)
+        say(f"dead letters by reason: {reasons}")
 
 
-def answers_table(results: Results) -> Table:
+def _answers_table(results: Results) -> Table:
     """One row per question and step."""
     table = Table(title="answers", header_style="bold")
     for name in ("question", "as of", "attack", "truth", "undefended", "defended", "cut", "memory"):
@@ -67,47 +73,35 @@ def answers_table(results: Results) -> Table:
         if first and previous is not None:
             table.add_section()
         previous = answer.query_id
+        ranks = "+".join(map(str, labels.poisoned_ranks))
+        rejected = sum(not document.kept for document in answer.verdict.documents)
         table.add_row(
             cell(answer.question if first else ""),
             f"{answer.observed_at:%Y-%m-%d}",
-            cell(attack_words(labels), "red"),
+            cell(f"{labels.attack}@{ranks}" if labels.attack is not None else "", "red"),
             cell(", ".join(labels.answers[:3])),
-            judged(scored.get((UNDEFENDED, *key))),
-            judged(scored.get((DEFENDED, *key))),
-            cut_words(answer),
-            memory_words(answer),
+            _judged(scored.get((UNDEFENDED, *key))),
+            _judged(scored.get((DEFENDED, *key))),
+            f"{rejected}/{len(answer.verdict.documents)}",
+            _memory(answer),
         )
     return table
 
 
-def attack_words(labels: Labels) -> str:
-    """Name the attack and where it was planted."""
-    if labels.attack is None:
-        return ""
-    return f"{labels.attack}@{'+'.join(map(str, labels.poisoned_ranks))}"
-
-
-def judged(row: Mapping[str, Any] | None) -> Text:
+def _judged(row: Mapping[str, Any] | None) -> Text:
     """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
     if row is None or not row["answer"]:
         return cell("(no answer)", "dim")
     return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
 
 
-def cut_words(answer: AnswerEvent) -> str:
-    """Say how many documents were not trusted, of how many."""
-    documents = answer.verdict.documents
-    return f"{sum(not d.kept for d in documents)}/{len(documents)}"
-
-
-def memory_words(answer: AnswerEvent) -> Text:
+def _memory(answer: AnswerEvent) -> Text:
     """Say what became of the previous answer."""
     decision = answer.verdict.memory.decision
-    words = "" if decision is MemoryDecision.NONE else decision.value
-    return cell(words, MEMORY_STYLES[decision])
+    return cell("" if decision is MemoryDecision.NONE else decision, MEMORY_STYLES[decision])
 
 
-def scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
+def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
     """Accuracy and attack success, defended beside undefended."""
     definition = Definition.WHOLE_WORDS
     table = Table(title=f"scores by {definition.label} [95 %]", caption=definition.meaning)
@@ -118,27 +112,14 @@ def scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
         if previous not in (None, group):
             table.add_section()
         previous = group
-        table.add_row(group, side, *score_cells(found))
+        rates = (found.accuracy(), found.attack_success())
+        table.add_row(group, side, str(found.steps), *map(_rate, rates))
     return table
 
 
-def score_cells(scores: Scores) -> tuple[str, str, str]:
-    """Steps, accuracy and attack success of one row."""
-    return str(scores.steps), rate_words(scores.accuracy()), rate_words(scores.attack_success())
-
-
-def rate_words(rate: Rate) -> str:
+def _rate(rate: Rate) -> str:
     """Write a share with its interval."""
     if rate.value is None:
         return "-"
     low, high = rate.interval
     return f"{rate.value:5.0%}  [{low:.0%}, {high:.0%}]  ({rate.hits}/{rate.trials})"
-
-
-def costs_table(results: Results) -> Table:
-    """What each stage asked of the models."""
-    table = Table("stage", "requests", "model calls", "cache hits", "seconds", title="cost")
-    for stage in results.run.stages:
-        figures = (stage.requests, stage.model_calls, stage.cache_hits)
-        table.add_row(stage.stage, *map(str, figures), f"{stage.seconds:.2f}")
-    return table

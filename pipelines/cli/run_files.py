@@ -2,12 +2,11 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
@@ -27,6 +26,7 @@ from radarstream.schemas.snapshot import SearchSnapshot
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
 SIDES = (DEFENDED, UNDEFENDED)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Results:
         """The figures as plain values."""
         scores: dict[str, dict[str, Any]] = {}
         for (group, side), found in self.scores().items():
-            scores.setdefault(group, dict.fromkeys(SIDES))[side] = plain_rates(found)
+            scores.setdefault(group, dict.fromkeys(SIDES))[side] = _plain_rates(found)
         return {"run": asdict(self.run), "dead_letters": self.dead_reasons, "scores": scores}
 
 
-def plain_rates(scores: Scores) -> dict[str, Any]:
-    """Accuracy and attack success by the definition that counts, then all rates by their names."""
+def _plain_rates(scores: Scores) -> dict[str, Any]:
+    """Accuracy and attack success by the definition in use, then all rates by their names."""
     rates = {"accuracy": scores.accuracy(), "attack_success": scores.attack_success()}
     rates |= {name: scores.of(name) for name in SCORED}
     return {
@@ -76,44 +76,33 @@ def plain_rates(scores: Scores) -> dict[str, Any]:
 
 def read_results(directory: Path) -> Results:
     """Read a run back. Raises ConfigurationError when the directory holds none that is finished."""
-    snapshots = {}
-    for number, line in enumerate(lines_of(directory / SNAPSHOTS), start=1):
-        record = RawRecord(SNAPSHOTS, number, line)
-        with damage_named(directory / SNAPSHOTS, number):
-            snapshot = decode_record(record, limits=UNLIMITED, now=None)
-        snapshots[snapshot.id] = snapshot
+    decode = partial(decode_record, limits=UNLIMITED, now=None)
+    snapshots = {found.id: found for found in _decoded(directory / SNAPSHOTS, decode)}
     run = read_run(directory / RUN)
     if not run.finished:
         raise ConfigurationError(
             f"{directory} holds no finished replay: its command with --resume goes on from there"
         )
-    order = {query_id: place for place, query_id in enumerate(query_order(snapshots))}
-    answers = []
-    for number, line in enumerate(lines_of(directory / ANSWERS), start=1):
-        with damage_named(directory / ANSWERS, number):
-            answers.append(decode_answer(line))
-    answers = [answer for answer in answers if answer.snapshot_id in snapshots]
+    queries = dict.fromkeys(snapshot.query.id for snapshot in snapshots.values())
+    order = {query_id: place for place, query_id in enumerate(queries)}  # as the input names them
+    found = _decoded(directory / ANSWERS, lambda record: decode_answer(record.payload))
+    answers = [answer for answer in found if answer.snapshot_id in snapshots]
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
-    return Results(run, answers, snapshots, dead_reasons(directory))
+    return Results(run, answers, snapshots, _dead_reasons(directory))
 
 
-@contextmanager
-def damage_named(file: Path, number: int) -> Iterator[None]:
-    """Turn the refusal of one of our own lines into a ConfigurationError that says which."""
-    try:
-        yield
-    except InputError as error:
-        raise ConfigurationError(
-            f"{file} line {number} is damaged ({error}); replay again"
-        ) from None
+def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
+    """Yield what the lines of a file hold. Raises ConfigurationError naming a damaged line."""
+    for number, line in enumerate(_lines_of(file), start=1):
+        try:
+            yield decode(RawRecord(file.name, number, line))
+        except InputError as error:
+            raise ConfigurationError(
+                f"{file} line {number} is damaged ({error}); replay again"
+            ) from None
 
 
-def query_order(snapshots: dict[str, SearchSnapshot]) -> list[str]:
-    """Return query ids in the order in which the input first names them."""
-    return list(dict.fromkeys(snapshot.query.id for snapshot in snapshots.values()))
-
-
-def lines_of(file: Path) -> Iterator[bytes]:
+def _lines_of(file: Path) -> Iterator[bytes]:
     """Yield a file's lines; ConfigurationError if there is no such file."""
     try:
         with file.open("rb") as stream:
@@ -124,15 +113,15 @@ def lines_of(file: Path) -> Iterator[bytes]:
         ) from None
 
 
-def dead_reasons(directory: Path) -> dict[str, int]:
-    """Count a run's dead letters by reason, most frequent first."""
-    letters = [json.loads(line)["data"]["reason"] for line in lines_of(directory / DEAD_LETTERS)]
+def _dead_reasons(directory: Path) -> dict[str, int]:
+    """The number of dead letters by reason, most frequent first."""
+    letters = [json.loads(line)["data"]["reason"] for line in _lines_of(directory / DEAD_LETTERS)]
     return dict(Counter(letters).most_common())
 
 
 def first_dead_letter(directory: Path) -> str:
     """Say in a few words why the first record in a run's dead letters is there, if there is one."""
-    for line in lines_of(directory / DEAD_LETTERS):
+    for line in _lines_of(directory / DEAD_LETTERS):
         letter = json.loads(line)["data"]
         where = f"{letter['source']} record {letter['position']}"
         return f"; the first dead letter: {where}: {letter['reason']}: {letter['detail']}"
@@ -141,7 +130,7 @@ def first_dead_letter(directory: Path) -> str:
 
 def count_lines(file: Path) -> int:
     """Count a file's lines."""
-    return sum(1 for _ in lines_of(file))
+    return sum(1 for _ in _lines_of(file))
 
 
 def write_run(directory: Path, run: RunRecord) -> None:
@@ -152,7 +141,7 @@ def write_run(directory: Path, run: RunRecord) -> None:
 def read_run(file: Path) -> RunRecord:
     """Read what the run was."""
     try:
-        return TypeAdapter(RunRecord).validate_json(b"".join(lines_of(file)))
+        return TypeAdapter(RunRecord).validate_json(b"".join(_lines_of(file)))
     except ValidationError as error:
         raise ConfigurationError(f"{file} is damaged: {error.errors()[0]['msg']}") from None
 

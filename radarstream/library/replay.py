@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.replay import STATE, replayed
@@ -62,9 +60,6 @@ class Replay:
         """
         make_directory(self.out)
         with hold_directory(self.out):
-            try:
-                results = replayed(self.settings, self.files, self.schedule, self.out, resume)
-            except typer.Exit:
-                raise KeyboardInterrupt from None
+            results = replayed(self.settings, self.files, self.schedule, self.out, resume)
             self.report = write_report(self.out, results)
         return results
