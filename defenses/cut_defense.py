@@ -1,6 +1,6 @@
 """The steps that RADAR and RADAR+ share, from evidence and the last answer to a verdict."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Annotated
 
 import numpy as np
@@ -19,7 +19,7 @@ from radarstream.schemas.verdict import Abstention, Verdict
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class CutDefense:
+class CutDefense(ABC):
     """Keeps the documents on one side of a minimum cut, with the last answer as a witness.
 
     A subclass says what the graph is and what is remembered. The parameters are those of `Radar`.

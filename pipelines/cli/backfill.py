@@ -37,8 +37,8 @@ SHOWN = 10  # failures on the terminal
 
 
 def backfill(
-    first: Annotated[str, Option("--from", help="2015, 2015-03 or 2015-Q2.")],
-    last: Annotated[str, Option("--to", help="In the same form; included in the search.")],
+    first: Annotated[str, Option("--from", help="First period: 2015, 2015-03 or 2015-Q2.")],
+    last: Annotated[str, Option("--to", help="Last period, in the same form.")],
     watchlist: Annotated[Path, Option(help="YAML file with the queries.")],
     every: Annotated[
         backfilling.Every, Option(help="Length of a period; each gives one snapshot.")

@@ -141,12 +141,12 @@ def search(
 @app.command("list")
 def list_texts(
     config: Config = None,
-    limit: Annotated[int, Option(min=1, help="Number of texts, newest first.")] = 20,
+    limit: Annotated[int, Option(min=1, help="Show at most this many.")] = 20,
     query: Annotated[str | None, Option(help="Only pages that this query id found.")] = None,
     url_prefix: Annotated[str, Option(help="Only addresses that begin with this.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List texts, those seen last first."""
+    """List texts, the last seen first."""
     engine = existing_engine(load_settings(config))
     texts = newest(engine, limit, query_id=query, url_prefix=url_prefix)
     if as_json:
@@ -201,7 +201,9 @@ def remove(
         list[str] | None, Argument(help="Ids, beginnings of ids, or your own ids.")
     ] = None,
     config: Config = None,
-    url_prefix: Annotated[str, Option(help="All addresses that begin with this.")] = "",
+    url_prefix: Annotated[
+        str, Option(help="Delete all texts whose address begins with this.")
+    ] = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

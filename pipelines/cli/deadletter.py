@@ -177,7 +177,6 @@ def replay(
 
 
 def _left_alone(letters: Iterable[Letter]) -> str:
-    """Say why a replay has nothing to do."""
     faults = Counter(letter.content.disposition for letter in letters).most_common()
     if not faults:
         return "there are no dead letters"

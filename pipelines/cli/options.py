@@ -23,7 +23,7 @@ Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 Once = Annotated[bool, Option("--once", help="Stop when the present input is processed.")]
 StartOver = Annotated[
     bool,
-    Option("--start-over", help="Accept an empty database although offsets are committed."),
+    Option("--start-over", help="Start although the database is empty and offsets are committed."),
 ]
 TableFile = Annotated[
     Path | None,
@@ -31,7 +31,7 @@ TableFile = Annotated[
 ]
 QueryName = Annotated[str, Argument(help="The query's id, or its question.")]
 Histories = Annotated[
-    list[Path], Argument(help="Yearly histories, snapshot JSONL or RealTimeQA weeks.")
+    list[Path], Argument(help="Snapshots: yearly histories, JSON lines or RealTimeQA weeks.")
 ]
 Attack = Annotated[
     str, Option(help="Attack snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")

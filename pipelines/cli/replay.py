@@ -14,7 +14,7 @@ from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_guard
-from radarstream.pipelines.cli import run_files
+from radarstream.pipelines.cli import results as run_results
 from radarstream.pipelines.cli.options import (
     AsJson,
     Attack,
@@ -25,8 +25,7 @@ from radarstream.pipelines.cli.options import (
     TableFile,
 )
 from radarstream.pipelines.cli.progress import counting, shown
-from radarstream.pipelines.cli.results import print_results
-from radarstream.pipelines.cli.run_files import REPORT, RUN, SNAPSHOTS, Results
+from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, Results, print_results
 from radarstream.pipelines.cli.terminal import make_directory, note, print_json, print_path
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
@@ -60,7 +59,7 @@ def replay(
 
     OUT receives answers.jsonl, attribution.jsonl, deadletter.jsonl, snapshots.jsonl (what was
     ingested), state.sqlite (memory and response cache), run.json and report.html. Model answers
-    of earlier replays into the same directory are reused; memory starts afresh unless --resume.
+    of earlier replays into the same directory are reused. Without --resume the memory starts empty.
     """
     if table is not None:
         check_table(table)
@@ -75,7 +74,7 @@ def replay(
             results = replayed(settings, tuple(files), Schedule.parse(attack), out, resume)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        file = run_files.write_report(out, results)
+        file = run_results.write_report(out, results)
         if table is not None:
             write_table(results.frame, table)
     if as_json:
@@ -84,7 +83,7 @@ def replay(
         print_results(results)
         print_path("report", file)
     if not results.answers:
-        first = run_files.first_dead_letter(out)
+        first = run_results.first_dead_letter(out)
         raise NoAnswersError(f"no snapshot was answered, see {out}{first}")
 
 
@@ -103,14 +102,14 @@ def replayed(
         for name in (*FILES.values(), RUN, REPORT):
             (out / name).unlink(missing_ok=True)
     run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
-    run_files.write_run(out, run)  # what --resume must be like
+    run_results.write_run(out, run)  # what --resume must be like
     try:
         run = _run_through(settings, source, found, out, run)
     except KeyboardInterrupt:
         note("interrupted: the same command with --resume goes on from here")
         raise
-    run_files.write_run(out, run)
-    return run_files.read_results(out)
+    run_results.write_run(out, run)
+    return run_results.read_results(out)
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
@@ -119,7 +118,7 @@ def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection
     """
     logs = log_epochs(shared_engine(settings))
     if (out / RUN).exists():
-        check_resumable(run_files.read_run(out / RUN), run)
+        check_resumable(run_results.read_run(out / RUN), run)
     elif logs:
         raise ConfigurationError(
             f"no {RUN} in {out} says which models and settings answered there: start over without "
@@ -169,8 +168,8 @@ def _run_through(
             StageCost(name, t.calls + t.hits, t.calls, t.hits, t.seconds)
             for name, t in guard.meter.stages.items()
         ),
-        answers=run_files.count_lines(out / run_files.ANSWERS),
-        dead_letters=run_files.count_lines(out / run_files.DEAD_LETTERS),
+        answers=run_results.count_lines(out / run_results.ANSWERS),
+        dead_letters=run_results.count_lines(out / run_results.DEAD_LETTERS),
         seconds=perf_counter() - started,
         finished=True,
     )

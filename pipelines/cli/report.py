@@ -7,7 +7,7 @@ from typer import Argument
 
 from radarstream.pipelines.cli import evaluate_attribution, evaluate_sources
 from radarstream.pipelines.cli.evaluation_tables import print_headline
-from radarstream.pipelines.cli.run_files import read_results, write_report
+from radarstream.pipelines.cli.results import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
@@ -22,9 +22,7 @@ from radarstream.pipelines.pages.defences.page import write_defences_page
 from radarstream.pipelines.pages.defences.view import build_view
 
 
-def report(
-    directory: Annotated[Path, Argument(help="Directory of results (--out).")],
-) -> None:
+def report(directory: Annotated[Path, Argument(help="Directory of results (--out).")]) -> None:
     """Write the report of a replay or a study again."""
     print_path("report", _write(directory))
 

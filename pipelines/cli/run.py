@@ -78,7 +78,7 @@ def attribute(
     once: Once = False,
     start_over: StartOver = False,
 ) -> None:
-    """Find out which texts taught the answers that somebody complained about, until it is stopped.
+    """Find out, until it is stopped, which texts taught the answers that somebody complained about.
 
     Takes the most urgent complaint of the state database, asks the models, writes event, quarantine
     and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the

@@ -37,10 +37,10 @@ app = typer.Typer(help="Show the source ledger; pardon or block sources.", no_ar
 @app.command("list")
 def list_(
     config: Config = None,
-    limit: Annotated[int, Option(min=1, help="Rows.")] = 100,
+    limit: Annotated[int, Option(min=1, help="Show at most this many.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Show blocked domains, then those with most against them."""
+    """List domains: blocked ones, then those with the most evidence against them."""
     settings = load_settings(config)
     with existing_engine(settings).connect() as connection:
         total, as_of_ms = listing.count_sources(connection), listing.latest_ms(connection)
@@ -49,29 +49,22 @@ def list_(
         print_json({"sources": total, "as_of": _time(as_of_ms), "rows": rows})
         return
     whole = ("reliability", "blamed", "between", "verdict")
-    print_table(
-        ("domain", *whole, "about"),  # `block` takes a domain: it is folded, never cut
-        (
-            (
-                cell(
-                    row["domain"],
-                    "red" if row["verdict"] == "blocked" else "",
-                    limit=sites.KEY_CHARACTERS,
-                ),
-                Text(f"{row['reliability']:.2f}\n{row['low']:.2f}–{row['high']:.2f}"),
-                row["events"],
-                Text(
-                    "\n".join(dict.fromkeys(filter(None, map(_day, (row["first"], row["last"])))))
-                ),
-                row["verdict"],
-                cell("; ".join(row["claims"])),
-            )
-            for row in rows
-        ),
-        whole=whole,
-    )
+    # `block` takes a domain: it is folded, never cut.
+    print_table(("domain", *whole, "about"), map(_listed, rows), whole=whole)
     as_of = _day(_time(as_of_ms)) or "no event"
     say(f"{len(rows)} of {total} domains, as of {as_of}; reliability with its 95 % interval")
+
+
+def _listed(row: dict[str, Any]) -> tuple[object, ...]:
+    days = dict.fromkeys((_day(row["first"]), _day(row["last"])))
+    return (
+        cell(row["domain"], "red" if row["verdict"] == "blocked" else "", sites.KEY_CHARACTERS),
+        Text(f"{row['reliability']:.2f}\n{row['low']:.2f}–{row['high']:.2f}"),
+        row["events"],
+        Text("\n".join(filter(None, days))),
+        row["verdict"],
+        cell("; ".join(row["claims"])),
+    )
 
 
 @app.command()
@@ -240,7 +233,6 @@ def _print_source(row: dict[str, Any], events: list[dict[str, Any]]) -> None:
 
 
 def _time(milliseconds: int | None) -> str | None:
-    """A time as on the wire; None for none."""
     return stored_time(milliseconds) if milliseconds else None
 
 

@@ -84,7 +84,8 @@ def conducted(study: Study[Any], kept: Callable[[], str] | None = None) -> Itera
     """
     progress = study.progress
     if progress.answered:
-        note(f"{progress.answered} of {progress.wanted} answers are in {study.out} already")
+        count = f"{progress.answered} of {progress.wanted}"
+        note(f"{count} answers are in {study.out} already", MESSAGE_CHARACTERS)
     if study.uncounted:
         others = counted_noun(study.uncounted, "other question")
         note(

@@ -32,8 +32,7 @@ def submit(
     ] = "[local]",
     flink_version: Annotated[str, Option(help="Version of the Flink cluster.")] = "1.20",
     job_server_jar: Annotated[
-        Path | None,
-        Option(help="Jar of Beam's Flink job server, if it cannot be downloaded."),
+        Path | None, Option(help="Jar of Beam's Flink job server, if it cannot be downloaded.")
     ] = None,
     job_endpoint: Annotated[
         str, Option(help="host:port of the job server; also 'embed' with --once.")
@@ -121,7 +120,6 @@ def submit(
 
 
 def _problem(error: ErrorDetails) -> str:
-    """Name a wrong option and what is wrong with it."""
     name = ".".join(map(str, error["loc"])).replace("_", "-")
     return f"{name or 'submit'} {reason(error)}"
 

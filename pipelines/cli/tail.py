@@ -47,7 +47,11 @@ def tail(
     ] = False,
     start: Annotated[
         str,
-        Option("--from", "--since", help="beginning, latest, or a time such as 2025-06-01 or 2h."),
+        Option(
+            "--from",
+            "--since",
+            help="Where to begin: beginning, latest, or a time such as 2025-06-01 or 2h.",
+        ),
     ] = "",
     as_json: Annotated[bool, Option("--json", help="Print CloudEvents, one per line.")] = False,
     limit: Annotated[int | None, Option(min=1, help="Stop after this many events.")] = None,
@@ -146,7 +150,6 @@ def _events(
 
 
 def _show(events: Iterator[Event], show: Callable[[Event], None], limit: int | None) -> None:
-    """Show events until `limit` or the end of the topics."""
     for number, event in enumerate(events, start=1):
         show(event)
         if number == limit:
@@ -159,7 +162,6 @@ def _print_json(event: Event) -> None:
 
 
 def _print_line(event: Event) -> None:
-    """Print one line for a human."""
     line = _line(event)
     if stdout.is_terminal:
         stdout.print(line, soft_wrap=True, highlight=False)

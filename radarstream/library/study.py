@@ -9,11 +9,7 @@ from radarstream.pipelines.cli.evaluate import conditions_of, contenders_of, plu
 from radarstream.pipelines.cli.studies import STATE, opened
 from radarstream.pipelines.evaluation.attacks.places import surface_of
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.defences.defences import (
-    DefencesRequest,
-    evidence_of,
-    rows_of,
-)
+from radarstream.pipelines.evaluation.defences.defences import DefencesRequest, evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.page import write_defences_page
