@@ -4,16 +4,17 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.answering import Stateless, all_kept, concluded
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import ask
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class AstuteRag:
+class AstuteRag(Stateless):
     """Writes down what it knows by itself, then consolidates that with the documents.
 
     From the paper "Astute RAG: Overcoming Imperfect Retrieval Augmentation and Knowledge
@@ -34,16 +35,11 @@ class AstuteRag:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def initial_state(self) -> None:
-        """Nothing is remembered between snapshots."""
-
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from all documents and memory; abstain when the consolidation does."""
-        documents = tuple(
-            DocumentVerdict(d.rank, kept=True, reason=Reason.NOT_JUDGED) for d in evidence.documents
-        )
+        documents = all_kept(evidence)
         if not documents and not self.answer_without_documents:
-            return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
+            return concluded(documents, Abstention.NO_DOCUMENTS), state
         question = evidence.query.text
         known = yield from ask(Complete(Task.RECALL_PASSAGE, question, (), final=False))
         # Every passage starts with its source, so that no document can pretend to another.
@@ -51,8 +47,6 @@ class AstuteRag:
         if not known.abstained:
             passages.append(f"Remembered: {known.text}")
         if not passages:
-            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
+            return concluded(documents, Abstention.MODEL_ABSTAINED), state
         answer = yield from ask(Complete(Task.CONSOLIDATE_PASSAGES, question, tuple(passages)))
-        if answer.abstained:
-            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
-        return Verdict(answer.text, documents), state
+        return concluded(documents, answer), state

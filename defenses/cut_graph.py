@@ -1,8 +1,7 @@
 """What the defences by minimum cut share: the graph, its requests, selection and verdict."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 from radarstream.defenses.kernels.honesty import distrust
 from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
 from radarstream.defenses.kernels.radar import both_ways
-from radarstream.defenses.protocol import Embed, Relate, Request
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Embed, Relate
+from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Belief
@@ -50,6 +49,15 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Recalled:
+    """The previous answer, and how each document's agrees and conflicts with it; both (n,)."""
+
+    state: Belief
+    consistency: FloatArray
+    conflict: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Selection:
     """What the cut kept and what is finally `trusted`; (n,) masks over the graph's nodes.
 
@@ -76,16 +84,11 @@ def known_relations(evidence: Evidence) -> Relations:
     return evidence.relations
 
 
-def known_honesty(evidence: Evidence) -> FloatArray:
-    """How honest the sources of the informative documents have been, (n,)."""
-    if evidence.source_honesty is None:
-        raise EvidenceError("the honesty of sources is needed, the evidence has none")
-    return evidence.source_honesty[list(evidence.informative)]
-
-
 def distrust_of(evidence: Evidence) -> FloatArray:
     """How much the past of its source speaks against each informative document, (n,), [0, 1)."""
-    return distrust(known_honesty(evidence), NEUTRAL)
+    if evidence.source_honesty is None:
+        raise EvidenceError("the honesty of sources is needed, the evidence has none")
+    return distrust(evidence.source_honesty[list(evidence.informative)], NEUTRAL)
 
 
 def known_liars(graph: Graph, evidence: Evidence, source_prior: float) -> BoolArray:
@@ -102,7 +105,7 @@ def known_liars(graph: Graph, evidence: Evidence, source_prior: float) -> BoolAr
 
 def relate(
     question: str, answer: str, others: tuple[str, ...]
-) -> Generator[Request, Any, tuple[FloatArray, FloatArray]]:
+) -> Asking[tuple[FloatArray, FloatArray]]:
     """Consistency and conflict of `answer` with each of `others`, both (n,)
     (RADAR, Eq. 29 and 30).
     """
@@ -130,14 +133,14 @@ def with_memory(graph: Graph, answer: str, source: float, sink: float, pairs: Fl
 
 def select(
     graph: Graph, liars: BoolArray, on_empty: OnEmpty, similarity_threshold: float
-) -> Generator[Request, Any, Selection]:
+) -> Asking[Selection]:
     """The minimum cut, its fallback, and what is dropped of either for being unlike the others or
     for what its source did; `liars` is an (n,) mask.
     """
     cut = min_cut(graph.source, graph.sink, graph.pair)
     selected = source_side(graph, cut, on_empty, liars)
-    agreeing = yield from drop_isolated(graph.texts, selected, similarity_threshold)
-    distrusted = uncorroborated(graph, agreeing, liars)
+    agreeing = yield from _drop_isolated(graph.texts, selected, similarity_threshold)
+    distrusted = _uncorroborated(graph, agreeing, liars)
     return Selection(graph, cut, agreeing & ~distrusted, distrusted)
 
 
@@ -159,9 +162,9 @@ def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty, liars: BoolArray) 
     return fallback
 
 
-def drop_isolated(
+def _drop_isolated(
     texts: tuple[str, ...], selected: BoolArray, threshold: float
-) -> Generator[Request, Any, BoolArray]:
+) -> Asking[BoolArray]:
     """Drop answers unlike the other selected ones (RADAR, Eq. 37-40); (n,) mask.
 
     An answer stays when its mean cosine to the others is at least `threshold`. One pass. Keeps
@@ -182,7 +185,7 @@ def drop_isolated(
     return trusted
 
 
-def uncorroborated(graph: Graph, agreeing: BoolArray, liars: BoolArray) -> BoolArray:
+def _uncorroborated(graph: Graph, agreeing: BoolArray, liars: BoolArray) -> BoolArray:
     """Documents of known liars, if no document of another source agrees; (n,) mask."""
     documents = agreeing & (np.array(graph.nodes) != MEMORY_NODE)
     if (documents & ~liars).any():
@@ -211,7 +214,7 @@ def verdict_without_evidence(evidence: Evidence, state: Belief | None) -> Verdic
 
 def verdict_on(
     evidence: Evidence,
-    state: Belief | None,
+    recalled: Recalled | None,
     selection: Selection,
     outcome: AtomicAnswer | Abstention,
 ) -> Verdict:
@@ -221,18 +224,17 @@ def verdict_on(
     abstention = outcome if isinstance(outcome, Abstention) else None
     return Verdict(
         answer="" if isinstance(outcome, Abstention) else outcome.text,
-        documents=document_verdicts(evidence, selection, margins),
+        documents=_document_verdicts(evidence, selection, margins),
         abstention=abstention,
-        memory=memory_verdict(state, selection, margins),
+        memory=_memory_verdict(recalled, selection, margins),
         energy=cut.energy,
-        edges=edges_of(graph),
+        edges=_edges_of(graph),
     )
 
 
-def document_verdicts(
+def _document_verdicts(
     evidence: Evidence, selection: Selection, margins: FloatArray
 ) -> tuple[DocumentVerdict, ...]:
-    """One verdict per document, in rank order."""
     graph = selection.graph
     node_of = {rank: node for node, rank in enumerate(graph.nodes)}
     verdicts = []
@@ -245,7 +247,7 @@ def document_verdicts(
             DocumentVerdict(
                 rank=document.rank,
                 kept=bool(selection.trusted[node]),
-                reason=reason_for(selection, node),
+                reason=_reason_for(selection, node),
                 atomic_answer=graph.texts[node],
                 keep_evidence=float(graph.source[node]),
                 reject_evidence=float(graph.sink[node]),
@@ -255,7 +257,7 @@ def document_verdicts(
     return tuple(verdicts)
 
 
-def reason_for(selection: Selection, node: int) -> Reason:
+def _reason_for(selection: Selection, node: int) -> Reason:
     """Why a document was trusted or not, from its side of the cut."""
     trusted = selection.trusted[node]
     if not selection.cut.kept[node]:
@@ -265,25 +267,32 @@ def reason_for(selection: Selection, node: int) -> Reason:
     return Reason.SUPPORTED if trusted else Reason.ISOLATED
 
 
-def memory_verdict(
-    state: Belief | None, selection: Selection, margins: FloatArray
+def _memory_verdict(
+    recalled: Recalled | None, selection: Selection, margins: FloatArray
 ) -> MemoryVerdict:
-    """The previous answer's side of the cut, its priors and its posterior capacities."""
-    if state is None or MEMORY_NODE not in selection.graph.nodes:
+    """The previous answer's side of the cut, its priors and its posterior capacities.
+
+    Where it has no voice of its own it is no node of the graph, with neither capacities nor a
+    margin: then the kept documents decide.
+    """
+    if recalled is None:
         return MemoryVerdict()
-    retained = selection.cut.kept[-1]
+    graph, kept, state = selection.graph, selection.cut.kept, recalled.state
+    is_node = MEMORY_NODE in graph.nodes
+    agree, conflict = recalled.consistency, recalled.conflict
+    retained = kept[-1] if is_node else agree[kept].sum() > conflict[kept].sum()
     return MemoryVerdict(
         decision=MemoryDecision.RETAINED if retained else MemoryDecision.FALSIFIED,
         previous_answer=state.answer,
         support_prior=state.support,
         conflict_prior=state.conflict,
-        support_posterior=float(selection.graph.source[-1]),
-        conflict_posterior=float(selection.graph.sink[-1]),
-        margin=float(margins[-1]),
+        support_posterior=float(graph.source[-1]) if is_node else None,
+        conflict_posterior=float(graph.sink[-1]) if is_node else None,
+        margin=float(margins[-1]) if is_node else None,
     )
 
 
-def edges_of(graph: Graph) -> tuple[Edge, ...]:
+def _edges_of(graph: Graph) -> tuple[Edge, ...]:
     """Every pair with a positive capacity, once."""
     rows, columns = np.nonzero(np.triu(graph.pair, 1))
     capacities = graph.pair[rows, columns]

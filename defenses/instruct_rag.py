@@ -1,20 +1,20 @@
 """InstructRAG: the model explains how the documents lead to its answer."""
 
-from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Complete, Defending, Request, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.answering import Stateless, all_kept, concluded
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task, conclusion
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class InstructRag:
+class InstructRag(Stateless):
     """Answers with a rationale over all documents, after two worked rationales.
 
     From "InstructRAG: Instructing Retrieval-Augmented Generation via Self-Synthesized
@@ -38,27 +38,20 @@ class InstructRag:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def initial_state(self) -> None:
-        """Nothing is remembered."""
-
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from all documents; abstain when the rationale or its conclusion does."""
-        documents = tuple(
-            DocumentVerdict(d.rank, kept=True, reason=Reason.NOT_JUDGED) for d in evidence.documents
-        )
+        documents = all_kept(evidence)
         if not documents and not self.answer_without_documents:
-            return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
+            return concluded(documents, Abstention.NO_DOCUMENTS), state
         question = evidence.query.text
         passages = tuple(document.passage for document in evidence.documents)
         answer = yield from ask(Complete(Task.ANSWER_WITH_RATIONALE, question, passages))
         if self.extract and not answer.abstained:
-            answer = yield from concluded(question, answer.text)
-        if answer.abstained:
-            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
-        return Verdict(answer.text, documents), state
+            answer = yield from _conclusion_of(question, answer.text)
+        return concluded(documents, answer), state
 
 
-def concluded(question: str, rationale: str) -> Generator[Request, Any, AtomicAnswer]:
+def _conclusion_of(question: str, rationale: str) -> Asking[AtomicAnswer]:
     """The answer that a rationale gives.
 
     Asking for it is not final: it words what is decided already.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.memory import StateT
 from radarstream.schemas.prompt import Task
@@ -153,14 +152,6 @@ Request = (
     | NextTokens
     | LogProbs
     | LogProbsAll
-)
-Response = (
-    AtomicAnswer
-    | tuple[AtomicAnswer, ...]
-    | FloatArray
-    | tuple[FloatArray, ...]
-    | tuple[AtomicAnswer | FloatArray | ModelError, ...]
-    | NextTokenStep
 )
 
 # What a defence's body really is; the response's type follows from the request's, which the

@@ -1,27 +1,18 @@
 """RADAR: exact selection of mutually consistent documents, with a memory of the last answer.
 
-Read `Radar.defend` beside Algorithm 1 of the paper; `docs/radar.md` says what the paper leaves
-open and what was chosen.
+Read `CutDefense.defend` beside Algorithm 1 of the paper, then the two steps here; `docs/radar.md`
+says what the paper leaves open and what was chosen.
 """
 
-from typing import Annotated
-
 import numpy as np
-from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.cut_defense import CutDefense
 from radarstream.defenses.cut_graph import (
     Graph,
-    OnEmpty,
+    Recalled,
     distrust_of,
-    informative_answers,
-    known_liars,
     known_relations,
-    relate,
-    select,
-    trusted_passages,
-    verdict_on,
-    verdict_without_evidence,
     with_memory,
 )
 from radarstream.defenses.kernels.radar import (
@@ -32,17 +23,14 @@ from radarstream.defenses.kernels.radar import (
     rescaled,
     symmetrise,
 )
-from radarstream.defenses.protocol import Complete, Defending, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.responses import Asking
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Radar:
+class Radar(CutDefense):
     """Min-cut over atomic answers, with a Bayesian memory node.
 
     From "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1).
@@ -70,59 +58,10 @@ class Radar:
         is the paper's energy.
     """
 
-    epsilon: Annotated[float, Field(ge=0.0)] = 0.01
-    iterations: Annotated[int, Field(ge=1)] = 10
-    delta: Annotated[float, Field(gt=0.0)] = 1e-8
-    similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.3
-    pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
-    on_empty: OnEmpty = "best_document"
-    source_prior: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
-
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """The ledger of sources is read only if it counts."""
-        known = {Signal.SOURCE_HONESTY} if self.source_prior else set()
-        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS} | known)
-
-    def initial_state(self) -> Belief | None:
-        """No previous answer."""
-        return None
-
-    def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
-        """Judge one snapshot (Algorithm 1, lines 4-24).
-
-        The state moves only when there is a new answer. Raises EvidenceError when answers or
-        relations are missing, or when a response is not what its request asked for.
-        """
-        question = evidence.query.text
-        answers = informative_answers(evidence)
-        if not answers:
-            return verdict_without_evidence(evidence, state), state
-        graph = self.build_graph(evidence, answers)
-        if state is not None:
-            consistency, conflict = yield from relate(question, state.answer, answers)
-            graph = self.add_history(graph, state, consistency, conflict)
-
-        liars = known_liars(graph, evidence, self.source_prior)
-        selection = yield from select(graph, liars, self.on_empty, self.similarity_threshold)
-        if not selection.trusted.any():
-            return verdict_on(evidence, state, selection, Abstention.NO_CONSENSUS), state
-
-        if state is None:
-            documents = trusted_passages(evidence, selection)
-            answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents))
-        else:
-            claims = tuple(graph.texts[i] for i in np.flatnonzero(selection.trusted))
-            answer = yield from ask(Complete(Task.SYNTHESISE_ANSWERS, question, claims))
-        if answer.abstained:
-            return verdict_on(evidence, state, selection, Abstention.MODEL_ABSTAINED), state
-
-        consistency, conflict = yield from relate(question, answer.text, answers)
-        belief = Belief(answer.text, float(consistency.mean()), float(conflict.mean()))
-        return verdict_on(evidence, state, selection, answer), belief
-
-    def build_graph(self, evidence: Evidence, answers: tuple[str, ...]) -> Graph:
-        """Nodes and capacities of the informative documents (lines 6-7; Eq. 6, 7, 29-36)."""
+    def build_graph(
+        self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None
+    ) -> Graph:
+        """Nodes and capacities (lines 6-9; Eq. 6, 7, 13-16, 29-36)."""
         relations = known_relations(evidence)
         ranks = tuple(evidence.documents[i].rank for i in evidence.informative)
         consistency = symmetrise(relations.entailment)
@@ -133,22 +72,29 @@ class Radar:
         rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
         if self.source_prior:
             rejected = rejected + self.source_prior * distrust_of(evidence)
-        return Graph(
+        graph = Graph(
             nodes=ranks,
             texts=answers,
             source=keep_evidence(centrality, np.array(ranks), retrieved=len(evidence.documents)),
             sink=rejected,
             pair=self.pair_scale * consistency,
         )
-
-    def add_history(
-        self, graph: Graph, state: Belief, consistency: FloatArray, conflict: FloatArray
-    ) -> Graph:
-        """Join the previous answer as the last node (line 9; Eq. 13-16).
-
-        `consistency` and `conflict` are (n,): the previous answer against each document's.
-        """
-        support = bayes(state.support, float(consistency.mean()))
-        refutation = bayes(state.conflict, float(conflict.mean()))
-        pairs = self.pair_scale * consistency
+        if recalled is None:
+            return graph
+        state = recalled.state
+        support = bayes(state.support, float(recalled.consistency.mean()))
+        refutation = bayes(state.conflict, float(recalled.conflict.mean()))
+        pairs = self.pair_scale * recalled.consistency
         return with_memory(graph, state.answer, support, refutation, pairs)
+
+    def believe(
+        self,
+        evidence: Evidence,  # noqa: ARG002 RADAR+ counts its voices
+        state: Belief | None,  # noqa: ARG002 RADAR+ adds the voices of the memory
+        answer: str,
+        consistency: FloatArray,
+        conflict: FloatArray,
+    ) -> Asking[Belief]:
+        """Remember the answer with its support and conflict (Eq. 11 and 12)."""
+        yield from ()  # asks nothing
+        return Belief(answer, float(consistency.mean()), float(conflict.mean()))

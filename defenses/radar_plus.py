@@ -4,6 +4,8 @@
 buy and to cost.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -12,19 +14,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.cut_defense import CutDefense
 from radarstream.defenses.cut_graph import (
     Graph,
-    OnEmpty,
-    Selection,
+    Recalled,
     distrust_of,
-    informative_answers,
-    known_liars,
     known_relations,
     relate,
-    select,
-    trusted_passages,
-    verdict_on,
-    verdict_without_evidence,
     with_memory,
 )
 from radarstream.defenses.kernels.radar import (
@@ -35,20 +31,12 @@ from radarstream.defenses.kernels.radar import (
     rescaled,
     symmetrise,
 )
-from radarstream.defenses.protocol import Complete, Defending, Signal
-from radarstream.defenses.responses import ask
-from radarstream.defenses.sites import site_voices
-from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from radarstream.defenses.responses import Asking
+from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.prompt import Task
+from radarstream.schemas.sites import site_of
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import (
-    MEMORY_NODE,
-    Abstention,
-    MemoryDecision,
-    MemoryVerdict,
-    Verdict,
-)
+from radarstream.schemas.verdict import MEMORY_NODE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +57,7 @@ class Claims:
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class RadarPlus:
+class RadarPlus(CutDefense):
     """RADAR with every claim weighed by the independent voices behind it.
 
     Our change of "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1).
@@ -105,126 +93,79 @@ class RadarPlus:
     verdicts are RADAR's.
     """
 
-    epsilon: Annotated[float, Field(ge=0.0)] = 0.01
     iterations: Annotated[int, Field(ge=1)] = 100
-    delta: Annotated[float, Field(gt=0.0)] = 1e-8
-    similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.3
-    pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
-    on_empty: OnEmpty = "best_document"
     normalise: bool = True
     remember: Annotated[float, Field(ge=0.0, lt=1.0)] = 1 / 3
     self_support: bool = True
     one_voice_per_site: bool = True
-    source_prior: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
 
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """The ledger of sources is read only if it counts."""
-        known = {Signal.SOURCE_HONESTY} if self.source_prior else set()
-        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS} | known)
-
-    def initial_state(self) -> Belief | None:
-        """No previous answer."""
-        return None
-
-    def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
-        """Judge one snapshot.
-
-        The state moves only when there is a new answer. Raises EvidenceError when answers or
-        relations are missing, or when a response is not what its request asked for.
-        """
-        question = evidence.query.text
-        answers = informative_answers(evidence)
-        if not answers:
-            return verdict_without_evidence(evidence, state), state
+    def build_graph(
+        self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None
+    ) -> Graph:
+        """Nodes and capacities of the documents' answers and of what is remembered."""
         claims = self.claims(evidence, answers)
-        recalled = None
+        if recalled is not None and self.remember:
+            claims = self.remembering(claims, recalled)
+        graph, masses = self.judged(claims, len(evidence.documents)), claims.masses
+        if recalled is not None and not self.remember:
+            state = recalled.state
+            support = bayes(state.support, _mean(recalled.consistency, masses))
+            refutation = bayes(state.conflict, _mean(recalled.conflict, masses))
+            pairs = self.pair_scale * recalled.consistency
+            graph = with_memory(graph, state.answer, support, refutation, pairs)
+            masses = np.append(masses, 1.0)
+        return self.weighed(graph, masses)
+
+    def believe(
+        self,
+        evidence: Evidence,
+        state: Belief | None,
+        answer: str,
+        consistency: FloatArray,
+        conflict: FloatArray,
+    ) -> Asking[Belief]:
+        """What this snapshot says of its answer (Eq. 11 and 12 over voices), with the voices of the
+        memory where they are more.
+        """
+        masses = self.masses(evidence)
+        support, refutation = _mean(consistency, masses), _mean(conflict, masses)
+        if not self.remember:
+            return Belief(answer, support, refutation)
+        voices = float((masses * consistency).sum())
         if state is not None:
-            recalled = yield from relate(question, state.answer, answers)
-        graph = self.build_graph(claims, state, recalled, retrieved=len(evidence.documents))
-
-        liars = known_liars(graph, evidence, self.source_prior)
-        selection = yield from select(graph, liars, self.on_empty, self.similarity_threshold)
-
-        def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
-            judged = verdict_on(evidence, state, selection, outcome)
-            if state is None or recalled is None or MEMORY_NODE in graph.nodes:
-                return judged
-            return replace(judged, memory=spoken_for(state, recalled, selection))
-
-        if not selection.trusted.any():
-            return verdict(Abstention.NO_CONSENSUS), state
-        if state is None:
-            documents = trusted_passages(evidence, selection)
-            answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents))
-        else:
-            shown = tuple(graph.texts[i] for i in np.flatnonzero(selection.trusted))
-            answer = yield from ask(Complete(Task.SYNTHESISE_ANSWERS, question, shown))
-        if answer.abstained:
-            return verdict(Abstention.MODEL_ABSTAINED), state
-        consistency, conflict = yield from relate(question, answer.text, answers)
-        belief = self.believe(answer.text, claims.masses, consistency, conflict)
-        if state is not None and self.remember:
             agreement = np.ones(1)
-            if answer.text != state.answer:
-                agreement, _ = yield from relate(question, answer.text, (state.answer,))
-            older = self.remember * state.voices * float(agreement[0])
-            belief = replace(belief, voices=max(belief.voices, older))
-        return verdict(answer), belief
+            if answer != state.answer:
+                agreement, _ = yield from relate(evidence.query.text, answer, (state.answer,))
+            voices = max(voices, self.remember * state.voices * float(agreement[0]))
+        return Belief(answer, support, refutation, voices)
+
+    def masses(self, evidence: Evidence) -> FloatArray:
+        """The voice of each informative document, (n,)."""
+        urls = [evidence.documents[i].url for i in evidence.informative]
+        return np.array(site_voices(urls)) if self.one_voice_per_site else np.ones(len(urls))
 
     def claims(self, evidence: Evidence, answers: tuple[str, ...]) -> Claims:
         """The informative documents, each with its voice."""
         relations = known_relations(evidence)
-        documents = [evidence.documents[i] for i in evidence.informative]
-        masses = np.ones(len(documents))
-        if self.one_voice_per_site:
-            masses = np.array(site_voices([document.url for document in documents]))
-        suspicion = np.zeros(len(documents))
+        suspicion = np.zeros(len(answers))
         if self.source_prior:
             suspicion = self.source_prior * distrust_of(evidence)
         return Claims(
-            ranks=np.array([document.rank for document in documents]),
+            ranks=np.array([evidence.documents[i].rank for i in evidence.informative]),
             texts=answers,
-            masses=masses,
+            masses=self.masses(evidence),
             consistency=symmetrise(relations.entailment),
             conflict=symmetrise(relations.contradiction),
             suspicion=suspicion,
         )
 
-    def build_graph(
-        self,
-        claims: Claims,
-        state: Belief | None,
-        recalled: tuple[FloatArray, FloatArray] | None,
-        *,
-        retrieved: int,
-    ) -> Graph:
-        """Nodes and capacities of the claims and of what is remembered.
-
-        `recalled` is how the previous answer agrees and disagrees with each document's.
-        """
-        if state is None or recalled is None:
-            return self.weighed(self.judged(claims, retrieved), claims.masses)
-        if self.remember:
-            claims = self.remembering(claims, state, *recalled)
-            return self.weighed(self.judged(claims, retrieved), claims.masses)
-        consistency, conflict = recalled
-        support = bayes(state.support, mean(consistency, claims.masses))
-        refutation = bayes(state.conflict, mean(conflict, claims.masses))
-        pairs = self.pair_scale * consistency
-        graph = with_memory(
-            self.judged(claims, retrieved), state.answer, support, refutation, pairs
-        )
-        return self.weighed(graph, np.append(claims.masses, 1.0))
-
-    def remembering(
-        self, claims: Claims, state: Belief, consistency: FloatArray, conflict: FloatArray
-    ) -> Claims:
+    def remembering(self, claims: Claims, recalled: Recalled) -> Claims:
         """Join the previous answer with the voices that present documents do not lend it.
 
         A page that is found again is no second witness, and the memory does not know who spoke
         for it: the most cautious assumption is that all of them speak again.
         """
+        state, consistency = recalled.state, recalled.consistency
         voices = self.remember * state.voices - float((claims.masses * consistency).sum())
         if voices <= 0.0:
             return claims
@@ -232,8 +173,8 @@ class RadarPlus:
             ranks=np.append(claims.ranks, MEMORY_NODE),
             texts=(*claims.texts, state.answer),
             masses=np.append(claims.masses, voices),
-            consistency=bordered(claims.consistency, consistency),
-            conflict=bordered(claims.conflict, conflict),
+            consistency=_bordered(claims.consistency, consistency),
+            conflict=_bordered(claims.conflict, recalled.conflict),
             suspicion=np.append(claims.suspicion, 0.0),
         )
 
@@ -269,37 +210,23 @@ class RadarPlus:
             pair=graph.pair * np.maximum(pairs, pairs.T),
         )
 
-    def believe(
-        self, answer: str, masses: FloatArray, consistency: FloatArray, conflict: FloatArray
-    ) -> Belief:
-        """What this snapshot alone says of its answer (Eq. 11 and 12 over voices)."""
-        voices = float((masses * consistency).sum()) if self.remember else 0.0
-        return Belief(answer, mean(consistency, masses), mean(conflict, masses), voices)
+
+def site_voices(urls: Sequence[str]) -> list[float]:
+    """One voice per site, shared by its pages alike; a page without an address is its own site.
+
+    >>> site_voices(["https://a.example/1", "https://b.example", "https://a.example/2"])
+    [0.5, 1.0, 0.5]
+    """
+    sites = [site_of(url) for url in urls]
+    pages = Counter(sites)
+    return [1.0 / pages[site] if site else 1.0 for site in sites]
 
 
-def mean(values: FloatArray, masses: FloatArray) -> float:
+def _mean(values: FloatArray, masses: FloatArray) -> float:
     """The mean over voices; `masses` (n,), n > 0."""
     return float((masses * values).sum() / masses.sum())
 
 
-def bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
+def _bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
     """(n, n) with one more row and column, zero on the diagonal."""
     return np.block([[matrix, last[:, None]], [last[None, :], np.zeros((1, 1))]])
-
-
-def spoken_for(
-    state: Belief, recalled: tuple[FloatArray, FloatArray], selection: Selection
-) -> MemoryVerdict:
-    """What becomes of a memory without a voice of its own: the kept documents decide.
-
-    It is no node of the graph, so it has neither capacities nor a margin.
-    """
-    consistency, conflict = recalled
-    kept = selection.cut.kept
-    retained = bool(consistency[kept].sum() > conflict[kept].sum())
-    return MemoryVerdict(
-        decision=MemoryDecision.RETAINED if retained else MemoryDecision.FALSIFIED,
-        previous_answer=state.answer,
-        support_prior=state.support,
-        conflict_prior=state.conflict,
-    )

@@ -5,16 +5,23 @@ Read `ReliabilityRag.choose`: exact selection among the documents' own answers; 
 """
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.answering import (
+    Documents,
+    Stateless,
+    all_kept,
+    answered_from_kept,
+    concluded,
+)
 from radarstream.defenses.kernels.reliability import (
     independent_set,
     rank_samples,
@@ -27,10 +34,9 @@ from radarstream.defenses.protocol import (
     Defending,
     Embed,
     Relate,
-    Request,
     Signal,
 )
-from radarstream.defenses.responses import ask
+from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.prompt import Task
@@ -52,7 +58,7 @@ class Round:
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class ReliabilityRag:
+class ReliabilityRag(Stateless):
     """Rank-aware maximum independent set of the contradiction graph, or of a graph of samples.
 
     From "ReliabilityRAG: Effective and Provably Robust Defense for RAG-based Web-Search"
@@ -112,9 +118,6 @@ class ReliabilityRag:
         sampled = self.method == "auto" and documents > MOST_DOCUMENTS
         return frozenset() if sampled else self.needs
 
-    def initial_state(self) -> None:
-        """Nothing is remembered."""
-
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Judge one snapshot.
 
@@ -122,7 +125,7 @@ class ReliabilityRag:
         is asked to judge more than 20 documents.
         """
         if not evidence.documents:
-            return Verdict("", (), abstention=Abstention.NO_DOCUMENTS), state
+            return concluded((), Abstention.NO_DOCUMENTS), state
         many = len(evidence.documents) > MOST_DOCUMENTS
         if many and self.method == "exact":
             raise EvidenceError(
@@ -132,16 +135,14 @@ class ReliabilityRag:
         if not self.needs or (many and self.method == "auto"):
             return (yield from self.defend_by_samples(evidence)), state
         documents = self.judge_documents(evidence)
-        return (yield from answered(evidence, documents)), state
+        return (yield from answered_from_kept(evidence, documents)), state
 
-    def judge_documents(self, evidence: Evidence) -> tuple[DocumentVerdict, ...]:
+    def judge_documents(self, evidence: Evidence) -> Documents:
         """One verdict per document, from what each says alone."""
         if evidence.answers is None or evidence.relations is None:
             raise EvidenceError("ReliabilityRAG needs atomic answers and relations between them")
         if not evidence.informative:
-            return tuple(
-                DocumentVerdict(d.rank, True, Reason.NOT_JUDGED) for d in evidence.documents
-            )
+            return all_kept(evidence)
         chosen = self.choose(evidence.relations, self.generator_for(evidence))
         kept = dict(zip(evidence.informative, chosen.tolist(), strict=True))
         return tuple(
@@ -172,28 +173,25 @@ class ReliabilityRag:
             decided ^= rng.random(decided.shape) < self.edge_flip
         return np.triu(decided, 1)
 
-    def defend_by_samples(self, evidence: Evidence) -> Generator[Request, Any, Verdict]:
+    def defend_by_samples(self, evidence: Evidence) -> Asking[Verdict]:
         """Answer from the samples whose answers agree; abstains when no sample gives one."""
         rng = self.generator_for(evidence)
         rounds = yield from self.ask_samples(evidence, rng)
         told = [r for r in rounds if not r.answer.abstained]
         # An abstaining round would be a vertex without edges: in every largest set, to no effect.
         if not told:
-            documents = judge_samples(evidence, rounds, chosen=())
-            return Verdict("", documents, abstention=Abstention.NO_EVIDENCE)
+            return concluded(judge_samples(evidence, rounds, ()), Abstention.NO_EVIDENCE)
         if self.method == "sample_centroid":
             central = yield from most_central(told)
-            documents = judge_samples(evidence, rounds, chosen=(central,))
-            return Verdict(central.answer.text, documents)
+            return concluded(judge_samples(evidence, rounds, (central,)), central.answer)
         contradiction = yield from contradictions(evidence.query.text, told)
         joined = self.edges(contradiction, rng)
         mask = independent_set(joined | joined.T, [r.drawn for r in told])
         chosen = [r for r, taken in zip(told, mask, strict=True) if taken]
-        return (yield from answered(evidence, judge_samples(evidence, rounds, chosen)))
+        documents = judge_samples(evidence, rounds, chosen)
+        return (yield from answered_from_kept(evidence, documents))
 
-    def ask_samples(
-        self, evidence: Evidence, rng: np.random.Generator
-    ) -> Generator[Request, Any, list[Round]]:
+    def ask_samples(self, evidence: Evidence, rng: np.random.Generator) -> Asking[list[Round]]:
         """Draw and answer the rounds, in the order of their ranks; equal ones are asked once.
 
         A round's best document comes last in the prompt, nearest to the question.
@@ -228,9 +226,7 @@ class ReliabilityRag:
         return np.random.default_rng((self.seed, int.from_bytes(digest)))
 
 
-def contradictions(
-    question: str, rounds: Sequence[Round]
-) -> Generator[Request, Any, NDArray[np.float64]]:
+def contradictions(question: str, rounds: Sequence[Round]) -> Asking[NDArray[np.float64]]:
     """(n, n) P(answer i contradicts answer j) for i < j, else 0; equal pairs are related once."""
     rows, columns = np.triu_indices(len(rounds), 1)
     texts = [r.answer.text for r in rounds]
@@ -245,7 +241,7 @@ def contradictions(
     return matrix
 
 
-def most_central(rounds: Sequence[Round]) -> Generator[Request, Any, Round]:
+def most_central(rounds: Sequence[Round]) -> Asking[Round]:
     """The round whose answer is closest to the mean embedding of all draws; the first of equals."""
     vectors = yield from ask(Embed(tuple(r.answer.text for r in rounds)))
     mean = np.average(vectors, axis=0, weights=[r.drawn for r in rounds])
@@ -255,7 +251,7 @@ def most_central(rounds: Sequence[Round]) -> Generator[Request, Any, Round]:
 
 def judge_samples(
     evidence: Evidence, rounds: Sequence[Round], chosen: Sequence[Round]
-) -> tuple[DocumentVerdict, ...]:
+) -> Documents:
     """One verdict per document: kept if it was in a chosen round."""
     kept = {i for r in chosen for i in r.members}
     told = {i for r in rounds if not r.answer.abstained for i in r.members}
@@ -272,18 +268,3 @@ def judge_samples(
         DocumentVerdict(document.rank, index in kept, reason(index))
         for index, document in enumerate(evidence.documents)
     )
-
-
-def answered(
-    evidence: Evidence, documents: tuple[DocumentVerdict, ...]
-) -> Generator[Request, Any, Verdict]:
-    """Answer from the kept documents, in rank order."""
-    passages = tuple(
-        document.passage
-        for document, verdict in zip(evidence.documents, documents, strict=True)
-        if verdict.kept
-    )
-    answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages))
-    if answer.abstained:
-        return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED)
-    return Verdict(answer.text, documents)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.answering import Documents, Stateless, concluded
 from radarstream.defenses.keywords import phrases
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import ask
@@ -15,7 +16,7 @@ from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
 
 Voice = frozenset[str]  # the phrases of one document's answer; empty if it is not heard
 MOST_OPTIONAL = 14  # certificates with more optional phrases, hence over 2**14 prompts, are refused
@@ -23,7 +24,7 @@ _SLACK: Final = 1e-9  # of a count that should equal the threshold but for round
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class RobustRag:
+class RobustRag(Stateless):
     """Answers from words and phrases that enough isolated answers have in common.
 
     From "Certifiably Robust RAG against Retrieval Corruption" (RobustRAG, Algorithm 1: secure
@@ -54,9 +55,6 @@ class RobustRag:
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS})
 
-    def initial_state(self) -> None:
-        """Nothing is remembered."""
-
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Judge one snapshot: a document is kept if its answer holds a phrase that is heard.
 
@@ -66,13 +64,11 @@ class RobustRag:
             raise EvidenceError("RobustRAG needs atomic answers, the evidence has none")
         voices = [self.voice(answer) for answer in evidence.answers]
         heard = self.heard(voices)
-        documents = document_verdicts(evidence, voices, frozenset(heard))
+        documents = _document_verdicts(evidence, voices, frozenset(heard))
         if not heard:
-            return Verdict("", documents, abstention=why_nothing(voices)), state
+            return concluded(documents, _why_nothing(voices)), state
         answer = yield from ask(Complete(Task.ANSWER_FROM_KEYWORDS, evidence.query.text, heard))
-        if answer.abstained:
-            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
-        return Verdict(answer.text, documents), state
+        return concluded(documents, answer), state
 
     def voice(self, answer: AtomicAnswer) -> Voice:
         """The phrases of an answer; none if it is not heard."""
@@ -84,7 +80,7 @@ class RobustRag:
         """Phrases that reach the threshold, in the order to show them."""
         counts = self.counts(voices)
         least = self.threshold(sum(map(bool, voices))) - _SLACK
-        return longest_first(phrase for phrase, count in counts.items() if count >= least)
+        return _longest_first(phrase for phrase, count in counts.items() if count >= least)
 
     def counts(self, voices: Sequence[Voice]) -> dict[str, float]:
         """How many answers hold each phrase that may be shown, weighted as `gamma` says."""
@@ -123,15 +119,14 @@ def increments(voices: Sequence[Voice], gamma: float | None) -> list[float]:
     return [weight * sum(map(bool, voices)) / total for weight in weights]
 
 
-def longest_first(found: Iterable[str]) -> tuple[str, ...]:
+def _longest_first(found: Iterable[str]) -> tuple[str, ...]:
     """Phrases by length, then by text, both descending."""
     return tuple(sorted(found, key=lambda phrase: (len(phrase), phrase), reverse=True))
 
 
-def document_verdicts(
+def _document_verdicts(
     evidence: Evidence, voices: Sequence[Voice], heard: frozenset[str]
-) -> tuple[DocumentVerdict, ...]:
-    """One verdict per document, in rank order."""
+) -> Documents:
     verdicts = []
     for document, answer, voice in zip(
         evidence.documents, evidence.answers or (), voices, strict=True
@@ -143,8 +138,7 @@ def document_verdicts(
     return tuple(verdicts)
 
 
-def why_nothing(voices: Sequence[Voice]) -> Abstention:
-    """Why no phrase is heard."""
+def _why_nothing(voices: Sequence[Voice]) -> Abstention:
     if not voices:
         return Abstention.NO_DOCUMENTS
     return Abstention.NO_CONSENSUS if any(voices) else Abstention.NO_EVIDENCE
@@ -178,7 +172,7 @@ def certify(
         return False
     for size in range(len(optional) + 1):
         for added in combinations(optional, size):
-            heard = longest_first((*certain, *added))
+            heard = _longest_first((*certain, *added))
             if not heard or not (yield Complete(Task.ANSWER_FROM_KEYWORDS, question, heard)):
                 return False
     return True

@@ -1,25 +1,18 @@
 """RobustRAG with decoding aggregation: each next token is chosen by isolated distributions."""
 
-from collections.abc import Generator
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import (
-    Complete,
-    Defending,
-    LogProbs,
-    NextTokens,
-    Request,
-    Signal,
-)
-from radarstream.defenses.responses import ask
+from radarstream.defenses.answering import Stateless, concluded
+from radarstream.defenses.protocol import Complete, Defending, LogProbs, NextTokens, Signal
+from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
 
 REFUSAL: Final = "I don't know"
 Rows = tuple[Complete, ...]
@@ -27,7 +20,7 @@ _ROUNDING: Final = 1e-9  # a lead that equals eta but for rounding does not exce
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class RobustRagDecoding:
+class RobustRagDecoding(Stateless):
     """Decodes one answer from the next-token distributions of documents read in isolation.
 
     From "Certifiably Robust RAG against Retrieval Corruption" (RobustRAG, Algorithm 2: secure
@@ -62,9 +55,6 @@ class RobustRagDecoding:
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_PROBABILITIES, Signal.NEXT_TOKENS})
 
-    def initial_state(self) -> None:
-        """Nothing is remembered."""
-
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from the documents that do not make the model refuse; abstain without any.
 
@@ -76,7 +66,7 @@ class RobustRagDecoding:
             for document in evidence.documents
         )
         if not rows:
-            return Verdict("", (), abstention=Abstention.NO_DOCUMENTS), state
+            return concluded((), Abstention.NO_DOCUMENTS), state
         heard = yield from self.informative(rows)
         documents = tuple(
             DocumentVerdict(d.rank, kept, Reason.NOT_JUDGED if kept else Reason.UNINFORMATIVE)
@@ -84,18 +74,16 @@ class RobustRagDecoding:
         )
         remaining = tuple(row for row, kept in zip(rows, heard, strict=True) if kept)
         if not remaining:
-            return Verdict("", documents, abstention=Abstention.NO_EVIDENCE), state
+            return concluded(documents, Abstention.NO_EVIDENCE), state
         answer = yield from self.decode(remaining, Complete(Task.RECALL_PASSAGE, question, ()))
-        if answer.abstained:
-            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
-        return Verdict(answer.text, documents), state
+        return concluded(documents, answer), state
 
-    def informative(self, rows: Rows) -> Generator[Request, Any, list[bool]]:
+    def informative(self, rows: Rows) -> Asking[list[bool]]:
         """Which rows leave the model room for another answer than a refusal."""
         logs = (yield from ask(LogProbs(rows, REFUSAL))).sum(axis=1)
         return [bool(kept) for kept in np.exp(logs) < self.refusal_probability]
 
-    def decode(self, rows: Rows, alone: Complete) -> Generator[Request, Any, AtomicAnswer]:
+    def decode(self, rows: Rows, alone: Complete) -> Asking[AtomicAnswer]:
         """Choose token after token; `alone` is the prompt without retrieval."""
         prefix: tuple[int, ...] = ()
         while True:

@@ -5,7 +5,7 @@ Corruption" (section 5.1), which adapts static baselines to a changing web in tw
 snapshot every one of them is the defence itself.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from radarstream.defenses.protocol import (
     Signal,
     needs_at,
 )
-from radarstream.defenses.responses import ask
+from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import LastAnswer
@@ -51,8 +51,8 @@ def adapt(defense: Defense[Any], adaptation: str, *, context: int | None = None)
 
 
 @dataclass(frozen=True, slots=True)
-class Memoryless:
-    """Judges every snapshot as if it were the first: static RADAR in time (Table 17)."""
+class _Wrapper:
+    """A defence round another one, which shows it each snapshot alone."""
 
     defense: Defense[Any]
 
@@ -64,6 +64,11 @@ class Memoryless:
     def needs_for(self, documents: int) -> frozenset[Signal]:
         """Those of the defence for a snapshot of so many documents."""
         return needs_at(self.defense, documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Memoryless(_Wrapper):
+    """Judges every snapshot as if it were the first: static RADAR in time (Table 17)."""
 
     def initial_state(self) -> Any:
         """That of the defence; it never changes."""
@@ -76,24 +81,13 @@ class Memoryless:
 
 
 @dataclass(frozen=True, slots=True)
-class LightweightHistory:
+class LightweightHistory(_Wrapper):
     """Keeps the last answer and shows it, as one line after the passages, where the answer is
     made; documents are still answered one by one without it.
 
     An abstention leaves nothing to show at the next snapshot. Where tokens are chosen from the
     isolated prompts themselves, these carry the line; the test whether each refuses does not.
     """
-
-    defense: Defense[Any]
-
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """Those of the defence."""
-        return self.defense.needs
-
-    def needs_for(self, documents: int) -> frozenset[Signal]:
-        """Those of the defence for a snapshot of so many documents."""
-        return needs_at(self.defense, documents)
 
     def initial_state(self) -> LastAnswer:
         """No answer yet."""
@@ -124,19 +118,18 @@ def reminded(defending: Defending[Any], answer: str) -> Defending[Any]:
 
 def with_previous(request: Request, answer: str) -> Request:
     """`request` with the previous answer, if it is to make the final one."""
+
+    def one(request: Complete) -> Complete:
+        return replace(request, previous_answer=answer) if request.final else request
+
     match request:
-        case Complete(final=True):
-            return replace(request, previous_answer=answer)
+        case Complete():
+            return one(request)
         case CompleteAll(requests=requests):
-            return CompleteAll(tuple(one(r, answer) for r in requests))
+            return CompleteAll(tuple(map(one, requests)))
         case NextTokens(rows=rows):
-            return replace(request, rows=tuple(one(r, answer) for r in rows))
+            return replace(request, rows=tuple(map(one, rows)))
     return request
-
-
-def one(request: Complete, answer: str) -> Complete:
-    """One completion with the previous answer, if it is final."""
-    return replace(request, previous_answer=answer) if request.final else request
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,20 +188,20 @@ class CumulativeSnapshot:
 
         Raises EvidenceError when relations are needed and their response is malformed.
         """
-        older = state.documents[: self.room(len(evidence.documents))]
-        seen = evidence
+        new = len(evidence.documents)
+        room = None if self.context is None else max(0, self.context - new)
+        older, seen = state.documents[:room], evidence
         if older:
             seen = yield from self.joined(evidence, older, state.answers)
         verdict, inner = yield from self.defense.defend(seen, state.inner)
-        return verdict, pooled(evidence, state, inner)
-
-    def room(self, new: int) -> int | None:
-        """How many older documents fit; None for all."""
-        return None if self.context is None else max(0, self.context - new)
+        answers = None
+        if evidence.answers is not None and state.answers is not None:
+            answers = evidence.answers + state.answers
+        return verdict, Pool(evidence.documents + state.documents, answers, inner)
 
     def joined(
         self, evidence: Evidence, older: Sequence[Document], known: Answers | None
-    ) -> Generator[Request, Any, Evidence]:
+    ) -> Asking[Evidence]:
         """New and older documents as one piece of evidence."""
         last = max((document.rank for document in evidence.documents), default=0)
         documents = (
@@ -224,15 +217,7 @@ class CumulativeSnapshot:
         return Evidence(evidence.query, evidence.observed_at, documents, answers, relations)
 
 
-def pooled(evidence: Evidence, state: Pool, inner: Any) -> Pool:
-    """The pool after a snapshot."""
-    answers = None
-    if evidence.answers is not None and state.answers is not None:
-        answers = evidence.answers + state.answers
-    return Pool(evidence.documents + state.documents, answers, inner)
-
-
-def related(question: str, answers: Answers) -> Generator[Request, Any, Relations]:
+def related(question: str, answers: Answers) -> Asking[Relations]:
     """Relations between all informative answers; equal answers are asked about once."""
     texts = [answer.text for answer in answers if not answer.abstained]
     unique, places = np.unique(np.array(texts, dtype=object), return_inverse=True)

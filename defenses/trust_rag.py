@@ -1,28 +1,27 @@
 """TrustRAG's filter: documents that are too much alike were written by one hand."""
 
-from collections.abc import Generator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.answering import Stateless, answered_from_kept, concluded
 from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.defenses.kernels.two_means import standardised, two_means, unit_rows
-from radarstream.defenses.protocol import Complete, Defending, Embed, Request, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Defending, Embed, Signal
+from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.evidence import Evidence, FloatArray
-from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
 
 BoolArray = NDArray[np.bool_]
 KEPT = (Reason.SUPPORTED, Reason.NOT_JUDGED, Reason.BEST_OF_NONE)
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class TrustRag:
+class TrustRag(Stateless):
     """Clusters the documents in two, drops a cluster that is too tight, then near duplicates.
 
     The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
@@ -62,27 +61,19 @@ class TrustRag:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def initial_state(self) -> None:
-        """Nothing is remembered."""
-
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Judge one snapshot. Raises EvidenceError when the embeddings are malformed."""
         reasons = yield from self.judge(tuple(d.passage for d in evidence.documents))
-        kept = [reason in KEPT for reason in reasons]
         documents = tuple(
-            DocumentVerdict(d.rank, keep, reason)
-            for d, keep, reason in zip(evidence.documents, kept, reasons, strict=True)
+            DocumentVerdict(document.rank, reason in KEPT, reason)
+            for document, reason in zip(evidence.documents, reasons, strict=True)
         )
-        if not any(kept):
-            nothing = Abstention.NO_CONSENSUS if documents else Abstention.NO_DOCUMENTS
-            return Verdict("", documents, abstention=nothing), state
-        passages = tuple(d.passage for d, k in zip(evidence.documents, kept, strict=True) if k)
-        answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages))
-        if answer.abstained:
-            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
-        return Verdict(answer.text, documents), state
+        if not any(document.kept for document in documents):
+            why = Abstention.NO_CONSENSUS if documents else Abstention.NO_DOCUMENTS
+            return concluded(documents, why), state
+        return (yield from answered_from_kept(evidence, documents)), state
 
-    def judge(self, passages: tuple[str, ...]) -> Generator[Request, Any, list[Reason]]:
+    def judge(self, passages: tuple[str, ...]) -> Asking[list[Reason]]:
         """Why each document is kept or dropped."""
         n = len(passages)
         if n <= 2:

@@ -5,16 +5,17 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.answering import Stateless, all_kept, concluded
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT, Document
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Vanilla:
+class Vanilla(Stateless):
     """Answers from every retrieved document, in rank order, in one prompt.
 
     The workflow of Eq. 1 and 2 in the RADAR paper, and its "Vanilla" baseline.
@@ -22,20 +23,13 @@ class Vanilla:
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
-    def initial_state(self) -> None:
-        """Nothing is remembered."""
-
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from all documents; abstain when there are none or the model abstains."""
-        documents = tuple(
-            DocumentVerdict(d.rank, kept=True, reason=Reason.NOT_JUDGED) for d in evidence.documents
-        )
+        documents = all_kept(evidence)
         if not documents:
-            return Verdict("", documents, abstention=Abstention.NO_DOCUMENTS), state
+            return concluded(documents, Abstention.NO_DOCUMENTS), state
         answer = yield from undefended_answer(evidence.query.text, evidence.documents)
-        if answer.abstained:
-            return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED), state
-        return Verdict(answer.text, documents), state
+        return concluded(documents, answer), state
 
 
 def undefended_answer(question: str, documents: Sequence[Document]) -> Asking[AtomicAnswer]:

@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from radarstream.connectors.kafka.topic_reader import TopicReader
-from radarstream.connectors.webhook import Webhook, WebhookOptions
+from radarstream.connectors.webhook import Webhook
 from radarstream.pipelines.cli.options import Config, Once
-from radarstream.pipelines.cli.terminal import stderr, stdout
+from radarstream.pipelines.cli.terminal import note, say
 from radarstream.pipelines.job.alerting.alerts import Alerting, sample
 from radarstream.pipelines.job.alerting.following import ANSWERS
 from radarstream.pipelines.job.stopping import Stop, SystemClock
@@ -21,13 +22,13 @@ def alert(
     config: Config = None,
     once: Once = False,
     test: Annotated[
-        bool, typer.Option("--test", help="Send one sample alert, print the response, and stop.")
+        bool, Option("--test", help="Send one sample alert, print the response, and stop.")
     ] = False,
 ) -> None:
     """Call the webhook of section `alerts` for every answer that changed.
 
-    At least once and in order; a receiver that is down holds alerts up and loses none. What the
-    request looks like and how to check its signature: docs/consuming.md.
+    Alerts are sent in order and at least once; while the receiver is down they wait, and none is
+    lost. What the request looks like and how to check its signature: docs/consuming.md.
     """
     settings = load_settings(config)
     alerts = settings.alerts
@@ -35,8 +36,11 @@ def alert(
         raise ConfigurationError("settings: alerts.webhook.url is not given")
     configure_logging(settings.telemetry)
     if test:
-        try_out(alerts.webhook)
-        return
+        with Webhook(alerts.webhook) as webhook:
+            attempt = webhook.try_once(*sample(datetime.now(UTC)))
+        answer = f"status {attempt.status}" if attempt.status is not None else attempt.failure
+        say(f"the sample alert was {'' if attempt.accepted else 'not '}accepted: {answer}")
+        raise typer.Exit(0 if attempt.accepted else 1)
     stop = Stop()
     with (
         Webhook(alerts.webhook, stop.event) as webhook,
@@ -48,21 +52,7 @@ def alert(
             answers, webhook.deliver, alerts, stopping=stop, clock=SystemClock(stop)
         )
         counts = alerting.run(drained=lambda: once and answers.at_end())
-    stderr.print(
+    note(
         f"alerts: {counts.delivered} delivered, {counts.refused} refused, "
-        f"{counts.passed_over} answers passed over, {counts.unreadable} unreadable",
-        highlight=False,
-        soft_wrap=True,
+        f"{counts.passed_over} answers passed over, {counts.unreadable} unreadable"
     )
-
-
-def try_out(options: WebhookOptions) -> None:
-    """Send a sample alert once and print the receiver's answer; exit code 1 unless it accepts."""
-    with Webhook(options) as webhook:
-        attempt = webhook.try_once(*sample(datetime.now(UTC)))
-    answer = f"status {attempt.status}" if attempt.status is not None else attempt.failure
-    what = "accepted" if attempt.accepted else "not accepted"
-    text = f"the sample alert was {what}: {answer}"
-    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
-    if not attempt.accepted:
-        raise typer.Exit(1)

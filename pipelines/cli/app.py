@@ -13,8 +13,7 @@ from typing import Annotated
 
 import typer
 
-from radarstream.pipelines.cli.commands import Program
-from radarstream.pipelines.cli.help import SETTINGS as HELP
+from radarstream.pipelines.cli.commands import HELP, Program
 from radarstream.schemas.errors import RadarstreamError
 
 ERROR_CHARACTERS = 2_000

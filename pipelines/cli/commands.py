@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import cleandoc
 from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_group
-
-from radarstream.pipelines.cli.help import SETTINGS, Commands, summary
 
 # By section of the help: name of a command, or of a group of commands; module of this package and
 # what to take from it.
@@ -26,7 +26,7 @@ PANELS: Final = {
     "Follow the answers": {"tail": "tail:tail", "alert": "alert:alert", "report": "report:report"},
     "When an answer is wrong": {
         "complain": "complain:complain",
-        "attribute": "attribute:attribute",
+        "attribute": "run:attribute",
         "incidents": "incidents:app",
         "quarantine": "quarantine:app",
         "sources": "sources:app",
@@ -45,10 +45,25 @@ PANELS: Final = {
     },
 }
 COMMANDS: Final = {name: place for panel in PANELS.values() for name, place in panel.items()}
+FORMER: Final = dict.fromkeys(("drain", "until-end", "no-follow"), "once")  # options' old names
+HELP: Final[dict[str, Any]] = {
+    "max_content_width": 120,  # longer lines are hard to read
+    "token_normalize_func": lambda name: FORMER.get(name, name),
+}
 _PACKAGE: Final = "radarstream.pipelines.cli"
 
 
-class Program(Commands):
+class Commands(TyperGroup):
+    """Commands with the whole first paragraph of their help, which the library would cut."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 click passes it
+        """Write the commands in the order of their registration."""
+        rows = [(name, summary(command.help or "")) for name, command in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Program(TyperGroup):
     """The group of all `COMMANDS`."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -69,7 +84,7 @@ class _Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         module, attribute = COMMANDS[name].split(":")
         found = getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
-        group = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
+        group = typer.Typer(rich_markup_mode=None, context_settings=HELP)
         group.callback()(lambda: None)
         if isinstance(found, typer.Typer):
             group.add_typer(found, name=name, cls=Commands)
@@ -82,6 +97,11 @@ class _Commands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(COMMANDS)
+
+
+def summary(help_text: str) -> str:
+    """The first paragraph on one line."""
+    return " ".join(cleandoc(help_text).partition("\n\n")[0].split())
 
 
 def _help(module: str, attribute: str) -> str:

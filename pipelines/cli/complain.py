@@ -4,37 +4,39 @@ from datetime import UTC, datetime
 from getpass import getuser
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.state_table.queries.lookup import ANSWERED
 from radarstream.pipelines.build import existing_engine
-from radarstream.pipelines.cli.options import AsJson, Config
-from radarstream.pipelines.cli.queries import QueryName, named_query
-from radarstream.pipelines.cli.terminal import print_json, printable, stdout
+from radarstream.pipelines.cli.options import AsJson, Config, QueryName
+from radarstream.pipelines.cli.queries import named_query
+from radarstream.pipelines.cli.terminal import print_json, print_values, say
 from radarstream.pipelines.job.incidents.intake import take_in
 from radarstream.pipelines.job.incidents.settling import policy_of
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import decode_complaint, encode, outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.incidents import PIPELINE, Complaint
 from radarstream.schemas.names import flaw_of
 
+STORED = ("incident", "complaint_id", "query_id", "step", "answer", "sender")
+
 
 def complain(
     query: QueryName,
     answer: Annotated[
-        str | None, typer.Option(help="The wrong answer as it was seen; default: the latest.")
+        str | None, Option(help="The wrong answer as it was seen; default: the latest.")
     ] = None,
     sender: Annotated[
-        str | None, typer.Option(help="Who complains; default: the system's user name.")
+        str | None, Option(help="Who complains; default: the system's user name.")
     ] = None,
     step: Annotated[
-        int | None, typer.Option(min=0, help="Step of the answer; default: the latest.")
+        int | None, Option(min=0, help="Step of the answer; default: the latest.")
     ] = None,
-    comment: Annotated[str, typer.Option(help="What is wrong with it.")] = "",
+    comment: Annotated[str, Option(help="What is wrong with it.")] = "",
     publish: Annotated[
-        bool, typer.Option("--publish", help="Send it to the topic instead of the database.")
+        bool, Option("--publish", help="Send it to the topic instead of the database.")
     ] = False,
     config: Config = None,
     as_json: AsJson = False,
@@ -45,60 +47,37 @@ def complain(
     about the same answer changes nothing.
     """
     settings = load_settings(config)
-    complaint = checked(made(settings, query, answer, sender, step, comment, publish))
+    known = None if publish else named_query(existing_engine(settings), query, ANSWERED)
+    # A query that is not known is named by its question if there is a blank in it, else by its id.
+    by_id = known is not None or not any(character.isspace() for character in query)
+    complaint = checked(
+        Complaint(
+            sender=_user_name() if sender is None else sender,
+            sent_at=datetime.now(UTC),
+            query_id=(known.query_id if known else query) if by_id else None,
+            question=None if by_id else query,
+            answer=answer,
+            step=step,
+            comment=comment,
+        )
+    )
     if publish:
         with KafkaSink(settings.kafka) as sink:
             sink.publish([outbox_record(complaint)])
         # The worker finds out query, step and answer, and the ids follow from them.
-        named = (
-            {"query_id": complaint.query_id}
-            if complaint.query_id
-            else {"question": complaint.question}
-        )
-        told: dict[str, object] = {"published": True, **named, "sender": complaint.sender}
+        named = {"query_id": complaint.query_id, "question": complaint.question}
+        given = {name: value for name, value in named.items() if value}
+        shown: dict[str, object] = {"published": True, **given, "sender": complaint.sender}
     else:
-        policy = policy_of(settings)
-        stored = take_in(existing_engine(settings), complaint, policy.protection, complaint.sent_at)
-        told = {
-            "incident": stored.incident,
-            "complaint_id": stored.complaint_id,
-            "query_id": stored.query_id,
-            "step": stored.step,
-            "answer": stored.answer,
-            "sender": stored.sender,
-        }
+        rules = policy_of(settings).protection
+        stored = take_in(existing_engine(settings), complaint, rules, complaint.sent_at)
+        shown = {name: getattr(stored, name) for name in STORED}
     if as_json:
-        print_json(told)
+        print_json(shown)
         return
-    for name, value in told.items():
-        line = printable(f"{name}: {value}", 500)
-        stdout.print(line, markup=False, highlight=False, soft_wrap=True)
+    print_values(shown)
     if not settings.attribution.enabled:
-        stdout.print("attribution is off in these settings: [attribution] enabled = true")
-
-
-def made(
-    settings: Settings,
-    query: str,
-    answer: str | None,
-    sender: str | None,
-    step: int | None,
-    comment: str,
-    publish: bool,
-) -> Complaint:
-    """Make the complaint. A name of no kept query is a question if it has a blank, else an id."""
-    named = None if publish else named_query(existing_engine(settings), query, ANSWERED)
-    query = named.query_id if named else query
-    by_id = named is not None or not any(character.isspace() for character in query)
-    return Complaint(
-        sender=user_name() if sender is None else sender,
-        sent_at=datetime.now(UTC),
-        query_id=query if by_id else None,
-        question=None if by_id else query,
-        answer=answer,
-        step=step,
-        comment=comment,
-    )
+        say("attribution is off in these settings: [attribution] enabled = true switches it on")
 
 
 def checked(complaint: Complaint) -> Complaint:
@@ -118,8 +97,7 @@ def checked(complaint: Complaint) -> Complaint:
     return read
 
 
-def user_name() -> str:
-    """The system's user name. Raises ConfigurationError where there is none."""
+def _user_name() -> str:
     try:
         return getuser()
     except (KeyError, OSError):

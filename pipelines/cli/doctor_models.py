@@ -1,8 +1,8 @@
 """The models, as `radarstream doctor` tries them: each is asked one thing.
 
-They are asked directly: an answer out of the response cache would tell nothing about today, and a
-new one would be a change. What would write a file first, such as weights to be assembled or
-converted, is told instead.
+They are asked without the response cache: a cached answer would say nothing about today, and a new
+one would be a change. Where a model must write a file first, such as assembled or converted
+weights, doctor says so and does not ask it.
 """
 
 import math
@@ -12,14 +12,8 @@ from functools import cache
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.gguf_weights import is_assembled
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
-from radarstream.pipelines.build import (
-    build_embedder,
-    build_generator,
-    build_relations,
-    build_tokens,
-    probe_service,
-)
-from radarstream.pipelines.cli.doctor_check import Check, attempt
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.doctor_checks import Check, attempt
 from radarstream.pipelines.settings import LlamaCpp, NoTokens, OpenAiGenerator, Settings
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -35,52 +29,49 @@ ASSEMBLES = "the first use assembles the weights in the user's cache"
 def models(settings: Settings) -> Iterator[Check]:
     """Ask every model one thing."""
     reached = True
-    embedding = cache(lambda: build_embedder(settings.embedder))  # relations may use it too
+    embedding = cache(lambda: build.build_embedder(settings.embedder))  # relations may use it too
     if isinstance(settings.generator, OpenAiGenerator):
-        check = attempt("service", lambda: service(settings), "set `base_url` and `model`")
+        check = attempt("service", lambda: _service(settings), "set `base_url` and `model`")
         reached = check.ok
         yield check
     if reached:  # else the same would be said again
-        yield attempt("generator", lambda: generator(settings), SEE.format("generator"))
-    yield attempt("relations", lambda: relations(settings, embedding()), SEE.format("relations"))
-    yield attempt("embedder", lambda: embedder(embedding()), SEE.format("embedder"))
+        yield attempt("generator", lambda: _generator(settings), SEE.format("generator"))
+    yield attempt("relations", lambda: _relations(settings, embedding()), SEE.format("relations"))
+    yield attempt("embedder", lambda: _embedder(embedding()), SEE.format("embedder"))
     if not isinstance(settings.tokens, NoTokens):
         remedy = f"{SEE.format('tokens')}; attribution needs them, most defences do not"
         prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
         yield attempt("token probabilities", lambda: token_probabilities(settings, prompt), remedy)
 
 
-def assembles(settings: Settings) -> bool:
-    """Whether the embedded weights are still to be put together, which writes a file."""
+def _assembles(settings: Settings) -> bool:
+    """Whether the weights must still be assembled, which writes a file."""
     model = settings.generator
     return isinstance(model, LlamaCpp) and model.model_path is None and not is_assembled()
 
 
-def generator(settings: Settings) -> str:
-    """Ask the language model."""
-    model = build_generator(settings.generator)
-    if assembles(settings):
+def _generator(settings: Settings) -> str:
+    model = build.build_generator(settings.generator)
+    if _assembles(settings):
         return f"{model.model_id}: {ASSEMBLES}"
     prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
     text = model.complete([prompt])[0].text.strip()
     return f"{model.model_id}: {QUESTION} -> {text}"
 
 
-def relations(settings: Settings, embedding: Embedder) -> str:
-    """Ask the relation scorer."""
-    scorer = build_relations(settings.relations, embedding)
+def _relations(settings: Settings, embedding: Embedder) -> str:
+    scorer = build.build_relations(settings.relations, embedding)
     row = scorer.probabilities([AnswerPair(QUESTION, "Lima", "Lima, Peru")])[0]
     return f"{scorer.model_id}: Lima entails Lima, Peru with {row[0]:.2f}"
 
 
-def embedder(model: Embedder) -> str:
-    """Ask the sentence embedder."""
+def _embedder(model: Embedder) -> str:
     return f"{model.model_id}: {model.embed([PASSAGE]).shape[1]} dimensions"
 
 
-def service(settings: Settings) -> str:
+def _service(settings: Settings) -> str:
     """Say what a remote model's service offers. Raises ModelError if it cannot be reached."""
-    found = probe_service(settings)
+    found = build.probe_service(settings)
     if found is None or not found.reachable:
         raise ModelError("cannot be reached").mended_by("start the service, or set `base_url`")
     return str(found)
@@ -88,11 +79,11 @@ def service(settings: Settings) -> str:
 
 def token_probabilities(settings: Settings, prompt: Prompt) -> str:
     """Ask how probable a reply is, unless weights must be assembled or converted first."""
-    scorer = build_tokens(settings)
+    scorer = build.build_tokens(settings)
     if scorer is None:
         return "none: the service may tell them, see the section `tokens` of the settings"
     if isinstance(scorer, GgufTokens):
-        if assembles(settings):
+        if _assembles(settings):
             return f"{scorer.model_id}: {ASSEMBLES}"
         if not scorer.is_converted():
             return f"{scorer.model_id}: the first use converts the weights, for some seconds"

@@ -1,25 +1,13 @@
 """`radarstream evaluate-attribution`: which texts taught a wrong answer."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from radarstream.pipelines.build import build_models, shared_engine
-from radarstream.pipelines.cli.evaluation_options import (
-    ContenderFailedError,
-    Documents,
-    Limit,
-    Out,
-    Resume,
-    Seed,
-    command_line,
-    opened,
-    study_settings,
-)
-from radarstream.pipelines.cli.evaluation_progress import conducted
-from radarstream.pipelines.cli.evaluation_tables import print_table
+from radarstream.pipelines.cli import studies
+from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
@@ -46,26 +34,26 @@ SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
 
 def evaluate_attribution(
     dataset: Annotated[
-        list[Path], typer.Option(help="Questions with labels; their documents are the corpus.")
+        list[Path], Option(help="Questions with labels; their documents are the corpus.")
     ],
     attacks: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Scenarios such as poisonedrag, injection-benign, hijack/noisy, benign-errors, "
             "or whole families: plain, adaptive, several, noisy, clean, all."
         ),
     ] = "plain",
     attributors: Annotated[
-        str, typer.Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
+        str, Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
     ] = "all",
-    k: Documents = 5,
-    limit: Limit = None,
-    out: Out = Path("build/evaluate-attribution"),
-    seed: Seed = 0,
+    k: studies.Documents = 5,
+    limit: studies.Limit = None,
+    out: studies.Out = Path("build/evaluate-attribution"),
+    seed: studies.Seed = 0,
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
-    resume: Resume = True,
+    resume: studies.Resume = True,
     table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -73,12 +61,12 @@ def evaluate_attribution(
 
     OUT receives report.html, tables.md, results.json, events.jsonl (one question under one
     scenario a line), rows.jsonl (one attribution a line), study.json (provenance) and state.sqlite
-    (answers of the models). The same command goes on where it was interrupted; more attributors or
-    scenarios may be added later.
+    (answers of the models). The same command continues where it was interrupted; more attributors
+    or scenarios may be added later.
     """
     if table is not None:
         check_table(table)
-    settings = study_settings(out, config, profile, dry_run=dry_run)
+    settings = studies.study_settings(out, config, profile, dry_run=dry_run)
     data = load_dataset(dataset, settings.limits)
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
     make_directory(out)
@@ -92,30 +80,31 @@ def evaluate_attribution(
         k=k,
         limit=limit,
         seed=seed,
-        command=command_line(),
+        command=studies.command_line(),
         notes=notes,
     )
     plugin = AttributionPlugin(request, settings, models)
-    with (
-        opened(plugin, models, out, resume=resume) as study,
-        conducted(study, request.command, lambda: kept(study.store)),
-    ):
-        results, page = write_report(out, study.record, study.store)
-        if table is not None:
-            write_table(
-                score_table(study.store.of(EventRow), study.store.of(AttributionRow).values()),
-                table,
-            )
+    with studies.opened(plugin, models, out, resume=resume) as study:
+        events, rows = study.store.of(EventRow), study.store.of(AttributionRow)
+
+        def kept() -> str:
+            found = counted_noun(len(events), "question"), counted_noun(len(rows), "attribution")
+            return " and ".join(found)
+
+        with studies.conducted(study, kept):
+            results, page = write_report(out, study.record, study.store)
+            if table is not None:
+                write_table(score_table(events, rows.values()), table)
     if as_json:
-        print_json({"record": asdict(study.record), "results": asdict(results)})
+        print_json({"record": study.record, "results": results})
     else:
-        for shown in tables_of(results, study.record.names):
-            if shown.key in SHOWN:
-                print_table(shown)
+        tables = tables_of(results, study.record.names)
+        print_tables(shown for shown in tables if shown.key in SHOWN)
         print_path("tables", out / TABLES)
         print_path("report", page)
     if failed := study.failed(spec.name for spec in request.attributors):
-        raise ContenderFailedError(f"no attribution without an error by {', '.join(failed)}")
+        names = ", ".join(failed)
+        raise studies.ContenderFailedError(f"no attribution without an error by {names}")
 
 
 def write_report(out: Path, record: AttributionRecord, store: RowStore) -> tuple[Results, Path]:
@@ -123,9 +112,3 @@ def write_report(out: Path, record: AttributionRecord, store: RowStore) -> tuple
     results = write_results(out, record, store)
     events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
     return results, write_study_page(out, record, events, rows, results)
-
-
-def kept(store: RowStore) -> str:
-    """How much there is."""
-    events, rows = len(store.of(EventRow)), len(store.of(AttributionRow))
-    return f"{counted_noun(events, 'question')} and {counted_noun(rows, 'attribution')}"

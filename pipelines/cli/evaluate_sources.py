@@ -1,29 +1,16 @@
 """`radarstream evaluate-sources`: what the source ledger is worth against a patient attacker."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from radarstream.pipelines.build import build_models, shared_engine
-from radarstream.pipelines.cli.evaluation_options import (
-    Out,
-    Resume,
-    Seed,
-    command_line,
-    opened,
-    study_settings,
-)
-from radarstream.pipelines.cli.evaluation_progress import conducted
-from radarstream.pipelines.cli.evaluation_tables import drawn, parts
+from radarstream.pipelines.cli import studies
+from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
-from radarstream.pipelines.cli.terminal import (
-    make_directory,
-    print_json,
-    print_path,
-    printable,
-    stdout,
-)
+from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.sources.results import Results, answer_table
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
@@ -41,47 +28,40 @@ from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.sources_study import write_sources_study
 from radarstream.schemas.errors import ConfigurationError
 
-COLUMN_CHARACTERS = 8
-
 
 def evaluate_sources(
-    questions: Annotated[int, typer.Option(min=1, help="Questions in each world.")] = 20,
-    steps: Annotated[int, typer.Option(min=2, max=13, help="Snapshots of each question.")] = 8,
-    days: Annotated[float, typer.Option(help="Event time between two snapshots.")] = 7.0,
-    attack: Annotated[
-        str, typer.Option(help="What the attacker plants: poison, pia, …")
-    ] = "poison",
-    priors: Annotated[str, typer.Option(help="Values of RADAR's source_prior.")] = "0.5,1",
-    out: Out = Path("build/evaluate-sources"),
-    seed: Seed = 0,
+    questions: Annotated[int, Option(min=1, help="Questions in each world.")] = 20,
+    steps: Annotated[int, Option(min=2, max=13, help="Snapshots of each question.")] = 8,
+    days: Annotated[float, Option(help="Event time between two snapshots, in days.")] = 7.0,
+    attack: Annotated[str, Option(help="What the attacker plants: poison, pia, …")] = "poison",
+    priors: Annotated[str, Option(help="Values of RADAR's source_prior.")] = "0.5,1",
+    out: studies.Out = Path("build/evaluate-sources"),
+    seed: studies.Seed = 0,
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
-    resume: Resume = True,
+    resume: studies.Resume = True,
     table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure RADAR with and without the source ledger, and false flags.
 
-    Every hit is confirmed by an oracle before the next step; texts are not quarantined, so that
-    the ledger works alone. OUT receives report.html, tables.md, results.json, rows.jsonl (one
-    answer a line), attacks.jsonl and flags.jsonl (one play a line), study.json (provenance) and
-    state.sqlite (answers of the models). The same command goes on where it was interrupted; other
-    priors may be added later.
+    Every successful attack is confirmed by an oracle before the next step; texts are not
+    quarantined, so that the ledger works alone. OUT receives report.html, tables.md, results.json,
+    rows.jsonl (one answer a line), attacks.jsonl and flags.jsonl (one simulated campaign a line),
+    study.json (provenance) and state.sqlite (answers of the models). The same command continues
+    where it was interrupted; other priors may be added later.
     """
     if table is not None:
         check_table(table)
     campaign = Campaign(questions, steps, days, attack, seed)
-    weights = parse_priors(priors)
-    settings = study_settings(out, config, profile, dry_run=dry_run)
-    request = SourcesRequest.of(WORLDS, campaign, weights, command_line())
+    weights = _parse_priors(priors)
+    settings = studies.study_settings(out, config, profile, dry_run=dry_run)
+    request = SourcesRequest.of(WORLDS, campaign, weights, studies.command_line())
     make_directory(out)
     models = build_models(settings, shared_engine(settings))
     plugin = SourcesPlugin(request, settings, models)
-    with (
-        opened(plugin, models, out, resume=resume) as study,
-        conducted(study, request.command),
-    ):
+    with studies.opened(plugin, models, out, resume=resume) as study, studies.conducted(study):
         results, page = write_report(out, study.record, study.store)
         if table is not None:
             write_table(answer_table(study.store.of(AnswerRow).values()), table)
@@ -89,11 +69,9 @@ def evaluate_sources(
         print_json(as_stored(study.record, results))
         return
     tables = tables_of(results)
-    for shown in tables:
-        for part in parts(shown, stdout.width, COLUMN_CHARACTERS):
-            stdout.print(drawn(part))
-    for note in dict.fromkeys(note for shown in tables for note in shown.notes):
-        stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
+    print_tables(replace(shown, notes=()) for shown in tables)
+    for text in dict.fromkeys(note for shown in tables for note in shown.notes):
+        say(text, style="dim", wrap=True)
     print_path("tables", out / TABLES)
     print_path("report", page)
 
@@ -112,7 +90,7 @@ def write_report(out: Path, record: SourcesRecord, store: RowStore) -> tuple[Res
     return results, page
 
 
-def parse_priors(text: str) -> list[float]:
+def _parse_priors(text: str) -> list[float]:
     """Read weights such as 0.5,1. Raises ConfigurationError."""
     try:
         weights = [float(part) for part in text.split(",")]

@@ -1,21 +1,17 @@
-"""A study on the terminal: accuracy, attack success, cost, then the verdict."""
+"""Tables of a study on the terminal, in as many parts as it needs."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from textwrap import wrap
 
 from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from radarstream.pipelines.cli.terminal import cell, print_json, print_path, printable, stdout
-from radarstream.pipelines.evaluation.defences.defences import DefenceStudy
-from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
+from radarstream.pipelines.cli.terminal import cell, printable, say, stdout
+from radarstream.pipelines.evaluation.table import Table, TableCell
 from radarstream.pipelines.pages.defences.headline import Headline
 
-SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 COST_COLUMNS = {
     "answers": "answers",
     "errors": "errors",
@@ -31,36 +27,22 @@ COST_CHARACTERS = 7  # what a quantity needs at least: "counted"
 GAP = 2  # between columns
 
 
-def print_study(
-    study: DefenceStudy, board: Scoreboard, headline: Headline, *, as_json: bool
-) -> None:
-    """Print what a person wants to see first, the verdict last: that is where the cursor is."""
-    if as_json:
-        found = {"record": asdict(study.record), "results": asdict(board)}
-        print_json(found | {"headline": asdict(headline)})
-        return
-    for table in tables_of(board):
-        if table.key in SHOWN:
-            print_table(brief(table))
-    print_headline(headline)
-    print_path("report", study.out / "report.html")
-
-
-def print_table(table: Table) -> None:
-    """Print a table in as many parts as the terminal needs, then its notes."""
-    for part in parts(table, stdout.width):
-        stdout.print(drawn(part))
-    for note in table.notes:
-        stdout.print(printable(note, 1_000), style="dim", markup=False, highlight=False)
+def print_tables(tables: Iterable[Table]) -> None:
+    """Print tables, each with its notes below."""
+    for table in tables:
+        for part in _parts(table, stdout.width):
+            stdout.print(_drawn(part))
+        for text in table.notes:
+            say(text, style="dim", wrap=True)
 
 
 def print_headline(headline: Headline) -> None:
     """Print which contender to run, and how sure that is."""
-    stdout.print()
-    stdout.print(printable(headline.verdict, 2_000), style="bold", markup=False, highlight=False)
+    say("")
+    say(headline.verdict, style="bold", wrap=True)
     for sentence in headline.sentences:
-        stdout.print(printable(sentence, 2_000), markup=False, highlight=False)
-    stdout.print()
+        say(sentence, wrap=True)
+    say("")
 
 
 def brief(table: Table) -> Table:
@@ -81,16 +63,11 @@ def brief(table: Table) -> Table:
     return replace(table, columns=columns, rows=tuple(rows))
 
 
-def parts(table: Table, width: int, least: int | None = None) -> Iterator[Table]:
-    """The table cut into tables of fewer columns, each fit for a terminal of that width.
-
-    `least` is what a column needs in characters; default: what the tables of `evaluate` need.
-    """
+def _parts(table: Table, width: int) -> Iterator[Table]:
+    """The table cut into tables of fewer columns, each fit for a terminal of that width."""
     names = max((len(row.heading) for row in table.rows), default=0)
     room = width - min(names, NAME_CHARACTERS)
-    if least is None:
-        least = COST_CHARACTERS if table.key == "cost" else CELL_CHARACTERS
-    most = max(1, room // (least + GAP))
+    most = max(1, room // ((COST_CHARACTERS if table.key == "cost" else CELL_CHARACTERS) + GAP))
     cuts = -(-len(table.columns) // most) or 1
     size = -(-len(table.columns) // cuts)
     for start in range(0, len(table.columns), size):
@@ -103,7 +80,7 @@ def parts(table: Table, width: int, least: int | None = None) -> Iterator[Table]
         )
 
 
-def drawn(table: Table) -> RichTable:
+def _drawn(table: Table) -> RichTable:
     """The table for a terminal; its reference is bold."""
     shown = RichTable(
         title=printable(table.title),
@@ -119,18 +96,13 @@ def drawn(table: Table) -> RichTable:
             cell(column), overflow="fold", justify="right" if table.key == "cost" else "left"
         )
     for row in table.rows:
-        shown.add_row(*words_of(row), style="bold" if row.reference else "")
+        name = "\n".join(wrap(printable(row.heading), NAME_CHARACTERS))
+        shown.add_row(Text(name), *map(_entry, row.cells), style="bold" if row.reference else "")
     return shown
 
 
-def words_of(row: TableRow) -> list[Text]:
-    """A row's heading and cells, details dim."""
-    name = "\n".join(wrap(printable(row.heading), NAME_CHARACTERS))
-    return [Text(name), *map(entry_words, row.cells)]
-
-
-def entry_words(entry: TableCell) -> Text:
-    """An entry and its detail."""
+def _entry(entry: TableCell) -> Text:
+    """An entry and its detail, which is dim."""
     if not entry.detail:
         return cell(entry.text)
     return Text(" ").join([cell(entry.text), cell(entry.detail, "dim not bold")])

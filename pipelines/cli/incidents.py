@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
+from typer import Argument, Option
 
 from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.incidents.complaints import complaint_of
 from radarstream.defenses.attribution.protection import status_of
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.incident_view import (
-    SHORT_ID,
+    SHORT_KEY,
     event_json,
     incident_json,
     print_event,
@@ -21,7 +22,7 @@ from radarstream.pipelines.cli.incident_view import (
 )
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.report_incidents import report_incidents
-from radarstream.pipelines.cli.terminal import agree, cell, print_json, printable, stderr, stdout
+from radarstream.pipelines.cli.terminal import agree, note, print_json, print_values, printable, say
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.incidents.settling import Policy, decide, policy_of
 from radarstream.pipelines.settings import load_settings
@@ -29,23 +30,22 @@ from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.incidents import REMOVING, ComplaintState, Decision
 from radarstream.schemas.times import milliseconds
 
-SAID = {
+MEANING = {
     Decision.APPROVED: "wrong",
     Decision.DISMISSED: "not wrong",
     Decision.MODEL_ERRED: "wrong, and that no source is to blame",
 }
-ONE_COMPLAINTS_OWN = ("complaint_id", "sent_at", "sender", "comment")
+ONE_COMPLAINTS_OWN = {"complaint_id", "sent_at", "sender", "comment"}
+IN_THE_EVENT = {"answer", "status", "finding"}
 IncidentId = Annotated[
     str,
-    typer.Argument(
-        metavar="ID",
-        help="Id of an incident (see `list`) or of a complaint; may be shortened.",
+    Argument(
+        metavar="ID", help="Id of an incident (see `list`) or of a complaint; may be shortened."
     ),
 ]
 
 app = typer.Typer(
-    help="Show answers that somebody complained about, and decide.",
-    no_args_is_help=True,
+    help="Show answers that somebody complained about, and decide.", no_args_is_help=True
 )
 
 
@@ -53,9 +53,9 @@ app = typer.Typer(
 def list_all(
     config: Config = None,
     state: Annotated[
-        ComplaintState | None, typer.Option(help="Only with a complaint in this state.")
+        ComplaintState | None, Option(help="Only with a complaint in this state.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 100,
+    limit: Annotated[int, Option(min=1, help="Show at most this many.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """List incidents, the newest complaint first, with their status.
@@ -66,19 +66,18 @@ def list_all(
     engine = existing_engine(settings)
     found = store.list_incidents(engine, limit, state)
     rules = policy_of(settings).protection
-    who = [senders_of(engine, row["query_id"], row["answer"], rules) for row in found]
+    who = [senders_of(engine, row, rules) for row in found]
     if as_json:
         print_json(
             [
-                {k: v for k, v in incident_json(row).items() if k not in ONE_COMPLAINTS_OWN}
-                | {"senders": some.counts}
+                _without(incident_json(row), ONE_COMPLAINTS_OWN) | {"senders": some.counts}
                 for row, some in zip(found, who, strict=True)
             ]
         )
         return
     print_incidents(found, who)
     if not found:
-        stdout.print("no incidents; `radarstream complain` makes one", highlight=False)
+        say("no incidents; `radarstream complain` makes one")
 
 
 @app.command()
@@ -86,24 +85,23 @@ def show(incident: IncidentId, config: Config = None, as_json: AsJson = False) -
     """Show the complaint, the texts that taught the answer, and the answer without them."""
     settings = load_settings(config)
     engine = existing_engine(settings)
-    row = only_one(engine, incident)
-    rules = policy_of(settings).protection
-    who = senders_of(engine, row["query_id"], row["answer"], rules)
+    row = _only_one(engine, incident)
+    who = senders_of(engine, row, policy_of(settings).protection)
     known = store.look(engine, row["incident"])
     event = known.event if known else None
+    values = incident_json(row)
     if as_json:
         everybody = who.counts | {"names": who.names}
-        print_json(incident_json(row) | {"senders": everybody, "event": event_json(event)})
+        print_json(values | {"senders": everybody, "event": event_json(event)})
         return
-    for name, value in incident_json(row).items():
-        stdout.print(cell(f"{name}: {'' if value is None else value}", limit=500), soft_wrap=True)
-    stdout.print(cell(f"senders: {who.line()}", limit=2_000), soft_wrap=True)
+    print_values(_without(values, IN_THE_EVENT) if event else values)
+    say(f"senders: {who.line()}")
     if event is not None:
         print_event(event)
         return
-    stdout.print("not attributed yet: radarstream attribute", highlight=False)
+    say("not attributed yet: radarstream attribute")
     if row["state"] == ComplaintState.OPEN:
-        stdout.print("it waits for its turn, for budget, or for a model", highlight=False)
+        say("it waits for its turn, for budget, or for a model")
 
 
 @app.command()
@@ -111,7 +109,7 @@ def approve(
     incident: IncidentId,
     config: Config = None,
     everywhere: Annotated[
-        bool, typer.Option("--everywhere", help="Leave the texts out for all queries.")
+        bool, Option("--everywhere", help="Leave the texts out for all queries.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -121,7 +119,7 @@ def approve(
     Whoever complained before gains trust. The texts are left out even if the models found that the
     answer stays the same without them.
     """
-    record(incident, Decision.APPROVED, config, everywhere=everywhere, yes=yes, as_json=as_json)
+    _decide(incident, Decision.APPROVED, config, everywhere=everywhere, yes=yes, as_json=as_json)
 
 
 @app.command()
@@ -132,7 +130,7 @@ def dismiss(
 
     Whoever complained before loses trust.
     """
-    record(incident, Decision.DISMISSED, config, everywhere=False, yes=yes, as_json=as_json)
+    _decide(incident, Decision.DISMISSED, config, yes=yes, as_json=as_json)
 
 
 @app.command()
@@ -144,63 +142,60 @@ def model_erred(
     Its texts are let back in, and nothing is counted against their sources. Whoever complained
     before gains trust.
     """
-    record(incident, Decision.MODEL_ERRED, config, everywhere=False, yes=yes, as_json=as_json)
+    _decide(incident, Decision.MODEL_ERRED, config, yes=yes, as_json=as_json)
 
 
-def record(
+def _decide(
     named: str,
     decision: Decision,
     config: Path | None,
     *,
-    everywhere: bool,
+    everywhere: bool = False,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Write a person's decision down and print what follows."""
     settings = load_settings(config)
     engine = existing_engine(settings)
-    row = only_one(engine, named)
-    deed = f"say that {printable(row['answer'], 80)!r} is {SAID[decision]}"
+    row = _only_one(engine, named)
     policy = policy_of(settings)
     if decision is Decision.APPROVED and not yes:
-        print_removal(engine, row["incident"], policy)
+        _print_removal(engine, row["incident"], policy)
+    deed = f"say that {printable(row['answer'], 80)!r} is {MEANING[decision]}"
     agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
     now_ms = milliseconds(datetime.now(UTC))
     event = decide(
         engine, complaint_of(row), decision, policy, now_ms=now_ms, everywhere=everywhere
     )
     if as_json:
-        told = {"incident": row["incident"], "decision": decision, "event": event_json(event)}
-        print_json(told)
+        print_json({"incident": row["incident"], "decision": decision, "event": event_json(event)})
     elif event is None:
         waits = decision is Decision.APPROVED
-        stdout.print("noted; it counts once the answer is attributed" if waits else "noted")
+        say("noted; it counts once the answer is attributed" if waits else "noted")
     else:
         print_event(event)
 
 
-def print_removal(engine: Engine, incident: str, policy: Policy) -> None:
+def _print_removal(engine: Engine, incident: str, policy: Policy) -> None:
     """Print the texts that an approval will leave out."""
     known = store.look(engine, incident)
     event = known.event if known else None
     if event is None or event.finding is None:
-        stderr.print("its texts are not known yet: those found out later will be left out")
+        note("its texts are not known yet: those that are found later will be left out")
         return
     status, detail = status_of(event, {}, Decision.APPROVED, policy.protection)
     if status not in REMOVING:
-        stderr.print(cell(f"this leaves out no text: {detail}", limit=200), soft_wrap=True)
+        note(f"this leaves out no text: {detail}", 200)
         return
     with engine.connect() as connection:
         rows = quarantine.texts_of(connection, incident)
-    stderr.print(f"this leaves out {counted_noun(len(rows), 'text')}:", highlight=False)
+    note(f"this leaves out {counted_noun(len(rows), 'text')}:")
     for row in rows:
-        where = row["url"] or row["title"]
+        address = printable(row["url"] or row["title"], 120)
         begins = printable(row["excerpt"], 80)
-        told = f"  {row['text_key'][: SHORT_ID + 2]}  {printable(where, 120)}  {begins}"
-        stderr.print(cell(told, limit=250), soft_wrap=True)
+        note(f"- {row['text_key'][:SHORT_KEY]}  {address}  {begins}", 250)
 
 
-def only_one(engine: Engine, named: str) -> dict[str, Any]:
+def _only_one(engine: Engine, named: str) -> dict[str, Any]:
     """Return the incident whose id begins so.
 
     Raises NotFoundError where there is none, ConfigurationError for several.
@@ -211,6 +206,10 @@ def only_one(engine: Engine, named: str) -> dict[str, Any]:
     if len(found) > 1:
         raise ConfigurationError(f"several incidents have an id that begins with {named!r}")
     return found[0]
+
+
+def _without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 app.command("report")(report_incidents)

@@ -1,28 +1,60 @@
-"""Options that mean the same in every command that has them."""
+"""Options that mean the same in every command that has them, and times as a user types them."""
 
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, get_args
 
-import typer
+from typer import Argument, Option
 
 from radarstream.pipelines.settings import Profile
+from radarstream.schemas.errors import ConfigurationError
 
 PROFILES = f"Models to run on, one of: {', '.join(get_args(Profile))}."
+SPAN = re.compile(r"([0-9]{1,6})([smhd])")
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
-Config = Annotated[Path | None, typer.Option(metavar="FILE", help="TOML settings file.")]
-ChosenProfile = Annotated[Profile | None, typer.Option(metavar="PROFILE", help=PROFILES)]
-DryRun = Annotated[bool, typer.Option(show_default=False, help="Use rules in place of models.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-Once = Annotated[
-    bool,
-    typer.Option("--once", help="Stop when the present input is processed."),
-]
+Config = Annotated[Path | None, Option(metavar="FILE", help="TOML settings file.")]
+ChosenProfile = Annotated[Profile | None, Option(metavar="PROFILE", help=PROFILES)]
+DryRun = Annotated[bool, Option(show_default=False, help="Use rules in place of models.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
+Once = Annotated[bool, Option("--once", help="Stop when the present input is processed.")]
 StartOver = Annotated[
     bool,
-    typer.Option("--start-over", help="Accept an empty database although offsets are committed."),
+    Option("--start-over", help="Start although the database is empty and offsets are committed."),
 ]
 TableFile = Annotated[
     Path | None,
-    typer.Option("--table", metavar="FILE", help="Also write all answers as .parquet or .csv."),
+    Option("--table", metavar="FILE", help="Also write all answers as .parquet or .csv."),
 ]
+QueryName = Annotated[str, Argument(help="The query's id, or its question.")]
+Histories = Annotated[
+    list[Path], Argument(help="Snapshots: yearly histories, JSON lines or RealTimeQA weeks.")
+]
+Attack = Annotated[
+    str, Option(help="Attack snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
+]
+
+
+def moment(text: str, option: str, now: datetime, also: Sequence[str] = ()) -> datetime:
+    """Read a date, a time (UTC unless it says otherwise) or a span before `now` such as 90m or 2d.
+
+    `also` are the other words that the option takes, for the message of the ConfigurationError.
+
+    >>> moment("36h", "--since", datetime(2025, 6, 2, 12, tzinfo=UTC)).isoformat()
+    '2025-06-01T00:00:00+00:00'
+    """
+    span = SPAN.fullmatch(text)
+    try:
+        if span is not None:
+            return now - timedelta(**{UNITS[span[2]]: int(span[1])})
+        read = datetime.fromisoformat(text)
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        words = "".join(f"{word}, " for word in also) + ("or " if also else "")
+        raise ConfigurationError(
+            f"{option} must be {words}a time such as 2025-06-01, 2025-06-01T12:00 or 90m, "
+            f"got {text!r}"
+        ) from None

@@ -1,43 +1,41 @@
-"""Progress of a replay: a bar with rate and ETA on a terminal, plain lines otherwise."""
+"""Progress of long work: a bar on a terminal, plain lines otherwise, both with an estimate."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from threading import Event, Thread
 from time import perf_counter
+from typing import NamedTuple
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from radarstream.pipelines.cli.terminal import stderr
+from radarstream.pipelines.cli.terminal import note, printable, stderr
 
-BAR_SECONDS = 0.25
-LINE_SECONDS = 10.0
+BAR_SECONDS = 0.5
+LINE_SECONDS = 30.0
 
 
-class RateColumn(ProgressColumn):
-    """Documents per second."""
+class State(NamedTuple):
+    """How far work is: units that are done, and seconds that it may still take, if known."""
 
-    def render(self, task: Task) -> Text:
-        """Show the task's current speed."""
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:.1f}/s", style="dim")
+    doing: str
+    done: int
+    total: int
+    seconds_left: float | None
+
+    @property
+    def left(self) -> str:
+        """How long it may still take, in words."""
+        seconds = self.seconds_left
+        return "" if seconds is None else f"about {timedelta(seconds=round(seconds))} left"
 
 
 @contextmanager
-def progress_of(label: str, total: int, done: Callable[[], int]) -> Iterator[None]:
-    """Show how far `done()` has come to `total` while the enclosed work runs."""
+def shown(look: Callable[[], State]) -> Iterator[None]:
+    """Show the state of the enclosed work while it runs."""
     finished = Event()
-    show = show_bar if stderr.is_terminal else show_lines
-    watcher = Thread(target=show, args=(label, total, done, finished), daemon=True)
+    show = _show_bar if stderr.is_terminal else _show_lines
+    watcher = Thread(target=show, args=(look, finished), daemon=True)
     watcher.start()
     try:
         yield
@@ -46,27 +44,34 @@ def progress_of(label: str, total: int, done: Callable[[], int]) -> Iterator[Non
         watcher.join()
 
 
-def show_bar(label: str, total: int, done: Callable[[], int], finished: Event) -> None:
-    """Redraw a bar until the work has finished."""
+def counting(doing: str, total: int, done: Callable[[], int]) -> Callable[[], State]:
+    """Make what looks at work whose units take about the same time each, which begins now."""
+    started = perf_counter()
+
+    def look() -> State:
+        count, seconds = min(done(), total), perf_counter() - started
+        return State(doing, count, total, (total - count) * seconds / count if count else None)
+
+    return look
+
+
+def _show_bar(look: Callable[[], State], finished: Event) -> None:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        RateColumn(),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
-    with Progress(*columns, console=stderr, transient=True) as progress:
-        task = progress.add_task(label, total=total)
+    with Progress(*columns, console=stderr, transient=True) as bar:
+        task = bar.add_task("", total=look().total, left="")
         while not finished.wait(BAR_SECONDS):
-            progress.update(task, completed=min(done(), total))
+            state = look()
+            doing = printable(state.doing, 60)
+            bar.update(task, description=doing, completed=state.done, left=state.left)
 
 
-def show_lines(label: str, total: int, done: Callable[[], int], finished: Event) -> None:
-    """Print a line now and then until the work has finished."""
-    started = perf_counter()
+def _show_lines(look: Callable[[], State], finished: Event) -> None:
     while not finished.wait(LINE_SECONDS):
-        count, seconds = min(done(), total), perf_counter() - started
-        rate = count / seconds
-        left = f", about {(total - count) / rate:.0f} s left" if rate and count < total else ""
-        stderr.print(f"{label}: {count}/{total} ({rate:.1f}/s{left})", highlight=False)
+        state = look()
+        note(f"{state.done}/{state.total} {state.doing} {state.left}")

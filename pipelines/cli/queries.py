@@ -1,25 +1,16 @@
 """The query that an argument names, by its id or by its question."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import typer
 from sqlalchemy import Engine, Table
 
-from radarstream.connectors.state_table.queries.lookup import (
-    queries_named,
-    question_in,
-    question_on_record,
-    spellings,
-)
-from radarstream.connectors.state_table.queries.watchlist import find
+from radarstream.connectors.state_table.queries import lookup, watchlist
 from radarstream.pipelines.cli.terminal import printable
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Query
 
-TOLD = 10  # ids in a message
-
-QueryName = Annotated[str, typer.Argument(help="The query's id, or its question.")]
+SHOWN = 10  # ids in a message
 
 
 class Named(NamedTuple):
@@ -34,33 +25,22 @@ def named_query(engine: Engine, text: str, tables: Sequence[Table]) -> Named | N
 
     Raises ConfigurationError where a question names several queries.
     """
-    found = queries_named(engine, text, tables)
+    found = lookup.queries_named(engine, text, tables)
     if len(found) > 1:
-        told = ", ".join(map(printable, found[:TOLD])) + (", …" if found[TOLD:] else "")
-        raise ConfigurationError(f"{len(found)} queries ask this, name one by its id: {told}")
+        ids = ", ".join(map(printable, found[:SHOWN])) + (", …" if found[SHOWN:] else "")
+        raise ConfigurationError(f"{len(found)} queries ask this, name one by its id: {ids}")
     if not found:
         return None
-    derived = {Query.from_text(spelling).id: spelling for spelling in spellings(text)}
-    return Named(found[0], question_of(engine, found[0]) or derived.get(found[0]))
+    query_id = found[0]
+    entry = watchlist.find(engine, query_id)
+    question = (entry and lookup.question_in(entry.entry)) or lookup.question_on_record(
+        engine, query_id
+    )
+    derived = {Query.from_text(spelling).id: spelling for spelling in lookup.spellings(text)}
+    return Named(query_id, question or derived.get(query_id))
 
 
-def unrecorded(text: str, *, retract: bool) -> Named:
-    """What is named by an id or a question of which no row is left.
-
-    Raises ConfigurationError where a tombstone is wanted and its key, the id, is not known.
-    """
-    if text == "".join(text.split()):
-        return Named(text, None)
-    if retract:
-        raise ConfigurationError(
-            f"no query on record asks {printable(text)!r}: --retract needs its id, under which "
-            "its answers were published"
-        )
-    return Named(text, text)
-
-
-def question_of(engine: Engine, query_id: str) -> str | None:
-    """The question of a query as the watchlist has it, or else what is kept of its answers."""
-    entry = find(engine, query_id)
-    watched = question_in(entry.entry) if entry else None
-    return watched or question_on_record(engine, query_id)
+def id_of(engine: Engine, text: str, tables: Sequence[Table]) -> str:
+    """The id of the query that is named; what was typed where no row is of it."""
+    named = named_query(engine, text, tables)
+    return named.query_id if named else text

@@ -7,41 +7,31 @@ from time import perf_counter
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_guard
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
-from radarstream.pipelines.cli.progress import progress_of
-from radarstream.pipelines.cli.results import print_results
-from radarstream.pipelines.cli.run_files import (
-    ANSWERS,
-    DEAD_LETTERS,
-    REPORT,
-    RUN,
-    SNAPSHOTS,
-    Results,
-    count_lines,
-    first_dead_letter,
-    read_results,
-    read_run,
-    write_report,
-    write_run,
+from radarstream.pipelines.cli import results as run_results
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    Attack,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Histories,
+    TableFile,
 )
-from radarstream.pipelines.cli.terminal import (
-    make_directory,
-    print_json,
-    print_path,
-    printable,
-    stderr,
-)
+from radarstream.pipelines.cli.progress import counting, shown
+from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, Results, print_results
+from radarstream.pipelines.cli.terminal import make_directory, note, print_json, print_path
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
-from radarstream.pipelines.settings import Profile, Settings, load_settings
+from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
@@ -54,20 +44,14 @@ class NoAnswersError(RadarstreamError):
 
 
 def replay(
-    files: Annotated[
-        list[Path], typer.Argument(help="Yearly histories, snapshot JSONL or RealTimeQA weeks.")
-    ],
-    out: Annotated[Path, typer.Option(help="Directory for results and state.")] = Path(
-        "build/replay"
-    ),
+    files: Histories,
+    out: Annotated[Path, Option(help="Directory for results and state.")] = Path("build/replay"),
     config: Config = None,
     profile: ChosenProfile = None,
     dry_run: DryRun = False,
-    defense: Annotated[str | None, typer.Option(help="Defence to use.")] = None,
-    attack: Annotated[
-        str, typer.Option(help="Attack snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
-    ] = "",
-    resume: Annotated[bool, typer.Option(help="Continue a replay that was interrupted.")] = False,
+    defense: Annotated[str | None, Option(help="Defence to use.")] = None,
+    attack: Attack = "",
+    resume: Annotated[bool, Option(help="Continue a replay that was interrupted.")] = False,
     table: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -75,15 +59,22 @@ def replay(
 
     OUT receives answers.jsonl, attribution.jsonl, deadletter.jsonl, snapshots.jsonl (what was
     ingested), state.sqlite (memory and response cache), run.json and report.html. Model answers
-    of earlier replays into the same directory are reused; memory starts afresh unless --resume.
+    of earlier replays into the same directory are reused. Without --resume the memory starts empty.
     """
     if table is not None:
         check_table(table)
-    settings = replay_settings(config, "scripted" if dry_run else profile, defense, out)
+    # Its state is kept beside its results, never in a job's database.
+    profile = "scripted" if dry_run else profile
+    settings = load_settings(config, profile=profile, database=f"sqlite:///{out / STATE}")
+    if defense is not None:
+        settings = _with_defense(settings, defense)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
-        results = replayed(settings, tuple(files), Schedule.parse(attack), out, resume)
-        file = write_report(out, results)
+        try:
+            results = replayed(settings, tuple(files), Schedule.parse(attack), out, resume)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        file = run_results.write_report(out, results)
         if table is not None:
             write_table(results.frame, table)
     if as_json:
@@ -92,7 +83,8 @@ def replay(
         print_results(results)
         print_path("report", file)
     if not results.answers:
-        raise NoAnswersError(f"no snapshot was answered, see {out}{first_dead_letter(out)}")
+        first = run_results.first_dead_letter(out)
+        raise NoAnswersError(f"no snapshot was answered, see {out}{first}")
 
 
 def replayed(
@@ -102,29 +94,31 @@ def replayed(
     # Wrong settings and input must not cost the results of an earlier replay.
     run = begun(settings, shared_guard(settings))
     source = ReplayInput(files, settings.limits, schedule)
-    resumes = resumable_logs(settings, run, out) if resume else ()
+    resumes = _resumable_logs(settings, run, out) if resume else ()
     found = survey(source, out / SNAPSHOTS, resumes=resumes)
-    tell_skipped(found.attacks)
-    if not resume:
-        start_over(settings, out)
+    note_skipped(found.attacks)
+    if not resume:  # what models answered is kept
+        clear_run(shared_engine(settings))
+        for name in (*FILES.values(), RUN, REPORT):
+            (out / name).unlink(missing_ok=True)
     run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
-    write_run(out, run)  # what --resume must be like
+    run_results.write_run(out, run)  # what --resume must be like
     try:
-        run = run_through(settings, source, found, out, run)
+        run = _run_through(settings, source, found, out, run)
     except KeyboardInterrupt:
-        stderr.print("interrupted: the same command with --resume goes on from here")
-        raise typer.Exit(INTERRUPTED) from None
-    write_run(out, run)
-    return read_results(out)
+        note("interrupted: the same command with --resume goes on from here")
+        raise
+    run_results.write_run(out, run)
+    return run_results.read_results(out)
 
 
-def resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
+def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
     """Which inputs the replay in a directory has read. Raises ConfigurationError for a replay that
     was not like this one, or of which nobody knows.
     """
     logs = log_epochs(shared_engine(settings))
     if (out / RUN).exists():
-        check_resumable(read_run(out / RUN), run)
+        check_resumable(run_results.read_run(out / RUN), run)
     elif logs:
         raise ConfigurationError(
             f"no {RUN} in {out} says which models and settings answered there: start over without "
@@ -133,40 +127,26 @@ def resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[
     return logs
 
 
-def tell_skipped(attacks: Iterable[Planting]) -> None:
+def note_skipped(attacks: Iterable[Planting]) -> None:
     """Say which snapshots an attack leaves alone, before the models are asked."""
     for attack in attacks:
         if attack.skipped:
-            stderr.print(printable(f"note: {attack}", 500), markup=False, highlight=False)
+            note(f"note: {attack}")
 
 
-def replay_settings(
-    config: Path | None, profile: Profile | None, defense: str | None, out: Path
-) -> Settings:
-    """Load settings; a replay's state lives beside its results, never in a job's database."""
-    settings = load_settings(config, profile=profile, database=f"sqlite:///{out / STATE}")
-    if defense is None:
+def _with_defense(settings: Settings, name: str) -> Settings:
+    """The settings with a named defence; the options of another one are left out."""
+    if name == settings.defense.name:
         return settings
-    chosen = settings.defense.model_copy(update={"name": defense})
-    if defense != settings.defense.name:  # the file's options are its own defence's
-        chosen = chosen.model_copy(update={"options": {}})
-    return settings.model_copy(update={"defense": chosen})
+    other = settings.defense.model_copy(update={"name": name, "options": {}})
+    return settings.model_copy(update={"defense": other})
 
 
-def start_over(settings: Settings, out: Path) -> None:
-    """Forget an earlier replay's memory and results, but not what its models answered."""
-    clear_run(shared_engine(settings))
-    for name in (*FILES.values(), RUN, REPORT):
-        (out / name).unlink(missing_ok=True)
-
-
-def run_through(
+def _run_through(
     settings: Settings, source: ReplayInput, found: Survey, out: Path, run: RunRecord
 ) -> RunRecord:
     """Run the pipeline, publish its events and record what it cost."""
-    from radarstream.pipelines.beam.running import (
-        run_replay,  # takes seconds: the other commands go without
-    )
+    from radarstream.pipelines.beam.running import run_replay  # takes seconds
 
     guard, engine = shared_guard(settings), shared_engine(settings)
     generator = guard.models.generator
@@ -179,7 +159,7 @@ def run_through(
     started = perf_counter()
     with JsonlSink(out) as sink:
         publish_outbox(engine, sink)  # what an interrupted run had not yet published
-        with progress_of("model answers", total, done):
+        with shown(counting("model answers", total, done)):
             run_replay(settings, source, found.digest)
         publish_outbox(engine, sink)
     return replace(
@@ -188,8 +168,8 @@ def run_through(
             StageCost(name, t.calls + t.hits, t.calls, t.hits, t.seconds)
             for name, t in guard.meter.stages.items()
         ),
-        answers=count_lines(out / ANSWERS),
-        dead_letters=count_lines(out / DEAD_LETTERS),
+        answers=run_results.count_lines(out / run_results.ANSWERS),
+        dead_letters=run_results.count_lines(out / run_results.DEAD_LETTERS),
         seconds=perf_counter() - started,
         finished=True,
     )

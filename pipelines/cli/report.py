@@ -3,14 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
-from radarstream.pipelines.cli.evaluate_attribution import (
-    write_report as write_attribution_report,
-)
-from radarstream.pipelines.cli.evaluate_sources import write_report as write_sources_report
+from radarstream.pipelines.cli import evaluate_attribution, evaluate_sources
 from radarstream.pipelines.cli.evaluation_tables import print_headline
-from radarstream.pipelines.cli.run_files import read_results, write_report
+from radarstream.pipelines.cli.results import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
@@ -27,37 +24,29 @@ from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
-from radarstream.pipelines.evaluation.study.record import kind_of
-from radarstream.pipelines.evaluation.study.record import read_record as read_study
+from radarstream.pipelines.evaluation.study.record import kind_of, read_record
 from radarstream.pipelines.evaluation.study.row_files import RowStore, read_lines
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 
 
-def report(
-    directory: Annotated[
-        Path,
-        typer.Argument(help="Directory of results (--out)."),
-    ],
-) -> None:
+def report(directory: Annotated[Path, Argument(help="Directory of results (--out).")]) -> None:
     """Write the report of a replay or a study again."""
+    print_path("report", _write(directory))
+
+
+def _write(directory: Path) -> Path:
     kind = kind_of(directory)
-    if kind == AttributionRecord.KIND and (study := read_study(directory, AttributionRecord)):
+    if kind == AttributionRecord.KIND and (study := read_record(directory, AttributionRecord)):
         store = RowStore(directory, ATTRIBUTIONS)
-        _, page = write_attribution_report(directory, study, store)
-        print_path("report", page)
-        return
-    if kind == SourcesRecord.KIND and (played := read_study(directory, SourcesRecord)):
-        store = RowStore(directory, PLAYS)
-        _, page = write_sources_report(directory, played, store)
-        print_path("report", page)
-        return
-    record = read_study(directory, DefencesRecord)
+        return evaluate_attribution.write_report(directory, study, store)[1]
+    if kind == SourcesRecord.KIND and (played := read_record(directory, SourcesRecord)):
+        return evaluate_sources.write_report(directory, played, RowStore(directory, PLAYS))[1]
+    record = read_record(directory, DefencesRecord)
     if record is None:
-        print_path("report", write_report(directory, read_results(directory)))
-        return
+        return write_report(directory, read_results(directory))
     store = RowStore(directory, FILES)
     rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
     frame = study_frame(rows, record, evidence, read_lines(directory / JUDGEMENTS, Judgement))
     board = score_cells(frame, record)
     print_headline(write_defences_page(directory, record, rows, evidence, board, frame))
-    print_path("report", directory / REPORT)
+    return directory / REPORT

@@ -5,30 +5,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from sqlalchemy import Engine
+from typer import Option
 
 from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.connectors.state_table.incidents.complaints import complaint_of, find_complaints
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine
 from radarstream.connectors.state_table.incidents.store import list_attributed
-from radarstream.connectors.state_table.sources.listing import (
-    count_sources,
-    history,
-    latest_ms,
-    summaries,
-)
+from radarstream.connectors.state_table.sources import listing
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import Config
 from radarstream.pipelines.cli.queries import named_query
 from radarstream.pipelines.cli.terminal import make_directory, print_path
+from radarstream.pipelines.pages.incidents import incidents_view
 from radarstream.pipelines.pages.incidents.event_view import SourceWords
 from radarstream.pipelines.pages.incidents.incidents_view import (
-    HeldText,
-    Incident,
-    anchor_of,
-    incidents_of,
-    stream_view,
     write_stream_pages,
 )
 from radarstream.pipelines.pages.incidents.sources_view import (
@@ -49,17 +40,15 @@ PER_INCIDENT = 20  # complaints and texts looked up for each incident that is sh
 def report_incidents(
     config: Config = None,
     database: Annotated[
-        str | None, typer.Option(help="URL of the database; default: from the settings.")
+        str | None, Option(help="URL of the database; default: from the settings.")
     ] = None,
     query: Annotated[
-        str | None, typer.Option(help="Only incidents of this query (id or question).")
+        str | None, Option(help="Only incidents of this query (id or question).")
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=1, help="Show at most this many incidents and sources.")
+        int, Option(min=1, help="Show at most this many incidents and sources.")
     ] = 100,
-    out: Annotated[Path, typer.Option(help="Directory for the pages.")] = Path(
-        "build/attributions"
-    ),
+    out: Annotated[Path, Option(help="Directory for the pages.")] = Path("build/attributions"),
 ) -> None:
     """Write pages (HTML) on incidents and on the sources of the texts that taught them.
 
@@ -76,14 +65,14 @@ def report_incidents(
     found = incidents(engine, query, limit + 1)
     attributed = [one.event for one in found[:limit] if one.event]
     anchors = {
-        (event.query_id, event.step): anchor_of(number)
+        (event.query_id, event.step): incidents_view.anchor_of(number)
         for number, event in enumerate(attributed, start=1)
     }
     sources = ledger(engine, settings, limit, anchors)
     make_directory(out)
     paths = write_stream_pages(
         out,
-        stream_view(found[:limit], standings(sources, settings)),
+        incidents_view.stream_view(found[:limit], standings(sources, settings)),
         sources,
         heads=[("query", query)] if query else [],
         most=limit,
@@ -93,27 +82,28 @@ def report_incidents(
         print_path(label, path)
 
 
-def incidents(engine: Engine, query: str | None, limit: int) -> list[Incident]:
+def incidents(engine: Engine, query: str | None, limit: int) -> list[incidents_view.Incident]:
     """Return the newest incidents with all that is stored of each, attributed ones first."""
     known = {one.id: one for one in list_attributed(engine, query, limit)}
-    complaints = [
-        complaint_of(r) for r in find_complaints(engine, limit=limit * PER_INCIDENT, query_id=query)
-    ]
-    held: defaultdict[str, list[HeldText]] = defaultdict(list)
+    rows = find_complaints(engine, limit=limit * PER_INCIDENT, query_id=query)
+    complaints = [complaint_of(row) for row in rows]
+    held: defaultdict[str, list[incidents_view.HeldText]] = defaultdict(list)
     texts = list_quarantine(engine, query, active_only=False, limit=limit * PER_INCIDENT)
+    names = ("url", "title", "active", "everywhere", "released")
     for row in texts:
-        switches = {name: row[name] for name in ("active", "everywhere", "released")}
-        held[row["incident"]].append(HeldText(row["url"], row["title"], **switches))
+        text = incidents_view.HeldText(**{name: row[name] for name in names})
+        held[row["incident"]].append(text)
     events = [one.event for one in known.values() if one.event]
-    return incidents_of(events, known, complaints, held)
+    return incidents_view.incidents_of(events, known, complaints, held)
 
 
 def standings(view: SourcesView, settings: Settings) -> Callable[[str], SourceWords | None]:
     """Make a function that says what the ledger knows about the source of an address."""
     known = {source.standing.domain: source for source in view.sources}
+    granularity = settings.sources.granularity
 
     def standing_of(url: str) -> SourceWords | None:
-        page, granularity = Document(1, "", url=url), settings.sources.granularity
+        page = Document(1, "", url=url)
         above = (known[name] for name in names_of(page, granularity) if name in known)
         judged = next((source for source in above if source.standing.verdict), None)
         source = judged or known.get(key_of(page, granularity))
@@ -133,13 +123,13 @@ def ledger(
     """The ledger as of its latest event."""
     with engine.connect() as connection:
         known = [
-            Known(summary, tuple(history(connection, summary.standing.domain, PAST)))
-            for summary in summaries(connection, limit)
+            Known(summary, tuple(listing.history(connection, summary.standing.domain, PAST)))
+            for summary in listing.summaries(connection, limit)
         ]
         return sources_view(
             known,
-            total=count_sources(connection),
-            as_of_ms=latest_ms(connection),
+            total=listing.count_sources(connection),
+            as_of_ms=listing.latest_ms(connection),
             half_life_days=settings.sources.half_life_days,
             anchors=anchors,
         )

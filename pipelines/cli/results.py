@@ -1,21 +1,38 @@
-"""A run on the terminal: question by year, then the scores and the costs."""
+"""The directory of a replay: what `replay` writes there, `report` reads back and both print."""
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TypeVar
 
+import polars as pl
+from pydantic import TypeAdapter, ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from radarstream.pipelines.cli.run_files import Results
-from radarstream.pipelines.cli.terminal import cell, stdout
-from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
-from radarstream.pipelines.evaluation.rates import Rate, Scores
+from radarstream.connectors.files.jsonl_sink import FILES
+from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
+from radarstream.pipelines.evaluation.rates import SCORED, Rate, Scores, scores_by
+from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition, Outcome
+from radarstream.pipelines.evaluation.study.row_files import write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages.replay.page import render_report
+from radarstream.schemas.codec import decode_answer, decode_record
+from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.snapshot import Labels
+from radarstream.schemas.records import UNLIMITED, RawRecord
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision
 
+ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
+SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
+SIDES = (DEFENDED, UNDEFENDED)
+T = TypeVar("T")
 MEMORY_STYLES = {
     MemoryDecision.RETAINED: "green",
     MemoryDecision.FALSIFIED: "yellow",
@@ -33,25 +50,154 @@ OUTCOME_STYLES = {
 UNBROKEN = {"as of", "cut", "memory"}  # short: a narrow terminal folds the others
 
 
+@dataclass(frozen=True)
+class Results:
+    """What a run answered, from what, and at which cost; answers by question, then time."""
+
+    run: RunRecord
+    answers: list[AnswerEvent]
+    snapshots: dict[str, SearchSnapshot]
+    dead_reasons: dict[str, int]
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The table of answers."""
+        return replay_frame(self.answers, self.snapshots)
+
+    def scores(self) -> dict[tuple[str, str], Scores]:
+        """Scores of the answers whose snapshots are labelled, by group (benign or attacked steps)
+        and contender, the benign and the defended ones first.
+        """
+        labelled = self.frame.filter(
+            (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
+        )
+        attacked = pl.col("attack").is_not_null()
+        group = pl.when(attacked).then(pl.lit("attacked")).otherwise(pl.lit("benign"))
+        found = scores_by(labelled, group.alias("group"), "contender")
+        order = [(group, side) for group in ("benign", "attacked") for side in SIDES]
+        return {key: found[key] for key in order if key in found}
+
+    def summary(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        scores: dict[str, dict[str, Any]] = {}
+        for (group, side), found in self.scores().items():
+            scores.setdefault(group, dict.fromkeys(SIDES))[side] = _plain_rates(found)
+        return {"run": asdict(self.run), "dead_letters": self.dead_reasons, "scores": scores}
+
+
+def _plain_rates(scores: Scores) -> dict[str, Any]:
+    """Accuracy and attack success by the definition in use, then all rates by their names."""
+    rates = {"accuracy": scores.accuracy(), "attack_success": scores.attack_success()}
+    rates |= {name: scores.of(name) for name in SCORED}
+    return {
+        name: {"hits": rate.hits, "trials": rate.trials, "interval": rate.interval}
+        for name, rate in rates.items()
+    }
+
+
+def read_results(directory: Path) -> Results:
+    """Read a run back. Raises ConfigurationError when the directory holds none that is finished."""
+    decode = partial(decode_record, limits=UNLIMITED, now=None)
+    snapshots = {found.id: found for found in _decoded(directory / SNAPSHOTS, decode)}
+    run = read_run(directory / RUN)
+    if not run.finished:
+        raise ConfigurationError(
+            f"{directory} holds no finished replay: its command with --resume goes on from there"
+        )
+    queries = dict.fromkeys(snapshot.query.id for snapshot in snapshots.values())
+    order = {query_id: place for place, query_id in enumerate(queries)}  # as the input names them
+    found = _decoded(directory / ANSWERS, lambda record: decode_answer(record.payload))
+    answers = [answer for answer in found if answer.snapshot_id in snapshots]
+    answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
+    return Results(run, answers, snapshots, _dead_reasons(directory))
+
+
+def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
+    """Yield what the lines of a file hold. Raises ConfigurationError naming a damaged line."""
+    for number, line in enumerate(_lines_of(file), start=1):
+        try:
+            yield decode(RawRecord(file.name, number, line))
+        except InputError as error:
+            raise ConfigurationError(
+                f"{file} line {number} is damaged ({error}); replay again"
+            ) from None
+
+
+def _lines_of(file: Path) -> Iterator[bytes]:
+    """Yield a file's lines; ConfigurationError if there is no such file."""
+    try:
+        with file.open("rb") as stream:
+            yield from stream
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"{file.parent} holds no finished replay: no {file.name}"
+        ) from None
+
+
+def _dead_reasons(directory: Path) -> dict[str, int]:
+    letters = [json.loads(line)["data"]["reason"] for line in _lines_of(directory / DEAD_LETTERS)]
+    return dict(Counter(letters).most_common())
+
+
+def first_dead_letter(directory: Path) -> str:
+    """Say in a few words why the first record in a run's dead letters is there, if there is one."""
+    for line in _lines_of(directory / DEAD_LETTERS):
+        letter = json.loads(line)["data"]
+        where = f"{letter['source']} record {letter['position']}"
+        return f"; the first dead letter: {where}: {letter['reason']}: {letter['detail']}"
+    return ""
+
+
+def count_lines(file: Path) -> int:
+    """Count a file's lines."""
+    return sum(1 for _ in _lines_of(file))
+
+
+def write_run(directory: Path, run: RunRecord) -> None:
+    """Store what the run was beside its results."""
+    write_json(directory / RUN, asdict(run))
+
+
+def read_run(file: Path) -> RunRecord:
+    """Read what the run was."""
+    try:
+        return TypeAdapter(RunRecord).validate_json(b"".join(_lines_of(file)))
+    except ValidationError as error:
+        raise ConfigurationError(f"{file} is damaged: {error.errors()[0]['msg']}") from None
+
+
+def write_report(directory: Path, results: Results) -> Path:
+    """Render the HTML report beside the results."""
+    file = directory / REPORT
+    html = render_report(results.answers, results.snapshots, results.run)
+    file.write_text(html, encoding="utf-8")
+    return file
+
+
 def print_results(results: Results) -> None:
     """Print everything a person wants to see first."""
-    stdout.print(answers_table(results))
-    stdout.print(costs_table(results))
-    scores = results.scores()
-    if scores:
-        stdout.print(scores_table(scores))
     run = results.run
+    stdout.print(_answers_table(results))
+    print_table(
+        ("stage", "requests", "model calls", "cache hits", "seconds"),
+        (
+            (s.stage, s.requests, s.model_calls, s.cache_hits, f"{s.seconds:.2f}")
+            for s in run.stages
+        ),
+        title="cost",
+    )
+    if scores := results.scores():
+        stdout.print(_scores_table(scores))
     made = counted_noun(run.answers, "answer")
     taken = counted_noun(run.snapshots, "snapshot")
     dead = counted_noun(run.dead_letters, "dead letter")
-    stdout.print(f"{made} from {taken} in {run.seconds:.1f} s, {dead}", highlight=False)
+    say(f"{made} from {taken} in {run.seconds:.1f} s, {dead}")
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
-        stdout.print(f"dead letters by reason: {reasons}", highlight=False, soft_wrap=True)
+        say(f"dead letters by reason: {reasons}")
 
 
-def answers_table(results: Results) -> Table:
-    """One row per question and step."""
+def _answers_table(results: Results) -> Table:
     table = Table(title="answers", header_style="bold")
     for name in ("question", "as of", "attack", "truth", "undefended", "defended", "cut", "memory"):
         table.add_column(name, overflow="fold", no_wrap=name in UNBROKEN)
@@ -67,48 +213,34 @@ def answers_table(results: Results) -> Table:
         if first and previous is not None:
             table.add_section()
         previous = answer.query_id
+        ranks = "+".join(map(str, labels.poisoned_ranks))
+        rejected = sum(not document.kept for document in answer.verdict.documents)
         table.add_row(
             cell(answer.question if first else ""),
             f"{answer.observed_at:%Y-%m-%d}",
-            cell(attack_words(labels), "red"),
+            cell(f"{labels.attack}@{ranks}" if labels.attack is not None else "", "red"),
             cell(", ".join(labels.answers[:3])),
-            judged(scored.get((UNDEFENDED, *key))),
-            judged(scored.get((DEFENDED, *key))),
-            cut_words(answer),
-            memory_words(answer),
+            _judged(scored.get((UNDEFENDED, *key))),
+            _judged(scored.get((DEFENDED, *key))),
+            f"{rejected}/{len(answer.verdict.documents)}",
+            _memory(answer),
         )
     return table
 
 
-def attack_words(labels: Labels) -> str:
-    """Name the attack and where it was planted."""
-    if labels.attack is None:
-        return ""
-    return f"{labels.attack}@{'+'.join(map(str, labels.poisoned_ranks))}"
-
-
-def judged(row: Mapping[str, Any] | None) -> Text:
+def _judged(row: Mapping[str, Any] | None) -> Text:
     """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
     if row is None or not row["answer"]:
         return cell("(no answer)", "dim")
     return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
 
 
-def cut_words(answer: AnswerEvent) -> str:
-    """Say how many documents were not trusted, of how many."""
-    documents = answer.verdict.documents
-    return f"{sum(not d.kept for d in documents)}/{len(documents)}"
-
-
-def memory_words(answer: AnswerEvent) -> Text:
-    """Say what became of the previous answer."""
+def _memory(answer: AnswerEvent) -> Text:
     decision = answer.verdict.memory.decision
-    words = "" if decision is MemoryDecision.NONE else decision.value
-    return cell(words, MEMORY_STYLES[decision])
+    return cell("" if decision is MemoryDecision.NONE else decision, MEMORY_STYLES[decision])
 
 
-def scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
-    """Accuracy and attack success, defended beside undefended."""
+def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
     definition = Definition.WHOLE_WORDS
     table = Table(title=f"scores by {definition.label} [95 %]", caption=definition.meaning)
     for name in ("snapshots", "answer", "steps", "accuracy", "attack success"):
@@ -118,27 +250,13 @@ def scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
         if previous not in (None, group):
             table.add_section()
         previous = group
-        table.add_row(group, side, *score_cells(found))
+        rates = (found.accuracy(), found.attack_success())
+        table.add_row(group, side, str(found.steps), *map(_rate, rates))
     return table
 
 
-def score_cells(scores: Scores) -> tuple[str, str, str]:
-    """Steps, accuracy and attack success of one row."""
-    return str(scores.steps), rate_words(scores.accuracy()), rate_words(scores.attack_success())
-
-
-def rate_words(rate: Rate) -> str:
-    """Write a share with its interval."""
+def _rate(rate: Rate) -> str:
     if rate.value is None:
         return "-"
     low, high = rate.interval
     return f"{rate.value:5.0%}  [{low:.0%}, {high:.0%}]  ({rate.hits}/{rate.trials})"
-
-
-def costs_table(results: Results) -> Table:
-    """What each stage asked of the models."""
-    table = Table("stage", "requests", "model calls", "cache hits", "seconds", title="cost")
-    for stage in results.run.stages:
-        figures = (stage.requests, stage.model_calls, stage.cache_hits)
-        table.add_row(stage.stage, *map(str, figures), f"{stage.seconds:.2f}")
-    return table

@@ -1,11 +1,13 @@
-"""`radarstream run`: the continuous job."""
+"""`radarstream run` and `radarstream attribute`: the processes that answer and attribute."""
 
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from typer import Option
 
 from radarstream.connectors.kafka.clients import check_security
+from radarstream.connectors.state_table.database.engine import insist_on_database
 from radarstream.pipelines.build import check_settings
 from radarstream.pipelines.cli.options import ChosenProfile, Config, Once, StartOver
 from radarstream.pipelines.settings import JobSettings, Settings, load_settings
@@ -17,14 +19,14 @@ def run(
     profile: ChosenProfile = None,
     partitions: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Read these partitions only, e.g. '0,1,2', whatever job.membership says;"
             " default: all, or those that the group gives."
         ),
     ] = "",
     group: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--group",
             help="Share the partitions with other workers of the group, whatever job.partitions"
             " says.",
@@ -37,26 +39,22 @@ def run(
 
     Reads search.snapshots, keeps one memory row per query in the state database, writes
     answers.defended, events.attribution and snapshots.deadletter. SIGTERM finishes the batch in
-    hand and exits 0. Exit code 3: too many inputs are dead. A database or broker that is away at
-    the start is waited for, but not with --once.
+    hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
+    be reached at the start, the job waits for it, but not with --once.
     """
     settings = job_settings(load_settings(config, profile=profile), partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
-    from radarstream.pipelines.job.answering.running import (
-        run_job,  # takes seconds: the other commands go without
-    )
+    from radarstream.pipelines.job.answering.running import run_job  # takes seconds
 
     run_job(settings, drain=once, start_over=start_over)
 
 
 def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
-    """Lay the flags over the settings of the job; a flag decides who shares out the partitions."""
+    """Lay the options over the settings of the job; they decide who divides the partitions."""
     if group and partitions:
         raise typer.BadParameter("--group and --partitions exclude each other")
-    changes: dict[str, object] = {}
-    if group:
-        changes = {"membership": "group", "partitions": ()}
+    changes: dict[str, object] = {"membership": "group", "partitions": ()} if group else {}
     if partitions:
         try:
             numbers = tuple(int(number) for number in partitions.split(","))
@@ -68,3 +66,30 @@ def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
     except ValidationError as error:
         raise typer.BadParameter(f"--partitions {reason(error.errors()[0])}") from None
     return settings.model_copy(update={"job": job})
+
+
+def attribute(
+    config: Config = None,
+    profile: ChosenProfile = None,
+    kafka: Annotated[
+        bool,
+        Option(help="Read complaints from Kafka and publish events; or use the database only."),
+    ] = True,
+    once: Once = False,
+    start_over: StartOver = False,
+) -> None:
+    """Find out, until it is stopped, which texts taught the answers that somebody complained about.
+
+    Takes the most urgent complaint of the state database, asks the models, writes event, quarantine
+    and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the
+    attribution in hand and exits 0. Budgets and rules are in section `attribution`.
+    """
+    settings = load_settings(config, profile=profile)
+    check_settings(settings, attributing=True)
+    if kafka:
+        check_security(settings.kafka)
+    else:  # nothing could come into a new database
+        insist_on_database(settings.database)
+    from radarstream.pipelines.job.incidents.worker import run_attribution  # takes seconds
+
+    run_attribution(settings, kafka=kafka, drain=once, start_over=start_over)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from radarstream.pipelines.cli.terminal import make_directory, print_path
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
@@ -14,22 +14,22 @@ SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def simulate(
-    out: Annotated[Path, typer.Option(help="File to write.")] = Path("build/history.json"),
-    questions: Annotated[int, typer.Option(help="How many questions.")] = 40,
-    years: Annotated[str, typer.Option(help="Years to choose from, e.g. 2012-2024.")] = "2012-2024",
-    snapshots: Annotated[str, typer.Option(help="Snapshots per question, from-to.")] = "4-8",
-    k: Annotated[int, typer.Option(help="Documents per snapshot.")] = 10,
-    stale: Annotated[float, typer.Option(help="Share of pages that claim an earlier truth.")] = 0.1,
-    noise: Annotated[float, typer.Option(help="Share of noise and partial answers.")] = 0.15,
-    off_topic: Annotated[float, typer.Option(help="Share of pages without an answer.")] = 0.2,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    out: Annotated[Path, Option(help="File to write.")] = Path("build/history.json"),
+    questions: Annotated[int, Option(help="How many questions.")] = 40,
+    years: Annotated[str, Option(help="Years to choose from, e.g. 2012-2024.")] = "2012-2024",
+    snapshots: Annotated[str, Option(help="Snapshots per question, from-to.")] = "4-8",
+    k: Annotated[int, Option(help="Documents per snapshot.")] = 10,
+    stale: Annotated[float, Option(help="Share of pages that claim an earlier truth.")] = 0.1,
+    noise: Annotated[float, Option(help="Share of noise and partial answers.")] = 0.15,
+    off_topic: Annotated[float, Option(help="Share of pages without an answer.")] = 0.2,
+    seed: Annotated[int, Option(help="The same seed gives the same bytes.")] = 0,
 ) -> None:
     """Write a yearly search history about questions whose answers really changed.
 
     Questions beyond the bundled facts are about invented places.
     """
-    first, last = span(years, "--years")
-    fewest, most = span(snapshots, "--snapshots")
+    first, last = _span(years, "--years")
+    fewest, most = _span(snapshots, "--snapshots")
     options = SimulationOptions(
         questions=questions,
         k=k,
@@ -46,7 +46,7 @@ def simulate(
     print_path(f"{questions} questions", out)
 
 
-def span(text: str, option: str) -> tuple[int, int]:
+def _span(text: str, option: str) -> tuple[int, int]:
     """Read `first-last` or a single number."""
     match = SPAN.fullmatch(text)
     if match is None:

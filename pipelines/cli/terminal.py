@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from radarstream.schemas.errors import ConfigurationError
@@ -20,13 +20,8 @@ from radarstream.schemas.shown import escaped_json, one_line
 
 PIPED_COLUMNS = 1_000  # a pipe or a file has no edge at which ids and topics would be cut
 
-
-def columns() -> int | None:
-    """Width of tables where no terminal says it; None: the terminal, or COLUMNS, says it."""
-    return None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS
-
-
-stdout = Console(width=columns())
+width_is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+stdout = Console(width=None if width_is_known else PIPED_COLUMNS)
 stderr = Console(stderr=True)  # progress and errors; stdout stays clean for pipes
 
 
@@ -39,36 +34,53 @@ def printable(text: str, limit: int = 200) -> str:
     return one_line(text, limit)
 
 
-def cell(text: str, style: str = "", limit: int = 60) -> Text:
-    """Make a table cell of untrusted text; never interpreted as markup."""
-    return Text(printable(text, limit), style=style)
+def cell(text: object, style: str = "", limit: int = 60) -> Text:
+    """Make a table cell of untrusted text, empty for None; never interpreted as markup."""
+    return Text("" if text is None else printable(str(text), limit), style=style)
 
 
-def empty_table(*columns: str, whole: Sequence[str] = (), title: str | None = None) -> Table:
-    """A table without rows. Its columns fold their text, but for those to be shown `whole`."""
-    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name in whole)
-    return table
-
-
-def print_values(values: Mapping[str, object], limit: int) -> None:
-    """Print names and values, a line each; nothing for None."""
-    table = Table(show_header=False)
-    for name, value in values.items():
-        table.add_row(name, cell("" if value is None else str(value), limit=limit))
-    stdout.print(table)
+def say(text: str, limit: int = 2_000, *, style: str = "", wrap: bool = False) -> None:
+    """Print a text on standard output, never as markup: one line, or wrapped between words."""
+    stdout.print(Text(printable(text, limit)), style=style, highlight=False, soft_wrap=not wrap)
 
 
 def note(text: str, limit: int = 500, *, style: str = "") -> None:
-    """Say something that is not output: one line on standard error, never as markup."""
-    stderr.print(printable(text, limit), style=style, markup=False, highlight=False, soft_wrap=True)
+    """Print one line that is not output on standard error, never as markup."""
+    stderr.print(Text(printable(text, limit)), style=style, highlight=False, soft_wrap=True)
+
+
+def print_table(
+    columns: Sequence[str | Column],
+    rows: Iterable[Iterable[object]],
+    *,
+    whole: Sequence[str] = (),
+    title: str | None = None,
+) -> None:
+    """Print a table. A value that is no `Text` becomes a `cell` of up to 200 characters.
+
+    Columns fold their text, except those named in `whole` and those given as a `Column`.
+    """
+    headers = [
+        Column(column, overflow="fold", no_wrap=column in whole)
+        if isinstance(column, str)
+        else column
+        for column in columns
+    ]
+    table = Table(*headers, title=title, box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for row in rows:
+        table.add_row(*(v if isinstance(v, Text) else cell(v, limit=200) for v in row))
+    stdout.print(table)
+
+
+def print_values(values: Mapping[str, object], limit: int = 500) -> None:
+    """Print names and values, a line each; nothing for None."""
+    for name, value in values.items():
+        say(f"{name}: {'' if value is None else value}", limit)
 
 
 def print_path(label: str, path: Path) -> None:
-    """Print where something was written, on one line and never as markup."""
-    text = f"{label}: {path}" if label else str(path)
-    stdout.print(printable(text, len(text)), highlight=False, markup=False, soft_wrap=True)
+    """Print where something was written."""
+    say(f"{label}: {path}", len(label) + len(str(path)) + 2)
 
 
 def make_directory(directory: Path) -> None:
@@ -81,8 +93,11 @@ def make_directory(directory: Path) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as indented JSON on standard output; what is hidden is escaped."""
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    text = json.dumps(plain, default=str, ensure_ascii=False, indent=2)
+
+    def plain(other: Any) -> Any:
+        return asdict(other) if is_dataclass(other) and not isinstance(other, type) else str(other)
+
+    text = json.dumps(value, default=plain, ensure_ascii=False, indent=2)
     stdout.print(JSONHighlighter()(Text(escaped_json(text))), soft_wrap=True)
 
 
@@ -92,7 +107,7 @@ def interactive() -> bool:
 
 
 def agree(question: str, deed: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone; `yes` was said beforehand with --yes.
+    """Ask before something that cannot be undone, unless --yes was given.
 
     A "no" ends the command with exit code 1. Raises ConfigurationError, which says what --yes
     would do, where nobody can be asked.

@@ -25,11 +25,7 @@ from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.stages import Failure
-from radarstream.schemas.errors import (
-    ConfigurationError,
-    RadarstreamError,
-    StateConflictError,
-)
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError, StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, RawRecord
@@ -146,7 +142,12 @@ class Guard:
             if self._closed:
                 raise RuntimeError("this guard is closed: make another one")
             while wave := [queue.popleft() for queue in waiting.values() if queue]:
-                self._answer_wave(asked, wave, outcomes)
+                for _ in range(TRIES):
+                    answered = self._answered([asked[place] for place in wave])
+                    outcomes.update(zip(wave, answered, strict=True))
+                    wave = [p for p in wave if isinstance(outcomes[p], StateConflictError)]
+                    if not wave:
+                        break
         return [outcomes[place] for place in range(len(asked))]
 
     def close(self) -> None:
@@ -162,20 +163,6 @@ class Guard:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _answer_wave(
-        self,
-        asked: Sequence["Asked"],
-        places: Sequence[int],
-        outcomes: dict[int, Answer | RadarstreamError],
-    ) -> None:
-        """Answer one snapshot of each of several queries, again where another writer was first."""
-        for _ in range(TRIES):
-            answered = self._answered([asked[place] for place in places])
-            outcomes.update(zip(places, answered, strict=True))
-            places = [p for p in places if isinstance(outcomes[p], StateConflictError)]
-            if not places:
-                return
 
     def _answered(self, wave: Sequence[Asked]) -> list[Answer | RadarstreamError]:
         """Answer and remember; a failure is the outcome of its question alone."""

@@ -13,7 +13,7 @@ KEY: Final = "OPENAI_API_KEY"
 
 
 def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:
-    """Return the settings with the flags laid over them."""
+    """Lay the flags over the settings, or over those of a TOML file."""
     if isinstance(settings, Settings):
         return Settings.model_validate(overlaid(settings.model_dump(), flags))
     return load_settings(Path(settings) if settings else None, **flags)

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.replay import STATE, replayed
-from radarstream.pipelines.cli.run_files import Results, write_report
+from radarstream.pipelines.cli.results import Results, write_report
 from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule
 from radarstream.pipelines.settings import Settings
@@ -62,9 +60,6 @@ class Replay:
         """
         make_directory(self.out)
         with hold_directory(self.out):
-            try:
-                results = replayed(self.settings, self.files, self.schedule, self.out, resume)
-            except typer.Exit:
-                raise KeyboardInterrupt from None
+            results = replayed(self.settings, self.files, self.schedule, self.out, resume)
             self.report = write_report(self.out, results)
         return results

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.evaluate import conditions_of, contenders_of, plugin_of
-from radarstream.pipelines.cli.evaluation_options import STATE, opened
+from radarstream.pipelines.cli.studies import STATE, opened
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest

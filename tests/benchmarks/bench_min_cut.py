@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from radarstream.defenses.cut_graph import Graph, informative_answers
+from radarstream.defenses.cut_graph import Graph, Recalled, informative_answers
 from radarstream.defenses.kernels.min_cut import MinCut, energy, min_cut, scaling_bits
 from radarstream.defenses.radar import Radar
 from radarstream.schemas.memory import Belief
@@ -39,12 +39,12 @@ def capacities(k: int, seed: int) -> Graph:
     evidence = make_evidence(entailment, contradiction)
     radar = Radar()
     true = camp == 0
-    return radar.add_history(
-        radar.build_graph(evidence, informative_answers(evidence)),
+    recalled = Recalled(
         Belief("the truth", support=0.6, conflict=0.3),
         np.where(true, rng.beta(12, 2, k), LEAK * rng.random(k)),
         np.where(true, LEAK * rng.random(k), rng.beta(8, 3, k)),
     )
+    return radar.build_graph(evidence, informative_answers(evidence), recalled)
 
 
 def by_kernel(graph: Graph) -> MinCut:

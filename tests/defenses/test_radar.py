@@ -351,7 +351,7 @@ class TestEmptyCut:
 
     def test_equal_differences_go_to_the_lower_rank(self):
         evidence = claims_evidence(["A", "B"], leak=0.0)
-        graph = Radar().build_graph(evidence, ("A", "B"))
+        graph = Radar().build_graph(evidence, ("A", "B"), None)
         graph.source[:] = 0.25
         cut = type("Cut", (), {"kept": np.zeros(2, dtype=bool)})()
         nobody = np.zeros(2, dtype=bool)

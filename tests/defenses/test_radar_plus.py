@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from radarstream.defenses.protocol import Complete, Relate
 from radarstream.defenses.radar import Radar
-from radarstream.defenses.radar_plus import RadarPlus
-from radarstream.defenses.sites import site_voices
+from radarstream.defenses.radar_plus import RadarPlus, site_voices
 from radarstream.schemas.codec import decode_state, encode_state
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.evidence import Evidence

@@ -27,7 +27,7 @@ from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.deadletter import print_rows
-from radarstream.pipelines.cli.moments import moment
+from radarstream.pipelines.cli.options import moment
 from radarstream.schemas.codec import encode, outbox_record, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
@@ -538,7 +538,7 @@ def test_a_narrow_table_of_dead_letters_cuts_no_id(
     written: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = Console(width=80, record=True)
-    monkeypatch.setattr("radarstream.pipelines.cli.deadletter.stdout", console)
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.stdout", console)
     row = {
         "id": "0123456789abcdef",
         "written_at": written,

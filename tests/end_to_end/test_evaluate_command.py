@@ -8,14 +8,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines import build
-from radarstream.pipelines.cli import evaluation_tables
+from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.app import app, main
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.study.row_files import RowFile
@@ -389,7 +388,7 @@ def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) ->
 def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     cups: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluation_tables, "stdout", Console(width=80))
+    monkeypatch.setattr(terminal.stdout, "_width", 80)
     result = succeeded(
         "--dataset", cups, "--dry-run", "--defenses", "all", "--positions", "1,2,3", "-k", 3,
         "--sweep", "radar.similarity_threshold=0.1234567", "--out", "out",

@@ -113,7 +113,7 @@ def test_show_cuts_no_id_where_the_terminal_is_narrow(
     engine = open_engine(database)
     commit_fold(engine, None, replace(ROW, query_id=query))
     engine.dispose()
-    monkeypatch.setattr("radarstream.pipelines.cli.state.stdout", Console(width=80))
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.stdout", Console(width=80))
     shown = run("show").stdout
     assert query in shown
     assert "snapshots" in shown

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from radarstream.connectors.models import gguf_tokens
-from radarstream.pipelines.cli.doctor_check import Check
+from radarstream.pipelines.cli.doctor_checks import Check
 from radarstream.pipelines.cli.doctor_models import models
 from radarstream.pipelines.settings import load_settings
 from tests.connectors.models.scoring_server import scoring

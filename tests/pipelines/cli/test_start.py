@@ -9,8 +9,7 @@ import pytest
 from typer.main import get_command
 
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.commands import COMMANDS, _help
-from radarstream.pipelines.cli.help import summary
+from radarstream.pipelines.cli.commands import COMMANDS, _help, summary
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 
 HEAVY = {
@@ -51,7 +50,6 @@ def test_help_and_version_import_nothing_heavy(option: str, tmp_path: Path) -> N
         "radarstream.pipelines.cli",
         "radarstream.pipelines.cli.app",
         "radarstream.pipelines.cli.commands",
-        "radarstream.pipelines.cli.help",
     }
 
 

@@ -262,7 +262,8 @@ def test_every_run_is_remembered(bench: Bench) -> None:
 def test_imports_are_followed() -> None:
     found = answering_code.modules_from(["radarstream.defenses.radar_plus"])
     assert {
-        "radarstream.defenses.sites",
+        "radarstream.defenses.cut_defense",
+        "radarstream.schemas.sites",
         "radarstream.defenses.kernels.min_cut",
         "radarstream.schemas.evidence",
     } <= found

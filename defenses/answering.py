@@ -1,0 +1,43 @@
+"""What defences share that answer from documents: verdicts, and the request for the answer."""
+
+from radarstream.defenses.protocol import Complete
+from radarstream.defenses.responses import Asking, ask
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+
+Documents = tuple[DocumentVerdict, ...]
+
+
+class Stateless:
+    """A defence that remembers nothing."""
+
+    __slots__ = ()
+
+    def initial_state(self) -> None:
+        """Nothing is remembered."""
+
+
+def all_kept(evidence: Evidence) -> Documents:
+    """Verdicts that keep every document without judging it."""
+    return tuple(DocumentVerdict(d.rank, True, Reason.NOT_JUDGED) for d in evidence.documents)
+
+
+def concluded(documents: Documents, answer: AtomicAnswer | Abstention) -> Verdict:
+    """The verdict with a model's answer; an abstention where the model or the defence abstains."""
+    if isinstance(answer, Abstention):
+        return Verdict("", documents, abstention=answer)
+    if answer.abstained:
+        return Verdict("", documents, abstention=Abstention.MODEL_ABSTAINED)
+    return Verdict(answer.text, documents)
+
+
+def answered_from_kept(evidence: Evidence, documents: Documents) -> Asking[Verdict]:
+    """Answer from the kept documents, in rank order."""
+    passages = tuple(
+        document.passage
+        for document, verdict in zip(evidence.documents, documents, strict=True)
+        if verdict.kept
+    )
+    answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, evidence.query.text, passages))
+    return concluded(documents, answer)

@@ -1,0 +1,144 @@
+"""What the `evaluate` commands share: options, settings, and how a study runs in its directory."""
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy.exc import SQLAlchemyError
+from typer import Option
+
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.pipelines.cli.progress import State, shown
+from radarstream.pipelines.cli.terminal import note
+from radarstream.pipelines.evaluation.study.harness import Study, start_over
+from radarstream.pipelines.evaluation.study.plugin import Plugin
+from radarstream.pipelines.evaluation.study.record import RecordT
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.settings import Profile, Settings, load_settings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
+
+STATE = "state.sqlite"
+MESSAGE_CHARACTERS = 4_000
+
+Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
+Limit = Annotated[int | None, Option(min=1, help="Only the first N questions and their documents.")]
+Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
+Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
+Resume = Annotated[
+    bool, Option(help="Keep finished rows; or compute them again from cached answers.")
+]
+
+
+class ContenderFailedError(RadarstreamError):
+    """A contender has no answer without an error."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: the running work ends as it does for Ctrl-C."""
+
+
+def study_settings(
+    out: Path, config: Path | None, profile: Profile | None, *, dry_run: bool
+) -> Settings:
+    """The settings of a study. Unless they name a database, the models' answers are kept in OUT."""
+    settings = load_settings(config, profile="scripted" if dry_run else profile)
+    if "database" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["radarstream", *sys.argv[1:]])
+
+
+def words(text: str) -> list[str]:
+    """The parts of a list with commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+@contextmanager
+def opened(
+    plugin: Plugin[RecordT], models: Models, out: Path, *, resume: bool
+) -> Iterator[Study[RecordT]]:
+    """The study in the directory, which no other run may use meanwhile; earlier rows are deleted
+    unless it is to be resumed.
+    """
+    with hold_directory(out):
+        if not resume:
+            start_over(out, plugin)
+        yield Study(plugin, models, out)
+
+
+@contextmanager
+def conducted(study: Study[Any], kept: Callable[[], str] | None = None) -> Iterator[None]:
+    """Run a study to its end, showing how far it is, then the enclosed code.
+
+    If either is cut short, `kept` says what there is; by default how many answers.
+    """
+    progress = study.progress
+    if progress.answered:
+        count = f"{progress.answered} of {progress.wanted}"
+        note(f"{count} answers are in {study.out} already", MESSAGE_CHARACTERS)
+    if study.uncounted:
+        others = counted_noun(study.uncounted, "other question")
+        note(
+            f"answers to {others} are kept there and not counted: they are beyond --limit, and "
+            "count again without it"
+        )
+
+    def state() -> State:
+        return State(progress.doing, progress.done, progress.total, progress.seconds_left())
+
+    def answers() -> str:
+        return f"{progress.answered} of {progress.wanted} answers"
+
+    with _resumable(kept or answers, study.out):
+        with shown(state):
+            study.run()
+        for text in study.record.notes:
+            note(f"note: {text}")
+        yield
+
+
+@contextmanager
+def _resumable(kept: Callable[[], str], out: Path) -> Iterator[None]:
+    """Say what is kept and how to go on when the enclosed work is cut short.
+
+    Ctrl-C and SIGTERM end the command with the code that shells report for them. Errors after
+    which the same command can go on also say what is kept.
+    """
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    except KeyboardInterrupt as cut:
+        _note_kept("interrupted", kept(), out)
+        number = signal.SIGTERM if isinstance(cut, Terminated) else signal.SIGINT
+        raise typer.Exit(128 + number) from None
+    except ConfigurationError:
+        raise
+    except (RadarstreamError, OSError, SQLAlchemyError):
+        _note_kept("stopped by an error", kept(), out)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def _note_kept(what: str, kept: str, out: Path) -> None:
+    for line in (
+        f"{what}: {kept} are kept in {out}",
+        f"to go on: {command_line()}",
+        f"what there is: radarstream report {shlex.quote(str(out))}",
+    ):
+        note(line, MESSAGE_CHARACTERS)
