@@ -70,15 +70,11 @@ def count_open(connection: Connection, sender: str | None = None) -> int:
 
 
 def find_complaints(
-    engine: Engine,
-    prefix: str = "",
-    limit: int = 100,
-    state: ComplaintState | None = None,
-    query_id: str | None = None,
+    engine: Engine, prefix: str = "", limit: int = 100, query_id: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the newest complaints whose id begins so, with status and decision of their incident.
+    """Return the newest complaints with status and decision of their incident.
 
-    With `state` or `query_id`, only those of it.
+    Only those whose id begins with `prefix`, and, with `query_id`, those of this query.
     """
     statement = (
         _ROWS.add_columns(STATUS, _I.finding, DECISION)
@@ -87,8 +83,6 @@ def find_complaints(
         .order_by(_C.received_ms.desc(), _C.complaint_id)
         .limit(limit)
     )
-    if state is not None:
-        statement = statement.where(_C.state == state)
     if query_id is not None:
         statement = statement.where(_C.query_id == query_id)
     return [row._asdict() for row in db.fetch(engine, statement)]

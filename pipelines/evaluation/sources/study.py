@@ -41,7 +41,7 @@ from radarstream.schemas.sources import LedgerRules
 CODE: Final = (  # what every answer depends on, beside its defence
     *answering_code.SHARED,
     *(f"radarstream.pipelines.evaluation.sources.{name}" for name in ("playing", "plays")),
-    *(f"radarstream.connectors.state_table.sources.{name}" for name in ("agreement", "ledger")),
+    "radarstream.connectors.state_table.sources.ledger",
     "radarstream.pipelines.guard",
 )
 
