@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.attribution.judge import Asked, Judge, Refusal, refusal_in
+from radarstream.defenses.attribution.judge import Asked, Refusal, matches, refusal_in
 from radarstream.defenses.protocol import AttemptAll, Complete, Request
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import Case, RankedText
@@ -102,7 +102,7 @@ class ScopeOptions:
             return False
         asked = Complete(Task.ANSWER_UNAIDED, question, (), final=False)
         replies: Replies = yield from ask(AttemptAll((asked,)))
-        (matched,) = yield from self._judge.matches(question, answer, replies)
+        (matched,) = yield from matches(question, answer, replies, self.judge, self.min_entailment)
         return matched
 
     def narrowed(self, case: Case) -> Generator[Request, Any, Scope]:
@@ -140,11 +140,7 @@ class ScopeOptions:
             for segment in segments
         )
         replies: Replies = yield from ask(AttemptAll(requests))
-        return (yield from self._judge.matches(question, case.answer, replies))
-
-    @property
-    def _judge(self) -> Judge:
-        return Judge(self.judge, self.min_entailment)
+        return (yield from matches(question, case.answer, replies, self.judge, self.min_entailment))
 
 
 def checked(case: Case) -> Case:

@@ -21,14 +21,6 @@ from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A text of a corpus; the document's rank means nothing here."""
-
-    id: str
-    document: Document
-
-
-@dataclass(frozen=True, slots=True)
 class Injection:
     """Exactly what an attack on one question did to a corpus."""
 
@@ -41,9 +33,11 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Texts with distinct ids, and what attackers did to them, oldest first."""
+    """Texts with distinct ids, whose ranks mean nothing here, and what attackers did to them,
+    oldest first.
+    """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RankedText, ...]
     injections: tuple[Injection, ...] = ()
 
     def poison_of(self, query_id: str) -> frozenset[str]:
@@ -54,9 +48,9 @@ class Corpus:
 
 def corpus_of(documents: Iterable[Document]) -> Corpus:
     """The distinct documents, in order of first appearance, keyed by what they say and where."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, RankedText] = {}
     for document in documents:
-        entries.setdefault(document.content_id, Entry(document.content_id, document))
+        entries.setdefault(document.content_id, RankedText(document.content_id, document))
     return Corpus(tuple(entries.values()))
 
 
@@ -79,7 +73,7 @@ def inject(
         if any(contains(entry.document.passage, answer, strict=True) for answer in right)
     )
     added = tuple(
-        Entry(f"{attack.name}/{query}/{number}", attack.page(number, text, 1, snapshot))
+        RankedText(f"{attack.name}/{query}/{number}", attack.page(number, text, 1, snapshot))
         for number, text in enumerate(attack.texts(aim, count), start=1)
     )
     injection = Injection(

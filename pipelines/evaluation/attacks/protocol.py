@@ -173,7 +173,11 @@ class Attack:
         """
         if self.removes_answers:
             raise ConfigurationError(f"{self.name} removes texts: it needs a corpus")
-        check_positions(positions, k)
+        if not positions or len(set(positions)) < len(positions):
+            raise ConfigurationError(f"positions must be distinct and at least one: {positions}")
+        if min(positions) < 1 or (k is not None and max(positions) > k):
+            where = f"outside ranks 1 to {k or 'k'}"
+            raise ConfigurationError(f"positions {list(positions)} are {where}")
         labels, aim = self.prepared(snapshot, aim)
         texts = self.texts(aim, len(positions))
         documents = {document.rank: document for document in snapshot.documents}
@@ -233,11 +237,3 @@ def aim_of(
         former=former,
         elsewhere=elsewhere,
     )
-
-
-def check_positions(positions: Sequence[int], k: int | None) -> None:
-    """Raise ConfigurationError unless `positions` are distinct ranks from 1 to `k`."""
-    if not positions or len(set(positions)) < len(positions):
-        raise ConfigurationError(f"positions must be distinct and at least one: {positions}")
-    if min(positions) < 1 or (k is not None and max(positions) > k):
-        raise ConfigurationError(f"positions {list(positions)} are outside ranks 1 to {k or 'k'}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
-from radarstream.defenses.attribution.judge import Judge
+from radarstream.defenses.attribution.judge import matches
 from radarstream.defenses.protocol import Request
 from radarstream.defenses.vanilla import undefended_answer
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, ranked
@@ -102,7 +102,7 @@ def matched(
     question: str, reported: str, answer: AtomicAnswer | ModelError
 ) -> Generator[Request, Any, bool | ModelError]:
     """Whether an answer is the one complained about; a ModelError where nobody could tell."""
-    (verdict,) = yield from Judge().matches(question, reported, [answer])
+    (verdict,) = yield from matches(question, reported, [answer])
     return verdict
 
 
