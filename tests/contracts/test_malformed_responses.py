@@ -133,8 +133,9 @@ def test_every_place_that_asks_is_reached():
 
 
 def test_nothing_is_asked_but_through_the_check():
-    """A plain `yield` is not checked: one is the check, one hands on."""
+    """A plain `yield` is not checked: one is the check, one hands on, one is sent verdicts."""
     assert read_source().yields == {
         ("responses.py", "ask"),
+        ("robust_rag.py", "certify"),
         ("temporal.py", "reminded"),
     }

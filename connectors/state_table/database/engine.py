@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from radarstream.connectors.state_table.database.migration import bring_to_head
 from radarstream.connectors.state_table.database.same_file import insist_on_file
@@ -185,7 +186,7 @@ def _setup(is_sqlite: bool, durability: Durability, wait_ms: int) -> Callable[[A
         # A damaged text must not fail the query that reads it beside sound ones.
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _into_wal(connection, wait_ms)
         connection.execute(f"PRAGMA synchronous = {durability.upper()}")
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -194,6 +195,22 @@ def _setup(is_sqlite: bool, durability: Durability, wait_ms: int) -> Callable[[A
         connection.commit()
 
     return on_sqlite if is_sqlite else on_postgresql
+
+
+def _into_wal(connection: Any, wait_ms: int) -> None:
+    """Switch a file to write-ahead logging; SQLite itself does not wait for others that do so."""
+    for attempt in Retrying(
+        retry=retry_if_exception(_is_busy),
+        stop=stop_after_delay(wait_ms / 1000),
+        wait=wait_random(0.005, 0.05),
+        reraise=True,
+    ):
+        with attempt:
+            connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, SqliteError) and error.sqlite_errorcode & 0xFF == SQLITE_BUSY
 
 
 def _location(url: URL) -> str:

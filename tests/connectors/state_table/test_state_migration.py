@@ -5,8 +5,10 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
 
 import psycopg
 import pytest
@@ -306,3 +308,17 @@ def test_a_user_who_may_not_create_tables_is_told_of_the_sql(postgresql_socket: 
     worker = open_engine(url)
     assert load(worker, ["q-1"]) == {}
     worker.dispose()
+
+
+def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
+    """SQLite does not wait for others that switch a new file to write-ahead logging."""
+    starters = 8
+    for name in map(str, range(25)):
+        together = Barrier(starters)
+
+        def start(_: int, name: str = name, together: Barrier = together) -> None:
+            together.wait()
+            open_engine(f"sqlite:///{tmp_path}/{name}.db").dispose()
+
+        with ThreadPoolExecutor(starters) as pool:
+            list(pool.map(start, range(starters)))
