@@ -43,13 +43,13 @@ class WebhookOptions(Section, use_attribute_docstrings=True):
     allow_http: bool = False
     """permit http:// to other hosts than this one"""
     ca_file: Path | None = None
-    """trust these certificates instead"""
+    """file of certificates to trust instead of the system's"""
     timeout_s: Annotated[float, Field(gt=0.0)] = 10
-    """to connect, send, and be answered"""
+    """seconds to connect, send and receive the response"""
     first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
-    """before the second try; doubles"""
+    """seconds before the second attempt; doubles with each further one"""
     longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
-    """longest pause between tries"""
+    """longest pause between attempts, in seconds"""
 
     @model_validator(mode="after")
     def check_url(self) -> Self:

@@ -50,13 +50,13 @@ class Limits(Section, use_attribute_docstrings=True):
     """What a record may weigh; more is a dead letter."""
 
     record_bytes: Annotated[int, Field(ge=1_024)] = 16 * 2**20
-    """largest record"""
+    """largest record, in bytes"""
     document_bytes: Annotated[int, Field(ge=256)] = 2**20
-    """largest document of a snapshot"""
+    """largest document of a snapshot, in bytes"""
     documents: Annotated[int, Field(ge=1)] = 200
-    """most documents of a snapshot"""
+    """most documents in a snapshot"""
     item_characters: Annotated[int, Field(ge=2**10)] = 32 * 2**20
-    """largest item of a JSON file: a question with all its years"""
+    """largest item of a JSON file (a question with all its years), in characters"""
 
 
 UNLIMITED: Final = Limits(  # for what the project wrote itself

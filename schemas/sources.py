@@ -48,17 +48,17 @@ class LedgerRules(Section, use_attribute_docstrings=True):
     """
 
     half_life_days: Annotated[float, Field(gt=0.0)] = 90.0
-    """evidence counts half after so many days of event time"""
+    """days (event time) after which evidence counts half"""
     confirmed: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
-    """what a wrong answer counts that a person or trusted senders confirmed"""
+    """weight of a wrong answer that an operator or trusted senders confirmed"""
     detected: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
-    """what a wrong answer counts that the pipeline alone found"""
+    """weight of a wrong answer that only the pipeline found"""
     agreement: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
-    """what supporting a borne-out answer counts"""
+    """weight of support for an answer that the next snapshot confirmed"""
     dishonest_per_day: Annotated[float, Field(ge=0.0)] = 2.0
-    """most that a day of event time adds against a source"""
+    """most weight that one day (event time) adds against a source"""
     honest_per_day: Annotated[float, Field(ge=0.0)] = 0.2
-    """most that a day of event time adds in its favour"""
+    """most weight that one day (event time) adds in favour of a source"""
 
     def weight(self, kind: EventKind) -> float:
         """What one event of this kind adds at most; at most 1."""

@@ -11,19 +11,23 @@ class CorpusOptions(Section):
     """Documents that questions can be answered from; a user's own are never deleted by these."""
 
     archive: Annotated[
-        bool, Field(description="keep the documents of every snapshot that is answered")
+        bool, Field(description="store the documents of every answered snapshot")
     ] = False
     max_texts: Annotated[
-        int, Field(ge=1, description="found documents that are kept; those not seen longest go")
+        int,
+        Field(
+            ge=1,
+            description="most stored documents; those not found for the longest time are deleted",
+        ),
     ] = 100_000
     retention_days: Annotated[
-        int, Field(ge=1, description="found documents go when no query has found them for so long")
+        int,
+        Field(ge=1, description="days after which a document is deleted that no query found again"),
     ] = 365
     approximate_above: Annotated[
         int,
         Field(
             ge=1_000,
-            description="above so many texts, a process that searches often does so "
-            "approximately (extra `corpus`)",
+            description="number of texts above which searches are approximate (extra `corpus`)",
         ),
     ] = 200_000

@@ -35,27 +35,27 @@ class KafkaOptions(Section, use_attribute_docstrings=True):
     """
 
     bootstrap: Annotated[str, AfterValidator(checked_servers)] = "127.0.0.1:9092"
-    """host:port, separated by commas"""
+    """brokers as host:port, separated by commas"""
     topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]*$")] = ""
-    """put before every topic name"""
+    """prefix of every topic name"""
     complaints_topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")] = COMPLAINTS
-    """topic of complaints, after the prefix; answers.reported is that of earlier releases"""
+    """topic of complaints, without the prefix; earlier releases used answers.reported"""
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """how connections are protected"""
+    """security protocol of connections"""
     ca_file: Path | None = None
-    """authority that signs the brokers' certificates; none = the system's"""
+    """file of the authority that signs the brokers' certificates; none = the system's"""
     certificate_file: Path | None = None
-    """our certificate, for mutual TLS"""
+    """client certificate, for mutual TLS"""
     key_file: Path | None = None
-    """its key"""
+    """private key of the client certificate"""
     check_hostname: bool = True
-    """compare the broker's name with its certificate"""
+    """check that the certificate has the broker's name"""
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """how the password is proved"""
+    """SASL mechanism"""
     username: str = ""
     """SASL user"""
     password_variable: str = "KAFKA_PASSWORD"  # noqa: S105 the name of a variable
-    """environment variable with the SASL password"""
+    """environment variable that holds the SASL password"""
     group: Annotated[str, Field(min_length=1)] = Field(
         default_factory=lambda given: f"{given.get('topic_prefix', '')}radarstream"
     )
@@ -69,9 +69,9 @@ class KafkaOptions(Section, use_attribute_docstrings=True):
         ),
     ] = ""
     session_timeout_s: Annotated[float, Field(ge=1.0)] = 45.0
-    """a worker of a group is dead when silent for so long"""
+    """seconds of silence after which the broker considers a worker dead"""
     poll_interval_s: Annotated[float, Field(ge=1.0)] = 1_200.0
-    """one of a group whose batch lasts longer loses its partitions"""
+    """seconds after which a worker that does not poll loses its partitions"""
     partitions: Annotated[int, Field(ge=1)] = 8
     """of a topic that we create"""
     replication: Annotated[int, Field(ge=1)] = 1
@@ -79,9 +79,9 @@ class KafkaOptions(Section, use_attribute_docstrings=True):
     retention_hours: Annotated[int, Field(ge=1)] = 24 * 7
     """of a topic that we create"""
     compression: Literal["none", "gzip", "zstd", "lz4"] = "gzip"
-    """of what is written"""
+    """compression of the records that are written"""
     message_bytes: Annotated[int, Field(ge=2**20)] = 24 * 2**20
-    """largest snapshot record"""
+    """largest snapshot record, in bytes"""
     decompressed_bytes: Annotated[
         int,
         Field(
@@ -91,9 +91,9 @@ class KafkaOptions(Section, use_attribute_docstrings=True):
         ),
     ] = Field(default_factory=lambda given: 2 * given.get("message_bytes", 2**20))
     request_timeout_s: Annotated[float, Field(ge=1.0)] = 30.0
-    """of one request"""
+    """seconds for one request"""
     delivery_timeout_s: Annotated[float, Field(ge=1.0)] = 60.0
-    """of a publication, its tries included"""
+    """seconds for one publication, attempts included"""
 
     @model_validator(mode="after")
     def _settings_agree(self) -> Self:

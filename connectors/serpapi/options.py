@@ -27,26 +27,26 @@ class SerpApiOptions(Section, use_attribute_docstrings=True):
     """One SerpApi account. `api_key_variable` names the environment variable with its key."""
 
     api_key_variable: str = "SERPAPI_KEY"
-    """environment variable with the key"""
+    """environment variable that holds the API key"""
     base_url: Annotated[str, AfterValidator(_checked)] = "https://serpapi.com"
-    """another address: tests, a proxy"""
+    """address of the service; change it for a proxy"""
     timeout_s: Annotated[float, Field(gt=0.0)] = 20.0
-    """without a byte from the service"""
+    """seconds without a byte from the service"""
     deadline_s: Annotated[float, Field(gt=0.0)] = 120.0
-    """of a whole search: its pages, tries and pauses"""
+    """seconds for a whole search with its pages, attempts and pauses"""
     answer_bytes: Annotated[int, Field(ge=2**10)] = 8 * 2**20
-    """largest page of results"""
+    """largest page of results, in bytes"""
     attempts: Annotated[int, Field(ge=1)] = 4
-    """tries of one page"""
+    """most attempts of one page"""
     first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
-    """before the second try; doubles"""
+    """seconds before the second attempt; doubles with each further one"""
     longest_pause_s: Annotated[float, Field(gt=0.0)] = 30.0
-    """longest pause between tries"""
+    """longest pause between attempts, in seconds"""
     requests_per_hour: Annotated[int, Field(ge=1)] = 200
-    """of this process; the plan's hourly throughput"""
+    """most requests per hour of this process; set it to the throughput of your plan"""
     burst: Annotated[int, Field(ge=1)] = 10
-    """requests that need not be spaced"""
+    """requests that may follow one another without a pause"""
     monthly_credits: Annotated[int, Field(ge=0)] = 5_000
-    """credits that all collectors may spend in a calendar month"""
+    """credits that all collectors together may spend in a calendar month"""
     no_cache: bool = False
-    """refuse the service's own one-hour cache, which costs nothing"""
+    """do not use the service's own cache, which keeps results for an hour and costs nothing"""

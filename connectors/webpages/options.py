@@ -15,22 +15,22 @@ class PageOptions(Section, use_attribute_docstrings=True):
     """Caps on one page, and how many are fetched at once."""
 
     seconds: Annotated[float, Field(gt=0.0)] = 15.0
-    """of a page, redirects included"""
+    """seconds for one page, redirects included"""
     page_bytes: Annotated[int, Field(ge=2**10)] = 2**20
-    """of a page, as sent and as decompressed"""
+    """most bytes of a page, both as sent and as decompressed"""
     text_bytes: Annotated[int, Field(ge=2**8)] = 64 * 2**10
-    """of its text that is kept"""
+    """most bytes of a page's text"""
     parse_seconds: Annotated[int, Field(ge=1)] = 5
-    """of processor time to find the text of a page; by the clock 4 times"""
+    """seconds of processor time to extract a page's text; four times that by the clock"""
     parse_bytes: Annotated[int, Field(ge=32 * 2**20)] = 128 * 2**20
-    """of memory to find the text of a page"""
+    """bytes of memory to extract a page's text"""
     elements: Annotated[int, Field(ge=100)] = 50_000
-    """of a page; one with more keeps its snippet"""
+    """most elements of a page; of a larger page only the snippet is used"""
     attributes: Annotated[int, Field(ge=10)] = 1_000
-    """of an element; a page with more keeps its snippet"""
+    """most attributes of an element; of a page with more only the snippet is used"""
     redirects: Annotated[int, Field(ge=0, le=20)] = 5
-    """followed for one page"""
+    """most redirects for one page"""
     parallel: Annotated[int, Field(ge=1, le=64)] = 8
-    """pages fetched at once"""
+    """pages that are fetched at the same time"""
     user_agent: str = "radarstream (page reader)"
-    """how the reader names itself"""
+    """User-Agent header of the reader"""

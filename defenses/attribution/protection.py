@@ -34,7 +34,9 @@ class Rules(Section):
     """
 
     min_senders: int = Field(
-        default=2, ge=2, description="trusted senders who together have texts quarantined"
+        default=2,
+        ge=2,
+        description="number of trusted senders whose agreement puts texts in quarantine",
     )
     trusted_after: int = Field(
         default=3,
@@ -51,17 +53,19 @@ class Rules(Section):
         default=0.05,
         gt=0.0,
         le=1.0,
-        description="a person looks where unrelated scores would part the texts as clearly"
-        " with a greater probability; 1 = do not ask",
+        description="an operator decides when chance alone would separate the texts as clearly"
+        " with a higher probability than this; 1 = never ask",
     )
     complaints_per_day: int = Field(
-        default=20, ge=1, description="complaints of one sender; more are refused"
+        default=20,
+        ge=1,
+        description="most complaints of one sender per day; further ones are refused",
     )
     open_complaints: int = Field(
         default=1_000,
         ge=1,
-        description="complaints that may wait; above it those of strangers are refused, and"
-        " from half of it on those of strangers of whom some wait",
+        description="most complaints that may wait; further ones of untrusted senders are"
+        " refused, from half of it on if the sender already has one waiting",
     )
 
 

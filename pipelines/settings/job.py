@@ -26,31 +26,39 @@ class JobSettings(Section):
     partitions: tuple[Annotated[int, Field(ge=0)], ...] = Field(
         default=(), description="with membership 'assign': read these only; empty means all"
     )
-    batch_records: int = Field(default=256, ge=1, description="most records of a batch")
-    batch_bytes: int = Field(default=32 * 2**20, ge=2**20, description="most bytes of a batch")
+    batch_records: int = Field(default=256, ge=1, description="most records in a batch")
+    batch_bytes: int = Field(default=32 * 2**20, ge=2**20, description="most bytes in a batch")
     batch_seconds: PositiveFloat = Field(
-        default=0.25, description="how long to wait for a batch to fill"
+        default=0.25, description="seconds to wait for a batch to fill"
     )
     batch_work_seconds: PositiveFloat = Field(
-        default=10.0, description="how long a batch may take; slow models get small batches"
+        default=10.0,
+        description="seconds that a batch should take; batches get smaller for slow models",
     )
     allowed_lateness_s: float = Field(
-        default=0.0, ge=0.0, description="how long a snapshot is held back for older ones"
+        default=0.0, ge=0.0, description="seconds that a snapshot waits for older ones of its query"
     )
     clock_tolerance_s: float = Field(
         default=3_600.0,
         ge=300.0,
-        description="how far ahead of this machine's clock a snapshot may be: it is held back"
-        " until it is 5 minutes ahead; one further ahead becomes a dead letter of an outage",
+        description="seconds that a snapshot may be ahead of this machine's clock; it waits until"
+        " it is 5 minutes ahead; one further ahead becomes a dead letter (an outage)",
     )
-    attempts: int = Field(default=30, ge=1, description="tries of one batch or publication")
-    first_pause_s: PositiveFloat = Field(default=0.5, description="before the second try; doubles")
-    longest_pause_s: PositiveFloat = Field(default=5.0, description="longest pause between tries")
+    attempts: int = Field(default=30, ge=1, description="most attempts of one batch or publication")
+    first_pause_s: PositiveFloat = Field(
+        default=0.5, description="seconds before the second attempt; doubles with each further one"
+    )
+    longest_pause_s: PositiveFloat = Field(
+        default=5.0, description="longest pause between attempts, in seconds"
+    )
     dead_share: float = Field(
-        default=0.5, gt=0.0, le=1.0, description="stop when more of the inputs are dead; 1 = never"
+        default=0.5,
+        gt=0.0,
+        le=1.0,
+        description="stop when a greater share of the inputs became dead letters; 1 = never stop",
     )
     dead_share_after: int = Field(
-        default=200, ge=1, description="inputs over which the share is taken"
+        default=200, ge=1, description="number of latest inputs over which that share is computed"
     )
 
     @model_validator(mode="after")
@@ -90,20 +98,20 @@ class TelemetrySettings(Section):
     """Logs, metrics, health and traces."""
 
     log_format: Literal["json", "console"] = Field(
-        default="json", description="json: one object a line"
+        default="json", description="json writes one object per line"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="least important that is logged"
+        default="info", description="lowest level that is logged"
     )
     listen: Annotated[str, AfterValidator(checked_listen)] = Field(
         default="127.0.0.1:9464",
-        description="host:port of /metrics, /healthz and /readyz; empty = none",
+        description="host:port that serves /metrics, /healthz and /readyz; empty = none",
     )
     silence_s: PositiveFloat = Field(
-        default=180.0, description="longest silence of the loop that /healthz forgives"
+        default=180.0, description="seconds without progress after which /healthz fails"
     )
     busy_silence_s: PositiveFloat = Field(
-        default=1_800.0, description="the same while a model works"
+        default=1_800.0, description="the same while a model works, in seconds"
     )
     traces: bool = Field(
         default=False, description="OpenTelemetry traces, configured by the OTEL_… variables"
@@ -118,18 +126,25 @@ class WatchSettings(Section):
     )
     pages: PageOptions = PageOptions()
     lease_s: PositiveFloat = Field(
-        default=900.0, description="a fetch that takes longer may be done again by another"
+        default=900.0,
+        description="seconds after which another collector may repeat a search that is not"
+        " finished",
     )
     first_pause_s: PositiveFloat = Field(
-        default=60.0, description="after a query's first failure; doubles with each more"
+        default=60.0,
+        description="seconds before a failed query is tried again; doubles with each further"
+        " failure",
     )
     longest_pause_s: PositiveFloat = Field(
-        default=6 * HOUR, description="longest pause of a query that fails"
+        default=6 * HOUR, description="longest pause of a failing query, in seconds"
     )
     exhausted_pause_s: PositiveFloat = Field(
-        default=HOUR, description="of all queries, when credits or searches are used up"
+        default=HOUR,
+        description="seconds that all queries pause when credits or searches are used up",
     )
-    publish_attempts: int = Field(default=6, ge=1, description="tries to publish one snapshot")
+    publish_attempts: int = Field(
+        default=6, ge=1, description="most attempts to publish one snapshot"
+    )
 
 
 class AlertSettings(Section):
@@ -137,17 +152,23 @@ class AlertSettings(Section):
 
     webhook: WebhookOptions | None = None
     occasions: Annotated[tuple[Occasion, ...], Field(min_length=1)] = Field(
-        default=("changed",), description="changed: another meaning; falsified: the memory was cut"
+        default=("changed",),
+        description="changed: the answer means something else; falsified: the previous answer"
+        " was rejected",
     )
-    queries: tuple[str, ...] = Field(default=(), description="only these; empty means all")
-    tags: tuple[str, ...] = Field(default=(), description="only with one of these")
+    queries: tuple[str, ...] = Field(
+        default=(), description="ids of queries to report; empty = all"
+    )
+    tags: tuple[str, ...] = Field(
+        default=(), description="report only queries with one of these tags; empty = all"
+    )
     group: Group = Field(
         default="radarstream-alerts",
         description="consumer group that remembers what was delivered; default: kafka.group"
         " + -alerts",
     )
     start: Literal["latest", "beginning"] = Field(
-        default="latest", description="where a group begins that has delivered nothing yet"
+        default="latest", description="where a new group starts to read"
     )
 
 
@@ -165,39 +186,43 @@ class AttributionSettings(Rules):
         " one, and memories it falsified; each complaint costs an attribution of the budget",
     )
     attributor: str = Field(
-        default="rag_origin", description="who says which texts taught an answer"
+        default="rag_origin", description="method that finds the texts that taught an answer"
     )
     options: dict[str, Any] | None = Field(
         default=None,
-        description="of the attributor, by name; none = its own, but `rag_origin` with"
-        ' `check_unaided = "uncontradicted"`',
+        description="options of the attributor, by name; none = its defaults, but"
+        ' `check_unaided = "uncontradicted"` for `rag_origin`',
     )
     corpus_texts: int = Field(
         default=50,
         ge=0,
-        description="with corpus.archive: archived texts looked at beside the results",
+        description="with corpus.archive: archived texts that are examined in addition to the"
+        " search results",
     )
     keep_steps: int = Field(
-        default=2, ge=1, description="last answers of a query that one can complain about"
+        default=2,
+        ge=1,
+        description="number of last answers of a query that complaints may be about",
     )
     keep_days: PositiveFloat = Field(
-        default=30.0, description="older ones, by event time, are not kept"
+        default=30.0,
+        description="days (event time) after which an answer cannot be complained about",
     )
     attributions_per_hour: int = Field(
-        default=30, ge=1, description="wrong answers attributed in an hour"
+        default=30, ge=1, description="most wrong answers that are attributed per hour"
     )
     model_calls_per_day: int = Field(
-        default=50_000, ge=1, description="no attribution begins above so many model calls"
+        default=50_000, ge=1, description="no attribution starts after so many model calls in a day"
     )
-    attempts: int = Field(default=3, ge=1, description="tries of one attribution")
+    attempts: int = Field(default=3, ge=1, description="most attempts of one attribution")
     open_days: PositiveFloat = Field(
-        default=7.0, description="a complaint that has waited so long is given up, as unusable"
+        default=7.0, description="days after which a waiting complaint is given up as unusable"
     )
     retention_days: PositiveFloat = Field(
         default=365.0,
-        description="complaints and what followed are kept so long, events of sources included",
+        description="days that complaints, their consequences and the events of sources are kept",
     )
-    poll_s: PositiveFloat = Field(default=2.0, description="pause of an idle worker")
+    poll_s: PositiveFloat = Field(default=2.0, description="seconds that an idle worker pauses")
     group: Group = Field(
         default="radarstream-complaints",
         description="consumer group of the complaints; default: kafka.group + -complaints",
@@ -218,14 +243,14 @@ class SourceSettings(LedgerRules):
     """
 
     block: bool = Field(
-        default=True, description="leave out the documents of sources that a person blocked"
+        default=True, description="leave out documents of sources that an operator blocked"
     )
     learn: bool = Field(
         default=False,
-        description="sources that support an answer which the next snapshot bears out gain a"
-        " little",
+        description="credit sources that supported an answer when the next snapshot confirms it",
     )
     granularity: Granularity = Field(
         default="site",
-        description="what a source is: site (registered domain), host, or its sections",
+        description="what counts as one source: a site (registered domain), a host, or a"
+        " section of a host",
     )

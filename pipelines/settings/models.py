@@ -15,8 +15,8 @@ PassageCharacters = Annotated[
     Field(
         ge=40,
         le=20_000,
-        description="shown of each of several passages, where prompts are no chat; None = 160, "
-        "300 for biographies",
+        description="characters of each passage in a prompt with several passages (not in chat "
+        "prompts); none = 160, or 300 for biographies",
     ),
 ]
 
@@ -28,8 +28,12 @@ class LlamaCpp(Section):
     model_path: Path | None = Field(
         default=None, description="GGUF file; none = the weights of the extra"
     )
-    slots: int = Field(default=2, ge=1, le=64, description="prompts decoded at once")
-    threads: int | None = Field(default=None, ge=1, description="None = physical cores")
+    slots: int = Field(
+        default=2, ge=1, le=64, description="number of prompts that are decoded at the same time"
+    )
+    threads: int | None = Field(
+        default=None, ge=1, description="number of threads; none = one per physical core"
+    )
     passage_characters: PassageCharacters = None
 
 
@@ -38,7 +42,9 @@ class TransformersGenerator(Section):
 
     kind: Literal["transformers"] = "transformers"
     model: ModelName
-    batch_size: int = Field(default=16, ge=1, description="prompts decoded at once")
+    batch_size: int = Field(
+        default=16, ge=1, description="number of prompts that are decoded at the same time"
+    )
     passage_characters: PassageCharacters = None
 
 
@@ -61,7 +67,9 @@ class TransformersTokens(Section):
 
     kind: Literal["transformers"] = "transformers"
     model: ModelName
-    batch_size: int = Field(default=16, ge=1, description="prompts read at once")
+    batch_size: int = Field(
+        default=16, ge=1, description="number of prompts that are read at the same time"
+    )
 
 
 class OpenAiTokens(OpenAiTokenOptions):
@@ -108,7 +116,10 @@ class SentenceEmbedder(Section):
     """Sentence embeddings; without `model`, the installed MiniLM weights, which need no torch."""
 
     kind: Literal["sentence_transformers"] = "sentence_transformers"
-    model: str | None = Field(default=None, description="as above; none = MiniLM")
+    model: str | None = Field(
+        default=None,
+        description="name in the model cache, or a directory; none = the installed MiniLM weights",
+    )
 
 
 class ScriptedEmbedder(Section):

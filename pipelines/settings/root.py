@@ -33,9 +33,9 @@ class DefenseSettings(Section):
     """Which defence answers, with its options by name; the baseline "" means no comparison."""
 
     name: str = Field(default="radar", description="which defence answers")
-    options: dict[str, Any] = Field(default={}, description="of the defence, by name")
+    options: dict[str, Any] = Field(default={}, description="options of the defence, by name")
     compare_with: str = Field(
-        default="vanilla", description="defence shown beside it in replays; empty = none"
+        default="vanilla", description="defence that replays compare with; empty = none"
     )
 
 
@@ -43,16 +43,20 @@ class CacheSettings(Section):
     """The response cache in the state database."""
 
     max_entries: int = Field(
-        default=1_000_000, ge=1, description="responses that are kept; the oldest go"
+        default=1_000_000, ge=1, description="most responses; the oldest are deleted"
     )
-    chunk: int = Field(default=64, ge=1, description="model requests per durable write")
+    chunk: int = Field(
+        default=64, ge=1, description="model responses that are written in one transaction"
+    )
 
 
 class BatchSettings(Section):
     """How much is done at once."""
 
-    snapshots: int = Field(default=8, ge=1, description="snapshots per model batch")
-    queries: int = Field(default=16, ge=1, description="queries defended in lockstep")
+    snapshots: int = Field(default=8, ge=1, description="snapshots in one batch of model requests")
+    queries: int = Field(
+        default=16, ge=1, description="queries that are answered together, step by step"
+    )
 
 
 def in_own_group(section: SettingsT, info: ValidationInfo) -> SettingsT:

@@ -23,52 +23,75 @@ class OpenAiOptions(Section):
 
     reserved: ClassVar = frozenset({"model", "messages", "stream", "n"})
 
-    base_url: Annotated[str, Field(description="up to and including the version, as …/v1")] = (
-        "https://api.openai.com/v1"
-    )
-    model: Annotated[str, Field(description="the service's name for the model")]
-    api_key_variable: Annotated[str, Field(description="environment variable with the key")] = (
-        "OPENAI_API_KEY"
-    )
+    base_url: Annotated[
+        str, Field(description="address of the service, including the version, such as …/v1")
+    ] = "https://api.openai.com/v1"
+    model: Annotated[str, Field(description="name of the model at the service")]
+    api_key_variable: Annotated[
+        str, Field(description="environment variable that holds the API key")
+    ] = "OPENAI_API_KEY"
     service: Annotated[
-        str, Field(description="name of the service in model ids; empty = from the URL")
+        str, Field(description="name of the service in model ids; empty = host of the URL")
     ] = ""
     temperature: Annotated[
-        float | None, Field(ge=0.0, le=2.0, description="None: not sent, where it is refused")
+        float | None,
+        Field(
+            ge=0.0,
+            le=2.0,
+            description="sampling temperature; none = do not send it, for services that refuse it",
+        ),
     ] = 0.0
-    seed: Annotated[int | None, Field(description="sent along when given")] = None
+    seed: Annotated[int | None, Field(description="sampling seed; none = do not send one")] = None
     extra_body: Annotated[
-        dict[str, JsonValue], Field(description="sent along with every request; no secrets")
+        dict[str, JsonValue],
+        Field(description="further fields of every request; put no secrets here"),
     ] = {}
     max_tokens_field: Annotated[
         Literal["max_tokens", "max_completion_tokens"],
-        Field(description="which of the two the service knows"),
+        Field(description="name of the field that limits the length of a reply"),
     ] = "max_tokens"
     extra_tokens: Annotated[
-        int, Field(ge=0, description="room for a model that thinks before it answers")
+        int,
+        Field(
+            ge=0, description="tokens added to the limit, for models that think before they answer"
+        ),
     ] = 0
-    concurrency: Annotated[int, Field(ge=1, le=512, description="requests in flight")] = 16
+    concurrency: Annotated[
+        int, Field(ge=1, le=512, description="most requests at the same time")
+    ] = 16
     requests_per_minute: Annotated[
         float | None,
-        Field(gt=0.0, description="pace of this section in one process; none = unpaced"),
+        Field(gt=0.0, description="most requests per minute of one process; none = no limit"),
     ] = None
-    deadline_s: Annotated[float, Field(gt=0.0, description="total, per snapshot")] = 60.0
-    call_timeout_s: Annotated[float, Field(gt=0.0, description="of one attempt")] = 20.0
-    attempts: Annotated[int, Field(ge=1, description="tries of one request")] = 4
+    deadline_s: Annotated[
+        float, Field(gt=0.0, description="seconds for all requests of one snapshot")
+    ] = 60.0
+    call_timeout_s: Annotated[
+        float, Field(gt=0.0, description="seconds for one attempt of a request")
+    ] = 20.0
+    attempts: Annotated[int, Field(ge=1, description="most attempts of one request")] = 4
     first_pause_s: Annotated[
-        float, Field(gt=0.0, description="before the second attempt; doubles")
+        float,
+        Field(
+            gt=0.0, description="seconds before the second attempt; doubles with each further one"
+        ),
     ] = 0.5
     longest_pause_s: Annotated[
-        float, Field(gt=0.0, description="longest pause between attempts")
+        float, Field(gt=0.0, description="longest pause between attempts, in seconds")
     ] = 8.0
     failures_to_open: Annotated[
-        int, Field(ge=1, description="failed requests in a row that open the circuit")
+        int,
+        Field(
+            ge=1, description="after so many failed requests in a row no more are sent for a while"
+        ),
     ] = 5
     cool_down_s: Annotated[
-        float, Field(gt=0.0, description="how long an open circuit refuses requests")
+        float, Field(gt=0.0, description="seconds for which no requests are sent then")
     ] = 30.0
-    price_in: Annotated[float, Field(ge=0.0, description="per million prompt tokens")] = 0.0
-    price_out: Annotated[float, Field(ge=0.0, description="per million completion tokens")] = 0.0
+    price_in: Annotated[float, Field(ge=0.0, description="price of a million prompt tokens")] = 0.0
+    price_out: Annotated[
+        float, Field(ge=0.0, description="price of a million completion tokens")
+    ] = 0.0
 
     @field_validator("base_url")
     @classmethod
