@@ -6,23 +6,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
 from ssl import SSLCertVerificationError, SSLContext, create_default_context
 from threading import Event
-from typing import Annotated, Self
 from urllib.parse import quote
 
 import httpx
 import structlog
-from pydantic import Field, model_validator
 from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 from tenacity.nap import sleep_using_event
 from tenacity.stop import stop_when_event_set
 
 from radarstream.connectors.closing import Closing
+from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.section import Section, read_secret
+from radarstream.schemas.section import read_secret
 
 SIGNATURE_HEADER = "X-Radarstream-Signature"
 ID_HEADER = "Idempotency-Key"
@@ -31,40 +29,6 @@ LONGEST_RETRY_AFTER_S = 3_600.0
 SECRET_BYTES = 16  # fewer can be found by trying
 
 log = structlog.get_logger(__name__)
-
-
-class WebhookOptions(Section, use_attribute_docstrings=True):
-    """Where alerts are sent. The signing secret comes from the environment."""
-
-    url: str
-    """where alerts are posted"""
-    secret_variable: str = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
-    """environment variable with the signing secret"""
-    allow_http: bool = False
-    """permit http:// to other hosts than this one"""
-    ca_file: Path | None = None
-    """file of certificates to trust instead of the system's"""
-    timeout_s: Annotated[float, Field(gt=0.0)] = 10
-    """seconds to connect, send and receive the response"""
-    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
-    """seconds before the second attempt; doubles with each further one"""
-    longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
-    """longest pause between attempts, in seconds"""
-
-    @model_validator(mode="after")
-    def check_url(self) -> Self:
-        """Refuse addresses that would send an alert in the clear or a password to a log."""
-        try:
-            url = httpx.URL(self.url)
-        except httpx.InvalidURL as error:
-            raise ValueError(f"not a URL: {error}") from None
-        if url.scheme not in {"http", "https"} or not url.host:
-            raise ValueError("the webhook's url must begin with https:// and name a host")
-        if url.userinfo:
-            raise ValueError("the webhook's url must not hold a password")
-        if url.scheme == "http" and not (self.allow_http or is_loopback(url.host)):
-            raise ValueError("the webhook's url must begin with https:// (or set allow_http)")
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +181,3 @@ def trust(ca_file: Path | None) -> SSLContext | bool:
         return create_default_context(cafile=str(ca_file))
     except OSError as error:  # also what the file is no certificate raises
         raise ConfigurationError(f"cannot use {ca_file}: {error.strerror or error}") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine; names are not resolved.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("example.org")
-    (True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PositiveFloat, model_validator
 
-from radarstream.connectors.webhook import WebhookOptions
+from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.connectors.webpages.options import PageOptions
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.schemas.section import Section

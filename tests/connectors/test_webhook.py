@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from radarstream.connectors.webhook import (
     LONGEST_RETRY_AFTER_S,
     Webhook,
-    WebhookOptions,
     retry_after,
     signature,
 )
+from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.schemas.errors import ConfigurationError
 from tests.webhook_receiver import Reply, receiving
 

@@ -1,0 +1,57 @@
+"""Where alerts are sent, as the settings say."""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from radarstream.schemas.section import Section
+
+
+class WebhookOptions(Section, use_attribute_docstrings=True):
+    """Where alerts are sent. The signing secret comes from the environment."""
+
+    url: str
+    """where alerts are posted"""
+    secret_variable: str = "WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+    """environment variable with the signing secret"""
+    allow_http: bool = False
+    """permit http:// to other hosts than this one"""
+    ca_file: Path | None = None
+    """file of certificates to trust instead of the system's"""
+    timeout_s: Annotated[float, Field(gt=0.0)] = 10
+    """seconds to connect, send and receive the response"""
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 1.0
+    """seconds before the second attempt; doubles with each further one"""
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 60.0
+    """longest pause between attempts, in seconds"""
+
+    @model_validator(mode="after")
+    def check_url(self) -> Self:
+        """Refuse addresses that would send an alert in the clear or a password to a log."""
+        import httpx  # here only: settings without a webhook go without
+
+        try:
+            url = httpx.URL(self.url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"not a URL: {error}") from None
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise ValueError("the webhook's url must begin with https:// and name a host")
+        if url.userinfo:
+            raise ValueError("the webhook's url must not hold a password")
+        if url.scheme == "http" and not (self.allow_http or is_loopback(url.host)):
+            raise ValueError("the webhook's url must begin with https:// (or set allow_http)")
+        return self
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine; names are not resolved.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("example.org")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
