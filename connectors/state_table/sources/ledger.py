@@ -119,12 +119,6 @@ def standings(connection: Connection, domains: Iterable[str]) -> dict[str, Stand
     return found
 
 
-def any_blocked(connection: Connection) -> bool:
-    """Whether a person has blocked a source."""
-    blocked = select(LEDGER.domain).where(LEDGER.verdict == SourceVerdict.BLOCKED).limit(1)
-    return connection.execute(blocked).first() is not None
-
-
 def judge(
     connection: Connection, domain: str, verdict: SourceVerdict | None, note: str | None
 ) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.sources.ledger import any_blocked, standings
+from radarstream.connectors.state_table.sources.ledger import standings
 from radarstream.schemas.sites import Granularity, key_of, names_of
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.sources import NEUTRAL, SourceVerdict, Standing
@@ -39,9 +39,6 @@ class SourceReader:
 
     def blocked(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[Document, ...]]:
         """Per snapshot the documents whose source a person has blocked."""
-        with self.engine.connect() as connection:
-            if not any_blocked(connection):
-                return [()] * len(snapshots)
         known = self._known(snapshots)
         blocked = SourceVerdict.BLOCKED
         return [
