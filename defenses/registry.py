@@ -5,6 +5,7 @@ from typing import Any
 
 from radarstream.defenses.astute_rag import AstuteRag
 from radarstream.defenses.instruct_rag import InstructRag
+from radarstream.defenses.majority import Majority
 from radarstream.defenses.options import built
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.radar import Radar
@@ -14,10 +15,12 @@ from radarstream.defenses.robust_rag import RobustRag
 from radarstream.defenses.robust_rag_decoding import RobustRagDecoding
 from radarstream.defenses.trust_rag import TrustRag
 from radarstream.defenses.vanilla import Vanilla
+from radarstream.defenses.vanilla_claims import VanillaClaims
 
 DEFENSES: dict[str, type[Defense[Any]]] = {
     "astute_rag": AstuteRag,
     "instruct_rag": InstructRag,
+    "majority": Majority,
     "radar": Radar,
     "radar_plus": RadarPlus,
     "reliability_rag": ReliabilityRag,
@@ -25,6 +28,7 @@ DEFENSES: dict[str, type[Defense[Any]]] = {
     "robust_rag_decoding": RobustRagDecoding,
     "trust_rag": TrustRag,
     "vanilla": Vanilla,
+    "vanilla_claims": VanillaClaims,
 }
 
 

@@ -98,8 +98,8 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
-    relations = Cached(build_relations(settings.relations, embedder), cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
+    relations = Cached(build_relations(settings.relations, embedder, generator), cached)
     tokens = build_tokens(settings)
     return Models(
         generator,
@@ -179,8 +179,10 @@ def probe_service(settings: s.Settings) -> Capabilities | None:
         generator.close()
 
 
-def build_relations(settings: s.RelationSettings, embedder: Embedder) -> RelationScorer:
-    """Create the relation scorer; the embedded one compares answers through `embedder`."""
+def build_relations(
+    settings: s.RelationSettings, embedder: Embedder, generator: Generator
+) -> RelationScorer:
+    """Create the relation scorer, which may ask an embedder or a language model."""
     match settings:
         case s.AnswerAgreement():
             from radarstream.connectors.models.answer_agreement import AnswerAgreement
@@ -191,6 +193,11 @@ def build_relations(settings: s.RelationSettings, embedder: Embedder) -> Relatio
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
 
                 return CrossEncoderNli(settings.model, canary=settings.canary)
+        case s.LanguageModel():
+            from radarstream.connectors.models.answer_agreement import AnswerAgreement
+            from radarstream.pipelines.signals.relation_judge import JudgedRelations
+
+            return JudgedRelations(generator, AnswerAgreement(embedder))
         case s.ScriptedRelations():
             return scripted.ScriptedRelations(log=scripted.NoLog())
     assert_never(settings)

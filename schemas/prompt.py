@@ -40,6 +40,8 @@ class Task(StrEnum):
     # Of a judge, for an attributor; replies are read as YES or NO.
     JUDGE_INDUCEMENT = "judge_inducement"  # passages: a text, the answer it may try to induce
     JUDGE_AGREEMENT = "judge_agreement"  # passages: two answers
+    # Of a judge, for a relation scorer.
+    JUDGE_RELATION = "judge_relation"  # passages: premise, hypothesis
 
 
 @dataclass(frozen=True, slots=True)

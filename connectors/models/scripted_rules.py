@@ -11,6 +11,7 @@ from typing import Final
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.prompt import NO, YES, Prompt
 from radarstream.schemas.tasks import ABSTENTION, TASKS, ScriptedRule
+from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 _INJECTION: Final = re.compile(
     r"\b(?:please\s+)?(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"
@@ -132,6 +133,14 @@ def agreement(prompt: Prompt) -> str:
     return f"[{YES if same else NO}]"
 
 
+def relation(prompt: Prompt) -> str:
+    """Whether the second answer is the first, or a part of it."""
+    one, other = (f" {spelling(passage)} " for passage in prompt.passages)
+    if not one.strip() or not other.strip():
+        return f"[{NEUTRAL}]"
+    return f"[{ENTAILMENT if other in one else CONTRADICTION}]"
+
+
 def injected_answer(passage: str) -> str | None:
     """What the last instruction in `passage` tells its reader to say, or None."""
     found = None
@@ -220,4 +229,5 @@ _RULES: Final[dict[ScriptedRule, Callable[[Prompt], str]]] = {
     ScriptedRule.QUESTION: first_question,
     ScriptedRule.INDUCEMENT: inducement,
     ScriptedRule.AGREEMENT: agreement,
+    ScriptedRule.RELATION: relation,
 }

@@ -60,7 +60,8 @@ def _generator(settings: Settings) -> str:
 
 
 def _relations(settings: Settings, embedding: Embedder) -> str:
-    scorer = build.build_relations(settings.relations, embedding)
+    generator = build.build_generator(settings.generator)
+    scorer = build.build_relations(settings.relations, embedding, generator)
     row = scorer.probabilities([AnswerPair(QUESTION, "Lima", "Lima, Peru")])[0]
     return f"{scorer.model_id}: Lima entails Lima, Peru with {row[0]:.2f}"
 

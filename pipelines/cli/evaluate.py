@@ -73,8 +73,8 @@ def evaluate(
     relation_scorers: Annotated[
         str,
         Option(
-            help="Also compare with these relation scorers: answer_agreement, scripted, "
-            "cross_encoder:NAME."
+            help="Also compare with these relation scorers: answer_agreement, language_model, "
+            "scripted, cross_encoder:NAME."
         ),
     ] = "",
     config: Config = None,

@@ -12,6 +12,7 @@ from radarstream.pipelines.settings.models import AnswerAgreement as AnswerAgree
 from radarstream.pipelines.settings.models import CrossEncoder as CrossEncoder
 from radarstream.pipelines.settings.models import EmbedderSettings as EmbedderSettings
 from radarstream.pipelines.settings.models import GeneratorSettings as GeneratorSettings
+from radarstream.pipelines.settings.models import LanguageModel as LanguageModel
 from radarstream.pipelines.settings.models import LlamaCpp as LlamaCpp
 from radarstream.pipelines.settings.models import NoTokens as NoTokens
 from radarstream.pipelines.settings.models import OpenAiGenerator as OpenAiGenerator

@@ -106,6 +106,15 @@ class CrossEncoder(Section):
     )
 
 
+class LanguageModel(Section):
+    """The generator judges pairs of answers that rules cannot decide; for instruction-tuned models.
+
+    An answer costs two prompts, and one for each other answer of its snapshot, unless it is known.
+    """
+
+    kind: Literal["language_model"] = "language_model"
+
+
 class ScriptedRelations(Section):
     """Relations by equality of normalised text."""
 
@@ -136,7 +145,7 @@ TokenSettings = Annotated[
     SameModel | TransformersTokens | OpenAiTokens | NoTokens, Field(discriminator="kind")
 ]
 RelationSettings = Annotated[
-    AnswerAgreement | CrossEncoder | ScriptedRelations, Field(discriminator="kind")
+    AnswerAgreement | CrossEncoder | LanguageModel | ScriptedRelations, Field(discriminator="kind")
 ]
 EmbedderSettings = Annotated[SentenceEmbedder | ScriptedEmbedder, Field(discriminator="kind")]
 

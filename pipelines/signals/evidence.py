@@ -29,7 +29,9 @@ def answer_documents(
     """
     prompts = [prompt for snapshot in snapshots for prompt in document_prompts(snapshot)]
     texts = iter(completion_texts(generator, prompts))
-    return all_answered([parse_all(list(islice(texts, len(s.documents)))) for s in snapshots])
+    return all_answered(
+        [parse_all(list(islice(texts, len(s.documents))), s.query.text) for s in snapshots]
+    )
 
 
 def document_prompts(snapshot: SearchSnapshot) -> list[Prompt]:
@@ -38,13 +40,15 @@ def document_prompts(snapshot: SearchSnapshot) -> list[Prompt]:
     return [build_prompt(Task.ATOMIC_ANSWER, question, (d.passage,)) for d in snapshot.documents]
 
 
-def parse_all(texts: Sequence[str | ModelError]) -> tuple[AtomicAnswer, ...] | ModelError:
+def parse_all(
+    texts: Sequence[str | ModelError], question: str
+) -> tuple[AtomicAnswer, ...] | ModelError:
     """Parse the answers of one snapshot; the first failure among them stands for it."""
     answers = []
     for text in texts:
         if isinstance(text, ModelError):
             return text
-        answers.append(parse_answer(text))
+        answers.append(parse_answer(text, question))
     return tuple(answers)
 
 

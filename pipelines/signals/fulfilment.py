@@ -127,7 +127,7 @@ def _fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
 def _complete_all(models: Models, requests: Sequence[Complete]) -> list[Any]:
     texts = completion_texts(models.generator, prompts_of(requests))
     return [
-        text if isinstance(text, ModelError) else parse_reply(request.task, text)
+        text if isinstance(text, ModelError) else parse_reply(request.task, text, request.question)
         for request, text in zip(requests, texts, strict=True)
     ]
 

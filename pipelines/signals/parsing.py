@@ -4,6 +4,7 @@ import re
 from typing import Final
 from unicodedata import category
 
+from radarstream.pipelines.signals.saying_nothing import says_nothing, without_prompt
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import NO, YES, Task, conclusion
 from radarstream.schemas.tasks import TASKS, Reply
@@ -31,8 +32,10 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "`": "`", "*": "*"}
 
 
-def parse_answer(text: str) -> AtomicAnswer:
+def parse_answer(text: str, question: str = "") -> AtomicAnswer:
     r"""The answer in a completion: its first line, without echo, quotes and final period.
+
+    An answer that repeats its question or its prompt, and claims nothing, is an abstention.
 
     Never raises. A text with nothing to say is an abstention; a call that failed is none of this
     module's business and must have raised ModelError before.
@@ -42,11 +45,11 @@ def parse_answer(text: str) -> AtomicAnswer:
     >>> parse_answer("I don\u2019t know.").abstained
     True
     """
-    answer = _unwrap(_first_line(text))[:MAX_ANSWER_CHARACTERS].rstrip()
-    return AtomicAnswer(text=answer, abstained=is_uninformative(answer))
+    answer = _unwrap(without_prompt(_unwrap(_first_line(text))))[:MAX_ANSWER_CHARACTERS].rstrip()
+    return AtomicAnswer(answer, is_uninformative(answer) or says_nothing(answer, question))
 
 
-def parse_reply(task: Task, text: str) -> AtomicAnswer:
+def parse_reply(task: Task, text: str, question: str = "") -> AtomicAnswer:
     r"""What a completion says, read in the form of its task (`Reply`). Never raises.
 
     - AT_LENGTH: the whole text on one line; an abstention when it says nothing else, or when "The
@@ -60,12 +63,12 @@ def parse_reply(task: Task, text: str) -> AtomicAnswer:
     """
     form = TASKS[task].reply
     if form is Reply.SHORT:
-        return parse_answer(text)
+        return parse_answer(text, question)
     if form is Reply.LABELLED:
         labels = _LABEL.findall(text)
         return AtomicAnswer(labels[-1].upper() if labels else "", abstained=not labels)
     if form is Reply.TAGGED and (tagged := _TAGGED.findall(text)):
-        return parse_answer(" ".join(tagged[-1].split()))
+        return parse_answer(" ".join(tagged[-1].split()), question)
     reasoning = _one_line(text)[:MAX_REASONING_CHARACTERS].rstrip()
     return AtomicAnswer(text=reasoning, abstained=_concludes_nothing(reasoning))
 

@@ -61,6 +61,7 @@ class ScriptedRule(Enum):
     QUESTION = auto()
     INDUCEMENT = auto()
     AGREEMENT = auto()
+    RELATION = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
+from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.pipelines.signals.ports import RelationScorer
+from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.prompt import AnswerPair
 
 QUESTION = "Which city hosts the archive?"
@@ -44,7 +46,12 @@ def _tiny_cross_encoder(directory) -> RelationScorer:
     return CrossEncoderNli(tiny_nli.build(directory))
 
 
+def _judged() -> RelationScorer:
+    return JudgedRelations(ScriptedGenerator(), AnswerAgreement())
+
+
 READERS: list = [
+    pytest.param(_judged, id="language_model"),
     pytest.param(AnswerAgreement, id="answer_agreement"),
     pytest.param(_agreement_with_minilm, id="answer_agreement_minilm", marks=pytest.mark.models),
 ]

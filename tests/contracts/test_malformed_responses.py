@@ -104,7 +104,7 @@ def test_malformed_responses_raise(requests: list[Asked], how: str):
 def test_well_formed_responses_do_not(run: Run):
     """A response passed on as it came raises nothing, so that the cases above mean something."""
     mine = [asked for asked in ASKED if asked.run is run]
-    assert mine
+    assert mine or run.name.startswith("majority@")  # which counts answers and asks nobody
     for asked in mine:
         try:
             asked.send(lambda response: response)

@@ -1,5 +1,5 @@
 """Agreement between answers to the same question: read, compare, calibrate."""
 
-from radarstream.connectors.models.answer_agreement.scorer import AnswerAgreement
+from radarstream.connectors.models.answer_agreement.scorer import AnswerAgreement, certain_relation
 
-__all__ = ["AnswerAgreement"]
+__all__ = ["AnswerAgreement", "certain_relation"]

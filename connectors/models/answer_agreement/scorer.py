@@ -86,6 +86,19 @@ def compare_pair(pair: AnswerPair) -> Comparison:
     return Comparison(premise, hypothesis, compare(premise, hypothesis))
 
 
+def certain_relation(pair: AnswerPair) -> str | None:
+    """The class of a pair that needs no judgement, of CLASSES; None for any other.
+
+    Certain are equal texts, abstentions, and numbers, dates or names of people that differ.
+    """
+    comparison = compare_pair(pair)
+    if comparison.premise.abstained or comparison.hypothesis.abstained:
+        return "neutral"
+    if comparison.premise.plain.casefold() == comparison.hypothesis.plain.casefold():
+        return "entailment"
+    return "contradiction" if comparison.ruled is Likeness.VALUES_DIFFER else None
+
+
 def feature_rows(
     comparisons: Sequence[Comparison], embedder: Embedder | None, *, ruled: bool = True
 ) -> FloatArray:

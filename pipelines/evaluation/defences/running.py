@@ -162,7 +162,7 @@ class Runner:
     def trial(self, contender: Contender, condition: Condition) -> Trial:
         """A contender ready to answer."""
         models = self.study.models
-        scorer = build_scorer(contender.relations, self.settings, self.engine, models.embedder)
+        scorer = build_scorer(contender.relations, self.settings, self.engine, models)
         perturbation = perturbation_of(contender.relations, self.request.seed)
         if scorer is not None:
             models = replace(models, relations=scorer)

@@ -16,12 +16,12 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.build import build_relations
-from radarstream.pipelines.signals.ports import Embedder, RelationScorer
+from radarstream.pipelines.signals.ports import Models, RelationScorer
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import Evidence, FloatArray, Relations
 
 NOISE = "noise="
-KINDS = ("answer_agreement", "scripted", "cross_encoder:NAME", "noise=RATE")
+KINDS = ("answer_agreement", "language_model", "scripted", "cross_encoder:NAME", "noise=RATE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,8 @@ def scorer_settings(name: str) -> s.RelationSettings | None:
     kind, _, model = name.partition(":")
     if kind == "answer_agreement" and not model:
         return s.AnswerAgreement()
+    if kind == "language_model" and not model:
+        return s.LanguageModel()
     if kind == "scripted" and not model:
         return s.ScriptedRelations()
     if kind == "cross_encoder" and model:
@@ -94,14 +96,14 @@ def scorer_settings(name: str) -> s.RelationSettings | None:
 
 
 def build_scorer(
-    name: str, settings: s.Settings, engine: Engine, embedder: Embedder
+    name: str, settings: s.Settings, engine: Engine, models: Models
 ) -> RelationScorer | None:
     """The scorer behind the response cache; None for the run's own or a perturbation of it."""
     section = scorer_settings(name) if name else None
     if section is None:
         return None
     cache = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    return Cached(build_relations(section, embedder), cache)
+    return Cached(build_relations(section, models.embedder, models.generator), cache)
 
 
 def perturbation_of(name: str, seed: int) -> Perturbation | None:

@@ -16,10 +16,17 @@ from radarstream.connectors.models.scripted_rules import scripted_answer
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.prompts import build_prompt, plain, prompt_digests
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.tasks import TASKS, TaskSpec, answering, attribution, biographies
+from radarstream.schemas.tasks import (
+    TASKS,
+    TaskSpec,
+    answering,
+    attribution,
+    biographies,
+    relations,
+)
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/prompts.json").read_text("utf-8"))
-MODULES = (answering, attribution, biographies)
+MODULES = (answering, attribution, biographies, relations)
 
 
 def specs_of(module: ModuleType) -> list[TaskSpec]:

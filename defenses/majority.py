@@ -1,0 +1,109 @@
+"""Voting over atomic answers: what selection has to beat."""
+
+from collections import Counter
+
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from radarstream.defenses.protocol import Defending, Signal
+from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import (
+    Abstention,
+    DocumentVerdict,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class Majority:
+    """Answers with the atomic answer that most documents give; no model relates or rewrites it.
+
+    A baseline that no paper measures: what the selection of Algorithm 1 of the RADAR paper has to
+    beat.
+
+    Answers are one if they are spelt alike (`schemas.answer_text.spelling`). Of several with as
+    many votes the one of the highest rank wins.
+
+    Parameters
+    ----------
+    memory
+        The previous answer has a vote too; without documents' votes it does not answer.
+    """
+
+    memory: bool = False
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """Atomic answers only."""
+        return frozenset({Signal.ATOMIC_ANSWERS})
+
+    def initial_state(self) -> Belief | None:
+        """No previous answer."""
+        return None
+
+    def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
+        """Count the votes of one snapshot.
+
+        Raises EvidenceError when the answers are missing.
+        """
+        yield from ()
+        if evidence.answers is None:
+            raise EvidenceError("majority needs atomic answers, the evidence has none")
+        texts = [None if a.abstained else a.text for a in evidence.answers]
+        ballots = [None if text is None else spelling(text) or text for text in texts]
+        votes = Counter(ballot for ballot in ballots if ballot is not None)
+        if not votes:
+            why = Abstention.NO_EVIDENCE if evidence.documents else Abstention.NO_DOCUMENTS
+            return Verdict("", _judged(evidence, texts, ballots, None), abstention=why), state
+        remembered = None if state is None else spelling(state.answer) or state.answer
+        if remembered is not None:
+            votes[remembered] += 1
+        winner = max(votes, key=votes.__getitem__)  # of equals the first, in order of rank
+        answer = next((t for t, b in zip(texts, ballots, strict=True) if b == winner), None)
+        if answer is None:
+            assert state is not None
+            answer = state.answer
+        verdict = Verdict(
+            answer,
+            _judged(evidence, texts, ballots, winner),
+            memory=_recalled(state, retained=winner == remembered),
+        )
+        if not self.memory:
+            return verdict, None
+        share = ballots.count(winner) / sum(ballot is not None for ballot in ballots)
+        return verdict, Belief(answer, share, 1.0 - share)
+
+
+def _judged(
+    evidence: Evidence, texts: list[str | None], ballots: list[str | None], winner: str | None
+) -> tuple[DocumentVerdict, ...]:
+    return tuple(
+        DocumentVerdict(
+            document.rank,
+            kept=ballot is not None and ballot == winner,
+            reason=Reason.UNINFORMATIVE
+            if ballot is None
+            else Reason.SUPPORTED
+            if ballot == winner
+            else Reason.OUTVOTED,
+            atomic_answer=text,
+        )
+        for document, text, ballot in zip(evidence.documents, texts, ballots, strict=True)
+    )
+
+
+def _recalled(state: Belief | None, *, retained: bool) -> MemoryVerdict:
+    if state is None:
+        return MemoryVerdict()
+    return MemoryVerdict(
+        decision=MemoryDecision.RETAINED if retained else MemoryDecision.FALSIFIED,
+        previous_answer=state.answer,
+        support_prior=state.support,
+        conflict_prior=state.conflict,
+    )

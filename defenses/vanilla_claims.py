@@ -1,0 +1,44 @@
+"""Every atomic answer in one prompt: what reading documents one by one buys without selection."""
+
+from typing import ClassVar
+
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from radarstream.defenses.answering import Stateless, concluded
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class VanillaClaims(Stateless):
+    """Synthesises an answer from the atomic answers of all informative documents, in rank order.
+
+    The last step of the RADAR paper (Eq. 17) without its selection and memory.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS})
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Answer from all atomic answers; raises EvidenceError when they are missing."""
+        if evidence.answers is None:
+            raise EvidenceError("vanilla_claims needs atomic answers, the evidence has none")
+        documents = tuple(
+            DocumentVerdict(
+                document.rank,
+                kept=not answer.abstained,
+                reason=Reason.UNINFORMATIVE if answer.abstained else Reason.NOT_JUDGED,
+                atomic_answer=None if answer.abstained else answer.text,
+            )
+            for document, answer in zip(evidence.documents, evidence.answers, strict=True)
+        )
+        claims = tuple(answer.text for answer in evidence.answers if not answer.abstained)
+        if not claims:
+            why = Abstention.NO_EVIDENCE if documents else Abstention.NO_DOCUMENTS
+            return concluded(documents, why), state
+        answer = yield from ask(Complete(Task.SYNTHESISE_ANSWERS, evidence.query.text, claims))
+        return concluded(documents, answer), state

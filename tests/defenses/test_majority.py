@@ -1,0 +1,67 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radarstream.defenses.majority import Majority
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
+from tests.builders import claims_evidence
+from tests.driving import Script, run
+
+CLAIMS = st.lists(st.sampled_from(["Rome", "Oslo", "Lima", None]), max_size=12)
+
+
+def decide(claims, state=None, **options):
+    script = Script()
+    verdict, after = run(Majority(**options).defend(claims_evidence(claims), state), script)
+    assert script.requests == []
+    return verdict, after
+
+
+def test_the_answer_of_most_documents_wins():
+    verdict, state = decide(["Oslo", "Rome", None, "rome."])
+    assert (verdict.answer, state) == ("Rome", None)
+    assert [d.reason for d in verdict.documents] == [
+        Reason.OUTVOTED,
+        Reason.SUPPORTED,
+        Reason.UNINFORMATIVE,
+        Reason.SUPPORTED,
+    ]
+    assert verdict.kept_ranks == (2, 4)
+
+
+def test_a_tie_goes_to_the_higher_rank():
+    assert decide(["Oslo", "Rome"])[0].answer == "Oslo"
+
+
+@pytest.mark.parametrize(
+    ("claims", "why"), [([], Abstention.NO_DOCUMENTS), ([None, None], Abstention.NO_EVIDENCE)]
+)
+@pytest.mark.parametrize("memory", [False, True])
+def test_nothing_to_count(claims, why, memory):
+    before = Belief("Rome", 1.0, 0.0) if memory else None
+    verdict, after = decide(claims, before, memory=memory)
+    assert (verdict.abstention, after) == (why, before)
+
+
+def test_the_previous_answer_has_one_vote():
+    remembered = Belief("Rome", 1.0, 0.0)
+    verdict, after = decide(["Oslo", "Rome"], remembered, memory=True)
+    assert (verdict.answer, verdict.memory.decision) == ("Rome", MemoryDecision.RETAINED)
+    assert after == Belief("Rome", 0.5, 0.5)
+    verdict, after = decide(["Oslo", "Oslo", "Rome"], Belief("Lima", 1.0, 0.0), memory=True)
+    assert (verdict.answer, verdict.memory.decision) == ("Oslo", MemoryDecision.FALSIFIED)
+
+
+def test_a_remembered_answer_that_nobody_repeats_ties_and_loses():
+    verdict, _ = decide(["Oslo"], Belief("Rome", 1.0, 0.0), memory=True)
+    assert verdict.answer == "Oslo"
+
+
+@given(CLAIMS)
+def test_a_strict_majority_always_wins(claims):
+    said = [claim for claim in claims if claim is not None]
+    verdict, _ = decide(claims)
+    for claim in set(said):
+        if said.count(claim) > len(said) / 2:
+            assert verdict.answer == claim
