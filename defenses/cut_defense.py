@@ -1,7 +1,7 @@
 """The steps that RADAR and RADAR+ share, from evidence and the last answer to a verdict."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -32,6 +32,7 @@ class CutDefense(ABC):
     pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
     on_empty: OnEmpty = "best_document"
     source_prior: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
+    first_answer: Literal["documents", "answers"] = "documents"
 
     @property
     def needs(self) -> frozenset[Signal]:
@@ -71,7 +72,7 @@ class CutDefense(ABC):
 
         if not selection.trusted.any():
             return verdict(Abstention.NO_CONSENSUS), state
-        if state is None:
+        if state is None and self.first_answer == "documents":
             documents = cut_graph.trusted_passages(evidence, selection)
             answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents))
         else:

@@ -56,6 +56,9 @@ class Radar(CutDefense):
         Our addition: the most that a source's past adds to the reject-evidence of its documents;
         and sources with more than one lie to their name carry no answer without another source. 0
         is the paper's energy.
+    first_answer
+        What the answer without a memory is written from: the kept documents, as Algorithm 1 says,
+        or their atomic answers, as Appendix G says. Small models read one page at a time better.
     """
 
     def build_graph(

@@ -31,7 +31,7 @@ from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.defenses.protocol import Defense
-from radarstream.defenses.registry import build_defense
+from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.ports import (
@@ -66,9 +66,14 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
 
 def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | None]:
     """Create the defence and its baseline. Raises ConfigurationError for names and options."""
-    baseline = settings.defense.compare_with
+    baseline, name = settings.defense.compare_with, settings.defense.name
+    options = dict(settings.defense.options)
+    generator = settings.generator
+    bundled = isinstance(generator, s.LlamaCpp) and generator.model_path is None
+    if bundled and hasattr(DEFENSES.get(name), "first_answer"):
+        options.setdefault("first_answer", "answers")  # it reads one page better than ten
     return (
-        build_defense(settings.defense.name, settings.defense.options),
+        build_defense(name, options),
         build_defense(baseline) if baseline else None,
     )
 

@@ -385,6 +385,14 @@ class TestGeneration:
         assert verdict.answer == "final"
         assert verdict.memory == MemoryVerdict()
 
+    def test_the_first_answer_may_come_from_atomic_answers(self):
+        script = Script()
+        evidence = claims_evidence(["A", "B", None, "A"])
+        verdict, _ = run(Radar(first_answer="answers").defend(evidence, None), script)
+        (request,) = script.asked(Complete)
+        assert request == Complete(Task.SYNTHESISE_ANSWERS, evidence.query.text, ("A", "A"))
+        assert verdict.answer == "final"
+
     def test_braces_in_documents_are_only_text(self):
         evidence = claims_evidence(["{0} %s {question}"])
         snapshot = make_snapshot(["{0} %s {}"])
