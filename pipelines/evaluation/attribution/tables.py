@@ -1,12 +1,14 @@
 """The tables of a study; `pipelines.evaluation.table` says what a table is."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from radarstream.pipelines.evaluation.attribution.results import (
     AttributorSummary,
     Results,
     ScenarioScores,
 )
+from radarstream.pipelines.evaluation.attribution.rows import CaseState
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean, Family
 from radarstream.pipelines.evaluation.attribution.scoring import Interval, Score
 from radarstream.pipelines.evaluation.rates import Rate
@@ -29,6 +31,14 @@ MACRO = (
     "DACC / FPR / FNR over the texts in scope, means over events (macro), in percent; an event "
     "without a text of the kind counts as 0, and (n empty) says how many there are."
 )
+
+NO_EVENT: Final = {
+    CaseState.RESISTED: "nothing to complain about",
+    CaseState.OWN_ERROR: "the same answer without the attack",
+    CaseState.NOT_RETRIEVED: "no planted text retrieved",
+    CaseState.UNATTACKABLE: "cannot be attacked",
+    CaseState.FAILED: "a model failed",
+}
 
 
 def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]:
@@ -69,7 +79,7 @@ def _scenario_table(results: Results) -> Table:
 
 
 def _scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:
-    why = [f"{name} {count}" for name, count in scores.outcomes.items() if name != "event"]
+    why = [f"{NO_EVENT[k]}: {n}" for k, n in scores.outcomes.items() if k in NO_EVENT]
     rates = [TableCell(NOTHING)] * 3
     if scores.family is not Family.CLEAN:
         shares = (scores.exposure.poison_hit, scores.exposure.poison_recall)
