@@ -4,7 +4,7 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 `shared_…` functions keep one instance per process, which Beam workers and the command line share.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -104,7 +104,7 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
-    relations = Cached(build_relations(settings.relations, embedder, generator), cached)
+    relations = Cached(build_relations(settings.relations, embedder, lambda: generator), cached)
     tokens = build_tokens(settings)
     return Models(
         generator,
@@ -185,7 +185,7 @@ def probe_service(settings: s.Settings) -> Capabilities | None:
 
 
 def build_relations(
-    settings: s.RelationSettings, embedder: Embedder, generator: Generator
+    settings: s.RelationSettings, embedder: Embedder, generator: Callable[[], Generator]
 ) -> RelationScorer:
     """Create the relation scorer, which may ask an embedder or a language model."""
     match settings:
@@ -202,7 +202,7 @@ def build_relations(
             from radarstream.connectors.models.answer_agreement import AnswerAgreement
             from radarstream.pipelines.signals.relation_judge import JudgedRelations
 
-            return JudgedRelations(generator, AnswerAgreement(embedder))
+            return JudgedRelations(generator(), AnswerAgreement(embedder))
         case s.ScriptedRelations():
             return scripted.ScriptedRelations(log=scripted.NoLog())
     assert_never(settings)

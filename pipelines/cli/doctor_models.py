@@ -60,8 +60,9 @@ def _generator(settings: Settings) -> str:
 
 
 def _relations(settings: Settings, embedding: Embedder) -> str:
-    generator = build.build_generator(settings.generator)
-    scorer = build.build_relations(settings.relations, embedding, generator)
+    scorer = build.build_relations(
+        settings.relations, embedding, lambda: build.build_generator(settings.generator)
+    )
     row = scorer.probabilities([AnswerPair(QUESTION, "Lima", "Lima, Peru")])[0]
     return f"{scorer.model_id}: Lima entails Lima, Peru with {row[0]:.2f}"
 

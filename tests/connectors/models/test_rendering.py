@@ -25,6 +25,7 @@ PASSAGES = {
     Task.BARE_TEXT: 0,
     Task.JUDGE_INDUCEMENT: 2,
     Task.JUDGE_AGREEMENT: 2,
+    Task.JUDGE_RELATION: 2,
 }
 # sha256 of both forms of `pinned(task)`, first 12 digits. Whoever changes a text raises
 # RENDERING_VERSION, or old completions answer new prompts; a new task only adds its line.
@@ -49,6 +50,7 @@ PINNED: dict[Task, str] = {
     Task.BARE_TEXT: "3a76bedb181f",
     Task.JUDGE_INDUCEMENT: "0b7c327a3ea7",
     Task.JUDGE_AGREEMENT: "efddbf98ef85",
+    Task.JUDGE_RELATION: "9e6381315840",
 }
 
 
