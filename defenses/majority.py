@@ -1,9 +1,11 @@
 """Voting over atomic answers: what selection has to beat."""
 
 from collections import Counter
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from radarstream.defenses.answering import Documents, concluded
 from radarstream.defenses.protocol import Defending, Signal
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.errors import EvidenceError
@@ -33,15 +35,12 @@ class Majority:
     Parameters
     ----------
     memory
-        The previous answer has a vote too; without documents' votes it does not answer.
+        The previous answer has one vote, too. It loses ties, so it never answers alone.
     """
 
     memory: bool = False
 
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """Atomic answers only."""
-        return frozenset({Signal.ATOMIC_ANSWERS})
+    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS})
 
     def initial_state(self) -> Belief | None:
         """No previous answer."""
@@ -60,15 +59,13 @@ class Majority:
         votes = Counter(ballot for ballot in ballots if ballot is not None)
         if not votes:
             why = Abstention.NO_EVIDENCE if evidence.documents else Abstention.NO_DOCUMENTS
-            return Verdict("", _judged(evidence, texts, ballots, None), abstention=why), state
+            return concluded(_judged(evidence, texts, ballots, None), why), state
         remembered = None if state is None else spelling(state.answer) or state.answer
         if remembered is not None:
             votes[remembered] += 1
-        winner = max(votes, key=votes.__getitem__)  # of equals the first, in order of rank
-        answer = next((t for t, b in zip(texts, ballots, strict=True) if b == winner), None)
-        if answer is None:
-            assert state is not None
-            answer = state.answer
+        # Of equals the first in order of rank; the memory, counted last, needs a document's vote.
+        winner = max(votes, key=votes.__getitem__)
+        answer = evidence.answers[ballots.index(winner)].text
         verdict = Verdict(
             answer,
             _judged(evidence, texts, ballots, winner),
@@ -82,19 +79,16 @@ class Majority:
 
 def _judged(
     evidence: Evidence, texts: list[str | None], ballots: list[str | None], winner: str | None
-) -> tuple[DocumentVerdict, ...]:
+) -> Documents:
+    def reason(ballot: str | None) -> Reason:
+        if ballot is None:
+            return Reason.UNINFORMATIVE
+        return Reason.SUPPORTED if ballot == winner else Reason.OUTVOTED
+
+    reasons = map(reason, ballots)
     return tuple(
-        DocumentVerdict(
-            document.rank,
-            kept=ballot is not None and ballot == winner,
-            reason=Reason.UNINFORMATIVE
-            if ballot is None
-            else Reason.SUPPORTED
-            if ballot == winner
-            else Reason.OUTVOTED,
-            atomic_answer=text,
-        )
-        for document, text, ballot in zip(evidence.documents, texts, ballots, strict=True)
+        DocumentVerdict(document.rank, why is Reason.SUPPORTED, why, atomic_answer=text)
+        for document, why, text in zip(evidence.documents, reasons, texts, strict=True)
     )
 
 

@@ -30,6 +30,7 @@ from radarstream.connectors.state_table.database.groups import enter
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
+from radarstream.defenses.cut_defense import CutDefense
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines import settings as s
@@ -68,10 +69,8 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
     """Create the defence and its baseline. Raises ConfigurationError for names and options."""
     baseline, name = settings.defense.compare_with, settings.defense.name
     options = dict(settings.defense.options)
-    generator = settings.generator
-    bundled = isinstance(generator, s.LlamaCpp) and generator.model_path is None
-    if bundled and hasattr(DEFENSES.get(name), "first_answer"):
-        options.setdefault("first_answer", "answers")  # it reads one page better than ten
+    if issubclass(DEFENSES.get(name, object), CutDefense):
+        options.setdefault("first_answer", settings.defense.first_answer)
     return (
         build_defense(name, options),
         build_defense(baseline) if baseline else None,

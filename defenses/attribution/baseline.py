@@ -1,5 +1,6 @@
 """What the attributors that RAGOrigin is compared with share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Annotated, Any, ClassVar
 
@@ -21,7 +22,7 @@ Judging = Generator[Request, Any, Attribution]
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Baseline:
+class Baseline(ABC):
     """An attributor that judges the texts of a case as they are ranked.
 
     Parameters
@@ -45,9 +46,9 @@ class Baseline:
             return self.unseparated(case.texts)
         return (yield from self.judge(case, shown))
 
+    @abstractmethod
     def judge(self, case: Case, shown: tuple[str, ...]) -> Judging:
         """Judge the two or more texts of a case, which a model reads as `shown`."""
-        raise NotImplementedError
 
     def unseparated(self, texts: Texts, scores: FloatArray | None = None) -> Attribution:
         """Flag nothing, because there are no two groups of texts to tell apart."""

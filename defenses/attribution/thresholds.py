@@ -1,5 +1,6 @@
 """Norm and perplexity: texts that exceed every benign text."""
 
+from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from typing import Annotated, Any, ClassVar, Final
 
@@ -53,9 +54,9 @@ class Thresholded(Baseline):
             return self.flagged(nobody, case.texts, values, _UNCALIBRATED)
         return self.flagged(values > self.threshold, case.texts, values)
 
+    @abstractmethod
     def measured(self, texts: tuple[str, ...]) -> Generator[Request, Any, FloatArray]:
         """(n,) values of texts."""
-        raise NotImplementedError
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)

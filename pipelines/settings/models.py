@@ -109,7 +109,7 @@ class CrossEncoder(Section):
 class LanguageModel(Section):
     """The generator judges pairs of answers that rules cannot decide; for instruction-tuned models.
 
-    An answer costs two prompts, and one for each other answer of its snapshot, unless it is known.
+    Each distinct answer costs two prompts, and so does each pair of them, unless rules decide it.
     """
 
     kind: Literal["language_model"] = "language_model"
@@ -157,6 +157,7 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "generator": {"kind": "llama_cpp"},
         "relations": AGREEMENT,
         "embedder": EMBEDDINGS,
+        "defense": {"first_answer": "answers"},
     },
     "api": {
         "generator": {"kind": "openai", "model": "gpt-4o-mini"},

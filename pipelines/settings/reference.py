@@ -45,11 +45,12 @@ def rendered() -> str:
 
 def profiles() -> str:
     """Return the defaults that each profile brings."""
-    rows = ["## Profiles\n", "| profile | generator | relations | embedder |", "|---|---|---|---|"]
+    parts = list(dict.fromkeys(part for given in PROFILES.values() for part in given))
+    rows = ["## Profiles\n", f"| profile | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
     for profile, given in PROFILES.items():
         cells = [
-            ", ".join(f"{key} `{value}`" for key, value in given[part].items())
-            for part in ("generator", "relations", "embedder")
+            ", ".join(f"{key} `{value}`" for key, value in given.get(part, {}).items()) or "–"
+            for part in parts
         ]
         rows.append(f"| `{profile}` | {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"

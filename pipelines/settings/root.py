@@ -1,6 +1,6 @@
 """Everything a run can be told, section by section."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
@@ -34,6 +34,11 @@ class DefenseSettings(Section):
 
     name: str = Field(default="radar", description="which defence answers")
     options: dict[str, Any] = Field(default={}, description="options of the defence, by name")
+    first_answer: Literal["documents", "answers"] = Field(
+        default="documents",
+        description="what RADAR writes an answer without a memory from; small models read one"
+        " page at a time better than ten",
+    )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"
     )

@@ -7,9 +7,11 @@ from typing import Final
 from radarstream.schemas.tasks import TASKS
 
 LEAST_WORDS: Final = 3  # of an answer that only repeats the question; fewer may be a name
+LEAST_WORDS_OF_WHOM: Final = 2  # where a person is asked for: an office repeated is nobody
 _RUN: Final = 5  # words in a row that a reply has in common with an instruction
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _CHOICE: Final = re.compile(r"\bor\b|:", re.IGNORECASE)
+_WHO: Final = re.compile(r"^\W*who\b", re.IGNORECASE)
 _YES_NO: Final = re.compile(
     r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b",
     re.IGNORECASE,
@@ -49,8 +51,8 @@ def without_prompt(answer: str) -> str:
 def says_nothing(answer: str, question: str) -> bool:
     """Whether a reply claims nothing: it repeats the question or the instruction, or says so.
 
-    Repeating counts from LEAST_WORDS content words on, and never where the question offers its
-    own answers ("or", a list behind a colon) or takes yes or no.
+    Repeating counts from LEAST_WORDS content words on, LEAST_WORDS_OF_WHOM after "who", and never
+    where the question offers its own answers ("or", a list behind a colon) or takes yes or no.
 
     >>> says_nothing("The harbour fire", "What caused the fire in the harbour?")
     False
@@ -68,7 +70,8 @@ def _repeats_question(answer: str, question: str) -> bool:
     if _CHOICE.search(question) or _YES_NO.match(question):
         return False
     said = _content(answer)
-    return len(said) >= LEAST_WORDS and said <= _content(question)
+    least = LEAST_WORDS_OF_WHOM if _WHO.match(question) else LEAST_WORDS
+    return len(said) >= least and said <= _content(question)
 
 
 def _content(text: str) -> frozenset[str]:

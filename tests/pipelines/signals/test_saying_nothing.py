@@ -24,6 +24,7 @@ WILMINGTON = "What prompted the shooting incident in Wilmington?"
             "Which film won the festival's main prize?",
             "The film that won the festival's main prize",
         ),
+        ("Who is the Emperor of Japan?", "The Emperor of Japan"),
         ("How much did the new stadium cost?", "The cost of the new stadium"),
         ("When was the suspension bridge rebuilt?", "when the suspension bridge was rebuilt"),
         ("What dose of ibuprofen do adults take?", "the dose of ibuprofen that adults take"),
@@ -53,6 +54,8 @@ def test_an_answer_that_claims_nothing_is_an_abstention(question: str, answer: s
         (WILMINGTON, "An argument before the shooting incident in Wilmington"),
         ("What does the law say about drones?", "The law does not mention drones"),
         ("How many people came?", "19"),
+        ("Who is the Emperor of Japan?", "Naruhito, Emperor of Japan"),
+        ("Who founded Ford?", "Ford"),
         ("Which label was on the box?", "Answer key"),
     ],
 )
