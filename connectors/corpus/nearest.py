@@ -84,14 +84,13 @@ class Vectors:
             return []
         # Not `@`: beside busy cores, one thread is done before the slower of several is.
         rough = np.einsum("ij,j->i", self.rows, question.astype(np.float32))
-        if excluded:
-            barred = frozenset(excluded)
-            rough[[place for place, id_ in enumerate(self._ids) if id_ in barred]] = -np.inf
-        least = -np.inf
-        if m < len(rough):
+        barred = frozenset(excluded)
+        wanted, least = m + len(barred), -np.inf
+        if wanted < len(rough):
             error = 2 * (self.dimensions + 2) * np.finfo(np.float32).eps
-            least = np.partition(rough, len(rough) - m)[len(rough) - m] - error
-        return self.ranked(question, np.flatnonzero((rough >= least) & (rough > -np.inf)))[:m]
+            least = np.partition(rough, len(rough) - wanted)[len(rough) - wanted] - error
+        near = self.ranked(question, np.flatnonzero(rough >= least))
+        return [one for one in near if one.text_id not in barred][:m]
 
     def ranked(self, question: FloatArray, places: Places) -> list[Near]:
         """Return the rows at these places, best first, by products in double precision."""

@@ -45,24 +45,31 @@ WRONG_SETTINGS = (
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-def open_consumer(options: KafkaOptions, *, group: str | None, worker: str = "") -> KafkaConsumer:
+def open_consumer(
+    options: KafkaOptions,
+    *,
+    group: str | None,
+    worker: str = "",
+    poll_records: int = POLL_RECORDS,
+) -> KafkaConsumer:
     """Connect a consumer, as the static member `worker` of its group when that is given (KIP-345).
 
     A batch that cannot be read comes as one record with a `RefusedBatch` for its value.
 
     Raises BrokerError, ConfigurationError.
     """
-    arguments = consumer_arguments(options, group)
+    arguments = consumer_arguments(options, group, poll_records)
     consumer = _opened(KafkaConsumer, arguments | {"group_instance_id": worker or None})
     guard(consumer, options.decompressed_bytes)
     return consumer
 
 
 class Reader(Closing):
-    """The base of what reads topics: a consumer that is opened on first use. Not thread-safe."""
+    """The base of what reads topics, over one consumer that `_open` connects. Not thread-safe."""
 
     silence_s = 15.0  # without a record for so long, ask whether the broker still answers
     probe_ms = 5_000
+    poll_records = POLL_RECORDS
 
     def __init__(self, options: KafkaOptions) -> None:
         self._options = options
@@ -78,7 +85,9 @@ class Reader(Closing):
                 consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
 
     def _open(self, group: str | None, worker: str = "") -> KafkaConsumer:
-        self._consumer = open_consumer(self._options, group=group, worker=worker)
+        self._consumer = open_consumer(
+            self._options, group=group, worker=worker, poll_records=self.poll_records
+        )
         self._heard = monotonic()
         return self._consumer
 
@@ -99,7 +108,10 @@ class Reader(Closing):
     def _check_answers(
         self, consumer: KafkaConsumer, place: TopicPartition, *, heard: bool
     ) -> None:
-        """Ask a broker without records for us whether it still answers: a poll does not tell."""
+        """Ask the broker for an offset where no record came for `silence_s`.
+
+        An empty poll does not tell whether it still answers.
+        """
         if not heard and monotonic() - self._heard > self.silence_s:
             consumer.beginning_offsets([place], timeout_ms=self.probe_ms)
             heard = True
@@ -189,7 +201,9 @@ def connection_arguments(options: KafkaOptions) -> dict[str, Any]:
     } | _security(options)
 
 
-def consumer_arguments(options: KafkaOptions, group: str | None) -> dict[str, Any]:
+def consumer_arguments(
+    options: KafkaOptions, group: str | None, poll_records: int = POLL_RECORDS
+) -> dict[str, Any]:
     """Return what a consumer takes: nothing is committed or created unless it is asked for."""
     return connection_arguments(options) | {
         "group_id": group,
@@ -198,7 +212,7 @@ def consumer_arguments(options: KafkaOptions, group: str | None) -> dict[str, An
         "isolation_level": "read_committed",
         "allow_auto_create_topics": False,
         "check_crcs": True,
-        "max_poll_records": POLL_RECORDS,
+        "max_poll_records": poll_records,
         "max_poll_interval_ms": int(options.poll_interval_s * 1000),
         "session_timeout_ms": int(options.session_timeout_s * 1000),
         # They have a thread of their own, so a long batch does not stop them.

@@ -60,6 +60,7 @@ class TopicReader(Reader):
 
     silence_s = 3.0
     probe_ms = 2_000
+    poll_records = 256
 
     def __init__(
         self,
@@ -70,12 +71,14 @@ class TopicReader(Reader):
         group: str | None = None,
     ) -> None:
         super().__init__(options)
+        self._names = {options.topic(topic): topic for topic in topics}
         self._reading = self._open(group)
         try:
             with broker_errors(f"read {', '.join(topics)}"):
-                names = [options.topic_prefix + topic for topic in topics]
                 self._partitions = [
-                    place for name in names for place in self._partitions_of(self._reading, name)
+                    place
+                    for name in self._names
+                    for place in self._partitions_of(self._reading, name)
                 ]
                 self._reading.assign(self._partitions)
                 ends = self._reading.end_offsets(self._partitions)
@@ -150,7 +153,7 @@ class TopicReader(Reader):
     def _record(self, record: Any) -> TopicRecord:
         written_ms = min(max(record.timestamp, 0), LATEST_MS)
         return TopicRecord(
-            topic=record.topic.removeprefix(self._options.topic_prefix),
+            topic=self._names[record.topic],
             partition=record.partition,
             offset=record.offset,
             timestamp=time_at(written_ms),

@@ -11,6 +11,7 @@ from typer import Option
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
+from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_guard
@@ -65,7 +66,7 @@ def replay(
         check_table(table)
     # Its state is kept beside its results, never in a job's database.
     profile = "scripted" if dry_run else profile
-    settings = load_settings(config, profile=profile, database=f"sqlite:///{out / STATE}")
+    settings = load_settings(config, profile=profile, database=sqlite_url(out / STATE))
     if defense is not None:
         settings = _with_defense(settings, defense)
     make_directory(out)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
 from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
@@ -51,7 +52,7 @@ def study_settings(
     settings = load_settings(config, profile="scripted" if dry_run else profile)
     if "database" in settings.model_fields_set:
         return settings
-    return settings.model_copy(update={"database": f"sqlite:///{out / STATE}"})
+    return settings.model_copy(update={"database": sqlite_url(out / STATE)})
 
 
 def command_line() -> str:

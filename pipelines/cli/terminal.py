@@ -73,7 +73,7 @@ def print_table(
 
 
 def print_values(values: Mapping[str, object], limit: int = 500) -> None:
-    """Print names and values, a line each; nothing for None."""
+    """Print names and values, a line each; None is left blank."""
     for name, value in values.items():
         say(f"{name}: {'' if value is None else value}", limit)
 

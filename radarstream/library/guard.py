@@ -6,8 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from radarstream.connectors.closing import Closing
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
@@ -35,7 +36,7 @@ NO_RECORD: Final = RawRecord(LOG, 0, b"")
 TRIES: Final = 20  # when another process answers the same question at the same time
 
 
-class Guard:
+class Guard(Closing):
     """Answers questions from documents that may lie, and remembers its answers.
 
     Each answer updates the memory of its question, so ask in the order of time. Several threads
@@ -157,12 +158,6 @@ class Guard:
             self._engine.dispose()
             if self._scratch is not None:
                 self._scratch.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _answered(self, wave: Sequence[Asked]) -> list[Answer | RadarstreamError]:
         """Answer and remember; a failure is the outcome of its question alone."""

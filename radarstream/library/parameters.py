@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL
-
+from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.settings.loading import overlaid
 
@@ -43,4 +42,4 @@ def database_url(memory: str | Path) -> str:
     text = str(memory)
     if "://" in text:
         return text
-    return URL.create("sqlite", database=text).render_as_string()
+    return sqlite_url(Path(memory))

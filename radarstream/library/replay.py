@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.replay import STATE, replayed
 from radarstream.pipelines.cli.results import Results, write_report
@@ -48,7 +49,7 @@ class Replay:
         self.out = Path(out)
         self.schedule = Schedule.parse(attack)
         flags: dict[str, Any] = chosen(model, base_url, defense, profile)
-        flags["database"] = f"sqlite:///{self.out / STATE}"
+        flags["database"] = sqlite_url(self.out / STATE)
         self.settings = settings_with(settings, flags)
         self.report: Path | None = None
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.evaluate import conditions_of, contenders_of, plugin_of
 from radarstream.pipelines.cli.studies import STATE, opened
@@ -60,7 +61,7 @@ class Study:
     ) -> None:
         self.out = Path(out)
         flags: dict[str, Any] = chosen(model, base_url, None, profile)
-        flags["database"] = f"sqlite:///{self.out / STATE}"
+        flags["database"] = sqlite_url(self.out / STATE)
         self.settings = settings_with(settings, flags)
         data = load_dataset([Path(file) for file in dataset], self.settings.limits)
         conditions = conditions_of([*attacks], [str(place) for place in positions], [], "", k)

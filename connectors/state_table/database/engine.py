@@ -67,6 +67,15 @@ def open_engine(
     return engine
 
 
+def sqlite_url(file: Path) -> str:
+    """The URL of a SQLite file, whatever characters its path has.
+
+    >>> sqlite_url(Path("what?now/state.sqlite"))
+    'sqlite:///what%3Fnow/state.sqlite'
+    """
+    return URL.create("sqlite", database=str(file)).render_as_string()
+
+
 def insist_on_database(url: str) -> None:
     """Raise ConfigurationError where `url` is a SQLite file that does not exist; ask no server."""
     parsed = parsed_url(url)
@@ -148,8 +157,8 @@ def database_code(error: BaseException) -> str:
 
 
 def _contended(error: DBAPIError) -> bool:
-    sqlite_code = getattr(error.orig, "sqlite_errorcode", 0)
-    return sqlite_code & 0xFF == SQLITE_BUSY or _sqlstate(error) in CONTENDED_SQLSTATES
+    busy = error.orig is not None and _is_busy(error.orig)
+    return busy or _sqlstate(error) in CONTENDED_SQLSTATES
 
 
 def _sqlstate(error: DBAPIError) -> str | None:
@@ -198,7 +207,10 @@ def _setup(is_sqlite: bool, durability: Durability, wait_ms: int) -> Callable[[A
 
 
 def _into_wal(connection: Any, wait_ms: int) -> None:
-    """Switch a file to write-ahead logging; SQLite itself does not wait for others that do so."""
+    """Switch a file to write-ahead logging, after at most twice `wait_ms`.
+
+    SQLite itself does not wait for others that do so.
+    """
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy),
         stop=stop_after_delay(wait_ms / 1000),

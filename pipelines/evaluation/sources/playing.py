@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.engine import open_engine, sqlite_url
 from radarstream.connectors.state_table.sources.ledger import agree, record, standings
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.protocol import Defense
@@ -127,7 +127,7 @@ class Stage:
         """
         whole_day = rules.model_copy(update={"agreement": rules.honest_per_day})
         with TemporaryDirectory() as directory:
-            engine = open_engine(f"sqlite:///{Path(directory) / 'ledger.sqlite'}")
+            engine = open_engine(sqlite_url(Path(directory) / "ledger.sqlite"))
             try:
                 with engine.begin() as connection:
                     for domain, at_ms in credit:
