@@ -11,7 +11,7 @@ from rich.text import Text
 from sqlalchemy import Connection, Engine
 from typer import Argument, Option
 
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.sources import listing
 from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.defenses.kernels.honesty import credible_interval, distrust
@@ -142,14 +142,13 @@ def _write_verdict(
 ) -> bool:
     """Write it; return whether the ledger had the domain."""
 
-    def work() -> bool:
-        with engine.begin() as connection:
-            known = listing.summary_of(connection, domain) is not None
-            if known or verdict is not None:
-                judge(connection, domain, verdict, note)
-            return known
+    def work(connection: Connection) -> bool:
+        known = listing.summary_of(connection, domain) is not None
+        if known or verdict is not None:
+            judge(connection, domain, verdict, note)
+        return known
 
-    return retry_contended(work)
+    return in_transaction(engine, work)
 
 
 def _known_name(connection: Connection, domain: str, settings: SourceSettings) -> str:

@@ -33,7 +33,7 @@ class EnergyParts(NamedTuple):
 
     @property
     def parts(self) -> float:
-        """Sum of the three parts; the total, where it can be recomputed from what is recorded."""
+        """Sum of the three parts. It equals `total` unless the record leaves out some of them."""
         return sum(self[1:])
 
     @property

@@ -25,6 +25,7 @@ from radarstream.pipelines.beam.withholding import leave_out, with_withheld
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings.loading import read_environment
 from radarstream.pipelines.stages import Failure
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError, StateConflictError
 from radarstream.schemas.events import AnswerEvent
@@ -89,7 +90,8 @@ class Guard(Closing):
             self._scratch = TemporaryDirectory(prefix="radarstream-")
             memory = Path(self._scratch.name) / "memory.db"
         flags = chosen(model, base_url, defense, profile) | {"database": database_url(memory)}
-        if settings is None:  # nobody reads the undefended answer, and it costs a long prompt
+        asked_for = "compare_with" in read_environment().get("defense", {})
+        if settings is None and not asked_for:  # nobody reads it, and it costs a long prompt
             flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
         self.settings = settings_with(settings, flags)
         self._engine = open_engine(self.settings.database)

@@ -4,7 +4,6 @@ import re
 from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -98,10 +97,19 @@ def _event(kind: type[EventT], data: bytes) -> EventT:
     return replace(event, observed_at=_event_time(event.observed_at))
 
 
-# Decode one event, bare or inside a structured CloudEvent.
-decode_answer = partial(_event, AnswerEvent)
-decode_rejected = partial(_event, RejectedEvent)
-decode_taught = partial(_event, TaughtEvent)
+def decode_answer(data: bytes) -> AnswerEvent:
+    """Decode one defended answer, bare or inside a structured CloudEvent."""
+    return _event(AnswerEvent, data)
+
+
+def decode_rejected(data: bytes) -> RejectedEvent:
+    """Decode one event of a rejected document, as `decode_answer`."""
+    return _event(RejectedEvent, data)
+
+
+def decode_taught(data: bytes) -> TaughtEvent:
+    """Decode one event of what taught a wrong answer, as `decode_answer`."""
+    return _event(TaughtEvent, data)
 
 
 def decode_complaint(

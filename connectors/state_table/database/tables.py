@@ -134,7 +134,7 @@ CORPUS_QUERIES = sa.Table(
 )
 
 # Little-endian float32 of unit length; empty: the model cannot embed the text. `seq` grows in the
-# order of commits, so that a reader finds what is new; see `corpus_vectors`.
+# order of commits, so that a reader finds what is new; see `connectors/corpus/nearest.py`.
 CORPUS_VECTORS = sa.Table(
     "corpus_vectors",
     METADATA,

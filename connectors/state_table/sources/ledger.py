@@ -190,17 +190,18 @@ def _count(
 ) -> int:
     domain, digest, weight = event.domain, _digest(event.event), rules.weight(event.kind)
     before = _event(connection, domain, digest)
+    confirms = event.kind is EventKind.CONFIRMED
+    if before is not None and (before.kind == EventKind.CONFIRMED or not confirms):
+        return 0
     at_ms = event.at_ms if before is None else before.at_ms
     left = max(0.0, rules.dishonest_per_day - _blame_of_day(connection, domain, at_ms))
     if before is None:
         added = min(weight, left)
         row = _row(event, digest, added)
         connection.execute(SOURCE_EVENTS.insert().values(**row))
-    elif before.kind != EventKind.CONFIRMED and event.kind is EventKind.CONFIRMED:
+    else:
         added = min(max(0.0, weight - before.weight), left)
         _rewrite(connection, domain, digest, kind=event.kind, weight=before.weight + added)
-    else:
-        return 0
     held[domain] = held[domain].plus(at_ms, rules.half_life_days, dishonest=added)
     return 1
 

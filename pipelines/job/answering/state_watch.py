@@ -54,9 +54,11 @@ class StateWatch:
 def open_database(
     settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
 ) -> Engine:
-    """Wait for the database, unless the group has committed and its SQLite file is lost.
+    """Return the state database once it answers.
 
-    That raises ConfigurationError and makes no file, unless told to `start_over`.
+    Where its SQLite file does not exist, the broker is asked first, which makes missing topics: a
+    group that has committed has lost its memory. That raises ConfigurationError before a new file
+    is made, unless `start_over`.
     """
     file = absent_file(settings.database)
 

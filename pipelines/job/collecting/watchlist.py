@@ -25,7 +25,7 @@ CADENCE: Final = re.compile(r"([1-9]\d{0,5})(m|h|d|w)")
 UNIT_S: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 LONGEST_S: Final = 366 * 86_400
 FILE_BYTES: Final = 4 * 2**20
-COMPLAINTS: Final = 10
+MOST_PROBLEMS: Final = 10
 _NORWAY: Final = " (write it in quotes: YAML reads no, on and their like as true or false)"
 
 
@@ -213,14 +213,14 @@ def _refused(
     name: str, lines: dict[Place, int], error: ValidationError, under: Place = ()
 ) -> ConfigurationError:
     found = error.errors(include_url=False)
-    complaints = []
-    for problem in found[:COMPLAINTS]:
+    told = []
+    for problem in found[:MOST_PROBLEMS]:
         place = (*under, *problem["loc"])
         hint = _NORWAY if isinstance(problem["input"], bool) else ""
-        complaints.append(f"{_where(lines, place)} {reason(problem)}{hint}")
-    if len(found) > COMPLAINTS:
-        complaints.append(f"and {len(found) - COMPLAINTS} more")
-    return ConfigurationError(f"{name}: {'; '.join(complaints)}")
+        told.append(f"{_where(lines, place)} {reason(problem)}{hint}")
+    if len(found) > MOST_PROBLEMS:
+        told.append(f"and {len(found) - MOST_PROBLEMS} more")
+    return ConfigurationError(f"{name}: {'; '.join(told)}")
 
 
 def _where(lines: dict[Place, int], place: Place) -> str:

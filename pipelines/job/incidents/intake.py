@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, Engine
 
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.incidents import complaints, senders
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, kept_answers
@@ -61,11 +61,8 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
         comment=complaint.comment,
     )
 
-    def work() -> StoredComplaint:
-        with engine.begin() as connection:
-            return taken_in(connection, stored, rules, since_ms=milliseconds(now - DAY))
-
-    return retry_contended(work)
+    since_ms = milliseconds(now - DAY)
+    return in_transaction(engine, lambda one: taken_in(one, stored, rules, since_ms=since_ms))
 
 
 def taken_in(

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.incidents import complaints, quarantine, senders, store
 from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
@@ -83,11 +83,10 @@ def settle(
         # Up to a second of computing, which is remembered: others need not wait for it to write.
         doubt(found.event, policy.protection)
 
-    def work() -> TaughtEvent | None:
-        with engine.begin() as connection:
-            return Settlement(connection, complaint, policy, now_ms).settled(found)
+    def work(connection: Connection) -> TaughtEvent | None:
+        return Settlement(connection, complaint, policy, now_ms).settled(found)
 
-    return retry_contended(work)
+    return in_transaction(engine, work)
 
 
 def decide(
@@ -105,12 +104,11 @@ def decide(
     approved answer that could not be reproduced is attributed anew.
     """
 
-    def work() -> TaughtEvent | None:
-        with engine.begin() as connection:
-            settlement = Settlement(connection, complaint, policy, now_ms)
-            return settlement.decided(decision, everywhere=everywhere)
+    def work(connection: Connection) -> TaughtEvent | None:
+        settlement = Settlement(connection, complaint, policy, now_ms)
+        return settlement.decided(decision, everywhere=everywhere)
 
-    return retry_contended(work)
+    return in_transaction(engine, work)
 
 
 def release(
@@ -122,21 +120,20 @@ def release(
     another flagged text of theirs is not released. One transaction per incident.
     """
 
-    def work(incident: str) -> int:
+    def work(incident: str, connection: Connection) -> int:
         known = store.look(engine, incident)
         event = known.event if known else None
-        with engine.begin() as connection:
-            if event is not None:  # others who settle it wait
-                store.hold(connection, incident, event.query_id, event.step)
-            freed = quarantine.release(connection, incident, text_keys, now_ms)
-            if event is not None:
-                held = {source_of(text, policy) for text in not_released(connection, event)}
-                gone = frozenset(source_of(text, policy) for text in event.flagged) - held
-                sources.retract(connection, [incident], policy.sources, domains=gone)
-            return freed
+        if event is not None:  # others who settle it wait
+            store.hold(connection, incident, event.query_id, event.step)
+        freed = quarantine.release(connection, incident, text_keys, now_ms)
+        if event is not None:
+            held = {source_of(text, policy) for text in not_released(connection, event)}
+            gone = frozenset(source_of(text, policy) for text in event.flagged) - held
+            sources.retract(connection, [incident], policy.sources, domains=gone)
+        return freed
 
     return sum(
-        retry_contended(partial(work, incident))
+        in_transaction(engine, partial(work, incident))
         for incident in quarantine.holders_of(engine, query_id, text_keys)
     )
 

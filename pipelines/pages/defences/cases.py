@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
@@ -46,8 +47,8 @@ class Cases:
     question with all of its cases.
     """
 
-    index: str
-    questions: tuple[str, ...]
+    index: Markup
+    questions: tuple[Markup, ...]
     listed: int
     total: int
 
