@@ -222,7 +222,8 @@ def _into_wal(connection: Any, wait_ms: int) -> None:
 
 
 def _is_busy(error: BaseException) -> bool:
-    return isinstance(error, SqliteError) and error.sqlite_errorcode & 0xFF == SQLITE_BUSY
+    code = getattr(error, "sqlite_errorcode", 0)  # absent where Python itself raised the error
+    return isinstance(error, SqliteError) and code & 0xFF == SQLITE_BUSY
 
 
 def _location(url: URL) -> str:
