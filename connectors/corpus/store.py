@@ -69,7 +69,7 @@ class Corpus:
         One transaction. A document under an id that the corpus knows takes the old one's place.
         """
         named = [(None, d) if isinstance(d, Document) else d for d in documents]
-        return in_transaction(self._engine, lambda open_: texts.add_own(open_, named, seen_ms))
+        return in_transaction(self._engine, lambda one: texts.add_own(one, named, seen_ms))
 
     def archive(self, connection: Connection, snapshot: SearchSnapshot) -> Added:
         """Keep what a query found, in the caller's transaction; again is the same as once.
@@ -98,11 +98,11 @@ class Corpus:
     def remove(self, ids: Iterable[str]) -> int:
         """Delete texts by id, or by the user's id; return how many there were."""
         wanted = list(ids)
-        return in_transaction(self._engine, lambda open_: texts.remove(open_, wanted))
+        return in_transaction(self._engine, lambda one: texts.remove(one, wanted))
 
     def remove_url_prefix(self, prefix: str) -> int:
         """Delete the texts whose address begins so, the user's own too; return how many."""
-        return in_transaction(self._engine, lambda open_: texts.remove_url_prefix(open_, prefix))
+        return in_transaction(self._engine, lambda one: texts.remove_url_prefix(one, prefix))
 
     def prune(self, before_ms: int) -> int:
         """Delete what was found but not seen again since, and what is too much; return how many."""
