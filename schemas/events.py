@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, Field
 
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.snapshot import Provenance, Strict
+from radarstream.schemas.support import AnswerStatus, StandingAnswer, Support
 from radarstream.schemas.verdict import Abstention, Verdict
 
 
@@ -25,7 +26,9 @@ class AnswerEvent(Strict):
 
     `undefended_answer` is what the same generator said from all documents at once, present when
     the job compares; `changed` tells whether the answer means something else than the previous
-    step's, None when there is none to compare with.
+    step's, None when there is none to compare with. `support` says what is behind the answer, None
+    without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
+    Events of version 1 have neither, and no `status`.
     """
 
     query_id: str
@@ -39,6 +42,9 @@ class AnswerEvent(Strict):
     abstention: Abstention | None
     changed: bool | None
     verdict: Verdict
+    status: AnswerStatus | None = None
+    support: Support | None = None
+    standing: StandingAnswer | None = None
     sources: tuple[Source, ...] = ()
     undefended_answer: str | None = None
     generator: str = ""

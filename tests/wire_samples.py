@@ -29,6 +29,7 @@ from radarstream.schemas.snapshot import (
     Retrieval,
     SearchSnapshot,
 )
+from radarstream.schemas.support import AnswerStatus, StandingAnswer, Support
 from radarstream.schemas.verdict import (
     Abstention,
     DocumentVerdict,
@@ -95,6 +96,9 @@ ANSWER = AnswerEvent(
         energy=2.5,
         edges=(Edge(0, 1, 0.1 + 0.2),),
     ),
+    status=AnswerStatus.ABSTAINED,
+    support=Support(3, 2, 2, 1, 1.75, 0.5, -0.25, 1.0, 0.4),
+    standing=StandingAnswer("Basel", datetime(2025, 5, 1, tzinfo=UTC)),
     sources=(Source(1, "Final", "https://example.org/1"),),
     undefended_answer="Basel",
     generator="scripted",

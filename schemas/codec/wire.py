@@ -47,7 +47,7 @@ class WireSchema(SchemaName):
 
 WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
     SearchSnapshot: WireSchema("search.snapshot", 1, "search.snapshots"),
-    AnswerEvent: WireSchema("answer.defended", 1, "answers.defended"),
+    AnswerEvent: WireSchema("answer.defended", 2, "answers.defended"),
     RejectedEvent: WireSchema("event.rejected", 1, "events.attribution"),
     DeadLetter: WireSchema("dead.letter", 1, "snapshots.deadletter"),
     Complaint: WireSchema("answer.complaint", 1, "answers.complaints"),
