@@ -6,9 +6,10 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Provenance, Strict
-from radarstream.schemas.support import AnswerStatus, StandingAnswer, Support
-from radarstream.schemas.verdict import Abstention, Verdict
+from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.verdict import Abstention, MemoryDecision, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,12 @@ class AnswerEvent(Strict):
     generator: str = ""
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
+
+    @property
+    def falsified(self) -> bool:
+        """Whether the previous answer was given up for this one; without an answer it stands."""
+        gave_up = self.verdict.memory.decision is MemoryDecision.FALSIFIED
+        return gave_up and self.abstention is None
 
 
 @dataclass(frozen=True, slots=True)

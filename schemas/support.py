@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from radarstream.schemas.memory import Probability
 from radarstream.schemas.snapshot import Strict
@@ -44,14 +44,3 @@ class Support(Strict):
     memory: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.0
     margin: float = 0.0
     confidence: Probability = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class StandingAnswer(Strict):
-    """The last answer that was confirmed, where this snapshot does not confirm it.
-
-    `confirmed_at` is the event time of the last snapshot that did; None where nobody wrote it down.
-    """
-
-    answer: str
-    confirmed_at: AwareDatetime | None

@@ -107,7 +107,9 @@ def test_reads_what_earlier_releases_wrote(file: Path) -> None:
         sample = replace(sample, status=None, support=None, standing=None)
     if isinstance(sample, SearchSnapshot):
         tags = () if file.stem.endswith("without-tags") else sample.query.tags
-        assert earlier == replace(sample, query=replace(sample.query, tags=tags), retrieval=None)
+        found = sample.retrieval if file.stem.endswith("without-min-support") else None
+        query = replace(sample.query, tags=tags, min_support=None, on_empty=None)
+        assert earlier == replace(sample, query=query, retrieval=found)
     elif file.stem.endswith("without-tags"):
         assert earlier == replace(sample, tags=())
     else:
