@@ -8,13 +8,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses import cut_graph
-from radarstream.defenses.cut_graph import Graph, OnEmpty, Recalled
+from radarstream.defenses.cut_graph import Graph, Recalled
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.snapshot import STRICT, OnEmpty
 from radarstream.schemas.verdict import Abstention, Verdict
 
 
@@ -22,7 +22,8 @@ from radarstream.schemas.verdict import Abstention, Verdict
 class CutDefense(ABC):
     """Keeps the documents on one side of a minimum cut, with the last answer as a witness.
 
-    A subclass says what the graph is and what is remembered. The parameters are those of `Radar`.
+    A subclass says what the graph is and what is remembered. The parameters are those of `Radar`;
+    what a query says of `on_empty` takes the place of the option.
     """
 
     epsilon: Annotated[float, Field(ge=0.0)] = 0.01
@@ -64,7 +65,7 @@ class CutDefense(ABC):
 
         liars = cut_graph.known_liars(graph, evidence, self.source_prior)
         selection = yield from cut_graph.select(
-            graph, liars, self.on_empty, self.similarity_threshold
+            graph, liars, evidence.query.on_empty or self.on_empty, self.similarity_threshold
         )
 
         def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:

@@ -1,7 +1,6 @@
 """What the defences by minimum cut share: the graph, its requests, selection and verdict."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Belief
+from radarstream.schemas.snapshot import OnEmpty
 from radarstream.schemas.sources import NEUTRAL
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
@@ -27,7 +27,6 @@ from radarstream.schemas.verdict import (
 )
 
 BoolArray = NDArray[np.bool_]
-OnEmpty = Literal["best_document", "all_informative", "abstain"]
 
 # The distrust of one lie without honest evidence, and a rounding error: no single event is enough.
 _ONE_LIE = 0.5 + 1e-9

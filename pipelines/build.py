@@ -62,6 +62,7 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         models=build_models(settings, engine),
         baseline=baseline,
         sources=build_source_reader(settings, engine),
+        min_support=settings.defense.min_support,
     )
 
 
@@ -71,6 +72,7 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
     options = dict(settings.defense.options)
     if issubclass(DEFENSES.get(name, object), CutDefense):
         options.setdefault("first_answer", settings.defense.first_answer)
+        options.setdefault("on_empty", settings.defense.on_empty)
     return (
         build_defense(name, options),
         build_defense(baseline) if baseline else None,

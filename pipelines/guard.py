@@ -13,12 +13,12 @@ from radarstream.pipelines import stages
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models, SourceLedger
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.pipelines.stages import Answers, Failure
+from radarstream.pipelines.stages import Answers, Decided, Failure
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, StateT
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.snapshot import Query, SearchSnapshot
 
 Concluded = tuple[AnswerEvent, Memory[StateT]]
 
@@ -30,6 +30,8 @@ class Guard(Generic[StateT]):
     `baseline` answers the same snapshot without a defence, for comparison; it sees the same
     evidence and never influences the defended answer: when a model fails it, the event merely has
     no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
+    `min_support` is how many independent sites must say what is answered; 0 gives every answer of
+    the defence, as published methods do. A query may say otherwise for itself.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Guard(Generic[StateT]):
     baseline: Defense[None] | None = None
     meter: Meter = field(default_factory=Meter)
     sources: SourceLedger | None = None
+    min_support: int = 0
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
@@ -101,11 +104,33 @@ class Guard(Generic[StateT]):
         return [
             decision
             if isinstance(decision, Failure)
-            else stages.conclude(self.name, self.models, snapshot, memory, decision, bare)
+            else self.concluded(snapshot, memory, decision, bare)
             for (snapshot, _, memory), decision, bare in zip(
                 items, decisions, undefended, strict=True
             )
         ]
+
+    def concluded(
+        self,
+        snapshot: SearchSnapshot,
+        memory: Memory[StateT],
+        decision: Decided[StateT],
+        undefended: str | None,
+    ) -> Concluded[StateT]:
+        """The event and the memory after a decision; an answer that lacks support is not given."""
+        least = self.min_support_of(snapshot.query)
+        decision = stages.insisting(decision, least, memory.state)
+        return stages.conclude(self.name, self.models, snapshot, memory, decision, undefended)
+
+    def min_support_of(self, query: Query) -> int:
+        """How many independent sites must say the answer to a query.
+
+        Texts of some sentences hardly ever mean the same: without a word of the query's own, they
+        are given whatever their support.
+        """
+        if query.min_support is not None:
+            return query.min_support
+        return 0 if query.long_form else self.min_support
 
     def knowing_sources(
         self, snapshots: Sequence[SearchSnapshot], evidences: Sequence[Evidence | ModelError]

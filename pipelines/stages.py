@@ -9,22 +9,35 @@ whether a query is answered in a few words or at length. `Costs` hears what the 
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from radarstream.defenses.protocol import EVIDENCE, Defending, Defense, Relate, Request, Signal
-from radarstream.pipelines.signals.evidence import answer_documents, entails, relate_answers
+from radarstream.defenses.temporal import Pool
+from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
 from radarstream.pipelines.signals.fulfilment import drive, fulfil
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import isolating
+from radarstream.pipelines.signals.support import (
+    Known,
+    lacks_support,
+    learn,
+    means_the_same,
+    overhearing,
+    pairs_in,
+    status_of,
+    support_of,
+    unknown_relations,
+)
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
-from radarstream.schemas.memory import Memory, StateT
+from radarstream.schemas.memory import Memory, StandingAnswer, StateT
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import Verdict
 
 ItemT = TypeVar("ItemT")
@@ -57,11 +70,14 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Decided(Generic[StateT]):
-    """A verdict, the state after it, and whether the answer differs in meaning from the last."""
+    """A verdict, the state after it, whether the answer differs in meaning from the last, and what
+    is behind it; None without an answer.
+    """
 
     verdict: Verdict
     state: StateT
     changed: Changed
+    support: Support | None
 
 
 def gather(
@@ -129,21 +145,14 @@ def decide(
 ) -> list[Decided[StateT] | Failure]:
     """Run the defence on one snapshot of each of several queries, in lockstep.
 
-    Comparing an answer with the previous one is no part of the defence: no item pays for it.
+    Comparing an answer with the previous one and with what the documents say is no part of the
+    defence: no item pays for it.
     """
     counted = (models.generator, models.relations, models.embedder)
+    known: list[Known] = [{} for _ in items]
     with costs.stage("defence", *counted, records=len(items)):
-        outcomes = defended(defense, items, models, costs)
-        evidences = [evidence for evidence, _ in items]
-        changes = changes_of(evidences, outcomes, models)
-    return [
-        changed
-        if isinstance(changed, ModelError)
-        else Decided(*outcome, changed)
-        if isinstance(outcome, tuple)
-        else outcome
-        for outcome, changed in zip(outcomes, changes, strict=True)
-    ]
+        outcomes = defended(defense, items, models, costs, known)
+        return weighed([evidence for evidence, _ in items], outcomes, known, models)
 
 
 def defended(
@@ -151,14 +160,21 @@ def defended(
     items: Sequence[tuple[Evidence | ModelError, StateT]],
     models: Models,
     costs: Costs,
+    known: Sequence[Known] | None = None,
 ) -> list[tuple[Verdict, StateT] | Failure]:
-    """The verdicts of a defence and the states after them; evidence that failed stays as it is."""
+    """The verdicts of a defence and the states after them; evidence that failed stays as it is.
+
+    Into `known`, one per item, go the relations that the defence asks for.
+    """
+    heard: Sequence[Known] = [{} for _ in items] if known is None else known
 
     def in_one_form(
         part: Sequence[tuple[int, tuple[Any, StateT]]], asked: Models
     ) -> list[tuple[Verdict, StateT] | Failure]:
         defending = [
-            costs.charged(place, refusable(defense.defend(evidence, state)))
+            costs.charged(
+                place, overhearing(refusable(defense.defend(evidence, state)), heard[place])
+            )
             for place, (evidence, state) in part
         ]
         return drive(defending, costs.around(asked))
@@ -186,32 +202,50 @@ def refusable(
         return refusal
 
 
-def changes_of(
+def weighed(
     evidences: Sequence[Evidence | ModelError],
-    outcomes: Sequence[tuple[Verdict, Any] | Failure],
+    outcomes: Sequence[tuple[Verdict, StateT] | Failure],
+    known: Sequence[Known],
     models: Models,
-) -> list[Changed | ModelError]:
-    """Whether each answer means something else than the previous one; None if unknown.
+) -> list[Decided[StateT] | Failure]:
+    """Each verdict with what is behind its answer, and whether that means something else than the
+    previous one.
 
-    It means the same only if each of the two entails the other.
+    Answers mean the same only if each of the two entails the other. What is not `known` of the
+    relations is asked in one batch.
     """
-    changes: list[Changed | ModelError] = [None] * len(outcomes)
-    unclear: dict[int, Request] = {}
-    for index, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):
-        if isinstance(evidence, ModelError) or isinstance(outcome, Failure):
-            continue
-        verdict, _ = outcome
-        new, old = verdict.answer, verdict.memory.previous_answer
-        if verdict.abstained or old is None:
-            continue
-        if old == new:
-            changes[index] = False
+    unclear: dict[int, Relate] = {}
+    for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):
+        if isinstance(evidence, Evidence) and isinstance(outcome, tuple):
+            learn(evidence, outcome[0].answer, known[place])
+            if (request := unknown_relations(evidence, outcome[0], known[place])) is not None:
+                unclear[place] = request
+    failed: dict[int, ModelError] = {}
+    for place, rows in fulfil(unclear, models).items():
+        if isinstance(rows, ModelError):
+            failed[place] = rows
         else:
-            unclear[index] = Relate(evidence.query.text, (old, new), (new, old))
-    for index, rows in fulfil(unclear, models).items():
-        failed = isinstance(rows, ModelError)
-        changes[index] = rows if failed else not entails(rows).all()
-    return changes
+            known[place].update(pairs_in(unclear[place], rows))
+    return [
+        failed[place] if place in failed else concluded(evidence, outcome, known[place])
+        for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True))
+    ]
+
+
+def concluded(
+    evidence: Evidence | ModelError, outcome: tuple[Verdict, StateT] | Failure, known: Known
+) -> Decided[StateT] | Failure:
+    """One verdict with its support, from relations that are all known; a failure as it is."""
+    if isinstance(evidence, ModelError):
+        return evidence
+    if isinstance(outcome, Failure):
+        return outcome
+    verdict, state = outcome
+    if verdict.abstained:
+        return Decided(verdict, state, None, None)
+    previous = verdict.memory.previous_answer
+    changed = None if previous is None else not means_the_same(verdict.answer, previous, known)
+    return Decided(verdict, state, changed, support_of(evidence, verdict, known))
 
 
 def conclude(
@@ -224,6 +258,11 @@ def conclude(
 ) -> tuple[AnswerEvent, Memory[StateT]]:
     """Turn a decision of the defence `name` into the event to emit and the memory to keep."""
     verdict = decision.verdict
+    status = status_of(None if verdict.abstained else decision.support)
+    standing = memory.standing
+    confirmed = status not in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
+    if confirmed:
+        standing = StandingAnswer(verdict.answer, snapshot.observed_at)
     event = AnswerEvent(
         query_id=snapshot.query.id,
         question=snapshot.query.text,
@@ -236,13 +275,34 @@ def conclude(
         abstention=verdict.abstention,
         changed=decision.changed,
         verdict=verdict,
+        status=status,
+        support=decision.support,
+        standing=None if confirmed else standing,
         sources=tuple(Source(d.rank, d.title, d.url) for d in snapshot.documents),
         undefended_answer=undefended,
         generator=models.generator.model_id,
         relation_scorer=models.relations.model_id,
         tags=snapshot.query.tags,
     )
-    return event, Memory(memory.step + 1, decision.state)
+    return event, Memory(memory.step + 1, decision.state, standing)
+
+
+def insisting(decision: Decided[StateT], min_support: int, before: StateT) -> Decided[StateT]:
+    """The decision; where its answer lacks support an abstention, with the state as it was before.
+
+    Its support stays, to say why.
+    """
+    support = decision.support
+    why = None if support is None else lacks_support(support, min_support)
+    if why is None:
+        return decision
+    verdict = replace(decision.verdict, answer="", abstention=why)
+    return Decided(verdict, unchanged(before, decision.state), None, support)
+
+
+def unchanged(before: Any, after: Any) -> Any:
+    """The state before a snapshot; a pool of documents keeps what it has gathered since."""
+    return replace(after, inner=before.inner) if isinstance(after, Pool) else before
 
 
 def where(

@@ -6,8 +6,10 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Provenance, Strict
-from radarstream.schemas.verdict import Abstention, Verdict
+from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.verdict import Abstention, MemoryDecision, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,9 @@ class AnswerEvent(Strict):
 
     `undefended_answer` is what the same generator said from all documents at once, present when
     the job compares; `changed` tells whether the answer means something else than the previous
-    step's, None when there is none to compare with.
+    step's, None when there is none to compare with. `support` says what is behind the answer, None
+    without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
+    Events of version 1 have neither, and no `status`.
     """
 
     query_id: str
@@ -39,11 +43,20 @@ class AnswerEvent(Strict):
     abstention: Abstention | None
     changed: bool | None
     verdict: Verdict
+    status: AnswerStatus | None = None
+    support: Support | None = None
+    standing: StandingAnswer | None = None
     sources: tuple[Source, ...] = ()
     undefended_answer: str | None = None
     generator: str = ""
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
+
+    @property
+    def falsified(self) -> bool:
+        """Whether the previous answer was given up for this one; without an answer it stands."""
+        gave_up = self.verdict.memory.decision is MemoryDecision.FALSIFIED
+        return gave_up and self.abstention is None
 
 
 @dataclass(frozen=True, slots=True)

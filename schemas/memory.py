@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.snapshot import Strict
@@ -40,11 +40,25 @@ class LastAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class StandingAnswer(Strict):
+    """The last answer that a snapshot confirmed.
+
+    `confirmed_at` is the event time of the last snapshot that did; None where nobody wrote it down.
+    """
+
+    answer: str
+    confirmed_at: AwareDatetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Memory(Generic[StateT]):
-    """A defence's state and how many snapshots have been folded into it."""
+    """A defence's state, how many snapshots have been folded into it, and the answer that stands
+    while no newer one is confirmed.
+    """
 
     step: int
     state: StateT
+    standing: StandingAnswer | None = None
 
 
 def without_answer(state: Belief | LastAnswer | None, wrong: str) -> Belief | LastAnswer | None:
@@ -61,6 +75,11 @@ def without_answer(state: Belief | LastAnswer | None, wrong: str) -> Belief | La
         case Belief(answer) if _names(answer, wrong):
             return None
     return state
+
+
+def unless_named(standing: StandingAnswer | None, wrong: str) -> StandingAnswer | None:
+    """The standing answer, unless it names an answer that turned out wrong."""
+    return None if standing is None or _names(standing.answer, wrong) else standing
 
 
 def _names(one: str, other: str) -> bool:

@@ -1,9 +1,9 @@
 """What a search returned for one query at one moment: the pipeline's input."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 from unicodedata import normalize
 
 from pydantic import AwareDatetime, ConfigDict, Field
@@ -11,6 +11,10 @@ from pydantic import AwareDatetime, ConfigDict, Field
 from radarstream.schemas.times import milliseconds
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+# What a defence by minimum cut does when it keeps no document.
+OnEmpty = Literal["best_document", "all_informative", "abstain"]
+# Marks a field that is not on the wire while it is None, so that older readers accept the rest.
+ABSENT_UNSET: Final = "absent_unset"
 LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
 
 
@@ -35,11 +39,16 @@ class Query(Strict):
     """A watched question. `id` keys every topic and table.
 
     `tags` are for whoever consumes; the tag `long_form` also asks for an answer at length.
+    `min_support` and `on_empty` take the place of the settings of these names for this query.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
+    min_support: Annotated[int, Field(ge=0, le=100)] | None = field(
+        default=None, metadata={ABSENT_UNSET: True}
+    )
+    on_empty: OnEmpty | None = field(default=None, metadata={ABSENT_UNSET: True})
 
     @property
     def long_form(self) -> bool:

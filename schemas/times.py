@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+CALENDAR_MS: Final = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 

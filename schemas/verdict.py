@@ -42,6 +42,8 @@ class Abstention(StrEnum):
     NO_EVIDENCE = "no_evidence"  # every document was uninformative
     NO_CONSENSUS = "no_consensus"  # nothing was kept that could be trusted, and no fallback
     MODEL_ABSTAINED = "model_abstained"
+    THIN_EVIDENCE = "thin_evidence"  # too few independent sites say what would be the answer
+    OUTWEIGHED = "outweighed"  # as much speaks against what would be the answer as for it
 
 
 class MemoryDecision(StrEnum):

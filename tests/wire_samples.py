@@ -20,6 +20,7 @@ from radarstream.schemas.incidents import (
     TaughtEvent,
     incident_id,
 )
+from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import (
     Document,
@@ -29,6 +30,7 @@ from radarstream.schemas.snapshot import (
     Retrieval,
     SearchSnapshot,
 )
+from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     Abstention,
     DocumentVerdict,
@@ -42,7 +44,7 @@ from radarstream.schemas.verdict import (
 OBSERVED_AT = datetime(2025, 6, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 
 SNAPSHOT = SearchSnapshot(
-    query=Query(id="cup", text="Who won the cup?", tags=("sport",)),
+    query=Query("cup", "Who won the cup?", ("sport",), min_support=3, on_empty="abstain"),
     observed_at=OBSERVED_AT,
     documents=(
         Document(1, "Zürich won 👍.\n\tReally.", "Final", "https://example.org/1"),
@@ -95,6 +97,9 @@ ANSWER = AnswerEvent(
         energy=2.5,
         edges=(Edge(0, 1, 0.1 + 0.2),),
     ),
+    status=AnswerStatus.ABSTAINED,
+    support=Support(3, 2, 2, 1, 1.75, 0.5, -0.25, 1.0, 0.4),
+    standing=StandingAnswer("Basel", datetime(2025, 5, 1, tzinfo=UTC)),
     sources=(Source(1, "Final", "https://example.org/1"),),
     undefended_answer="Basel",
     generator="scripted",

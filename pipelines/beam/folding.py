@@ -210,7 +210,7 @@ def row_after(
         log_epoch=position.epoch,
         log_partition=position.partition,
         log_offset=position.offset,
-        state=encode_state(memory.state),
+        state=encode_state(memory.state, memory.standing),
     )
 
 

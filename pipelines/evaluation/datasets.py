@@ -74,7 +74,8 @@ def load_dataset(paths: Path | Sequence[Path], limits: Limits = DEFAULT_LIMITS) 
     """Read files or directories of any replay format as one data set.
 
     Snapshots of one question form one history, wherever they stand. Of two at the same moment the
-    first counts. Attack targets without documents lend their labels to the dated snapshots of the
+    first counts. What queries ask of an answer is left out: the methods under study decide that.
+    Attack targets without documents lend their labels to the dated snapshots of the
     same question that lack a target, and are questions of their own only where there are none.
     Raises ConfigurationError when a path holds no known format, or all of them nothing usable.
     """
@@ -115,7 +116,8 @@ def _decoded(
             except InputError as error:
                 skipped.append(Skipped(record.source, record.position, error.reason, error.detail))
             else:
-                yield record, snapshot
+                query = replace(snapshot.query, min_support=None, on_empty=None)
+                yield record, replace(snapshot, query=query)
 
 
 def _history(snapshots: Iterable[SearchSnapshot]) -> History:

@@ -20,6 +20,8 @@ ABSTENTIONS = {
     Abstention.NO_EVIDENCE: "no document answers the question",
     Abstention.NO_CONSENSUS: "the documents contradict each other and none was kept",
     Abstention.MODEL_ABSTAINED: "the model would not answer from the kept documents",
+    Abstention.THIN_EVIDENCE: "too few independent sites say what would be the answer",
+    Abstention.OUTWEIGHED: "as much speaks against what would be the answer as for it",
 }
 
 

@@ -25,6 +25,7 @@ from radarstream.pipelines.settings.models import (
 )
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
+from radarstream.schemas.snapshot import OnEmpty
 
 SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
 
@@ -38,6 +39,16 @@ class DefenseSettings(Section):
         default="documents",
         description="what RADAR writes an answer without a memory from; small models read one"
         " page at a time better than ten",
+    )
+    min_support: int = Field(
+        default=2,
+        ge=0,
+        le=100,
+        description="how many independent sites must say the answer, or the memory agree;"
+        " 0 gives every answer",
+    )
+    on_empty: OnEmpty = Field(
+        default="abstain", description="what RADAR does when it keeps no document"
     )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"

@@ -10,20 +10,23 @@ from typing import Any
 
 from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import InputError, ReasonClass
-from radarstream.schemas.memory import Belief, LastAnswer
+from radarstream.schemas.memory import Belief, LastAnswer, StandingAnswer
+from radarstream.schemas.times import CALENDAR_MS, milliseconds, time_at
 
-STATE_VERSION = 1
+STATE_VERSIONS = (1, 2)  # version 2 adds the standing answer
 
 State = Belief | LastAnswer | None
 
 
-def encode_state(state: State) -> bytes:
+def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
     """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state.
 
     Voices are `"n"`, where there are any.
     The last answer of a lightweight history is `"p"`, beside what it wraps.
+    With a standing answer the version is 2: `"t"` is when it was confirmed, in milliseconds, and
+    `"w"` its words where they are not those of `"a"`.
     """
-    row: dict[str, object] = {"v": STATE_VERSION}
+    row: dict[str, object] = {"v": 1 if standing is None else 2}
     if isinstance(state, LastAnswer):
         row["p"] = state.answer
         state = state.inner
@@ -31,25 +34,59 @@ def encode_state(state: State) -> bytes:
         row |= {"a": state.answer, "s": state.support, "f": state.conflict}
         if state.voices:
             row["n"] = state.voices
+    if standing is not None:
+        at = standing.confirmed_at
+        row["t"] = None if at is None else milliseconds(at)
+        if row.get("a") != standing.answer:
+            row["w"] = standing.answer
     return compact_json(row).encode("utf-8", "surrogatepass")
 
 
 def decode_state(data: bytes) -> State:
-    """Inverse of `encode_state`. Raises InputError for another version or a damaged row."""
+    """The state of `encode_state`. Raises InputError for another version or a damaged row."""
+    return decode_stored(data)[0]
+
+
+def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
+    """Inverse of `encode_state`. Raises InputError for another version or a damaged row.
+
+    In version 1 the answer that a belief holds stands; when it was confirmed is not known.
+    """
     try:
         row = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise InputError(ReasonClass.MALFORMED_JSON, "the stored state is not JSON") from None
-    if not isinstance(row, dict) or row.pop("v", None) != STATE_VERSION:
+    version = row.pop("v", None) if isinstance(row, dict) else None
+    if version not in STATE_VERSIONS or type(version) is not int:
         raise InputError(
-            ReasonClass.UNKNOWN_SCHEMA, f"the stored state is not of version {STATE_VERSION}"
+            ReasonClass.UNKNOWN_SCHEMA,
+            f"the stored state is of none of the versions {STATE_VERSIONS}",
         )
-    if "p" not in row:
-        return _belief(row)
-    answer = row.pop("p")
-    if not isinstance(answer, str | None):
-        raise InputError(ReasonClass.WRONG_TYPE, "the stored last answer is not text")
-    return LastAnswer(answer, _belief(row))
+    standing = None if version == 1 else _standing(row)
+    state: State
+    if "p" in row:
+        answer = row.pop("p")
+        if not isinstance(answer, str | None):
+            raise InputError(ReasonClass.WRONG_TYPE, "the stored last answer is not text")
+        belief = _belief(row)
+        state = LastAnswer(answer, belief)
+    else:
+        state = belief = _belief(row)
+    if version == 1 and belief is not None:
+        standing = StandingAnswer(belief.answer, None)
+    return state, standing
+
+
+def _standing(row: dict[str, Any]) -> StandingAnswer:
+    """Take the standing answer out of a row of version 2."""
+    words, at_ms = row.pop("w", row.get("a")), row.pop("t", ...)
+    if not isinstance(words, str):
+        raise InputError(ReasonClass.WRONG_TYPE, "the stored standing answer is not text")
+    if at_ms is None:
+        return StandingAnswer(words, None)
+    if type(at_ms) is not int or at_ms not in CALENDAR_MS:
+        raise InputError(ReasonClass.OUT_OF_RANGE, "the time of the standing answer is none")
+    return StandingAnswer(words, time_at(at_ms))
 
 
 def _belief(row: dict[str, Any]) -> Belief | None:

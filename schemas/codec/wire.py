@@ -13,7 +13,7 @@ from typing import Any
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
 from radarstream.schemas.incidents import Complaint, TaughtEvent
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.snapshot import ABSENT_UNSET, SearchSnapshot
 from radarstream.schemas.times import wire_time
 
 _AS_IS = frozenset({float, int, bool, type(None)})
@@ -47,7 +47,7 @@ class WireSchema(SchemaName):
 
 WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
     SearchSnapshot: WireSchema("search.snapshot", 1, "search.snapshots"),
-    AnswerEvent: WireSchema("answer.defended", 1, "answers.defended"),
+    AnswerEvent: WireSchema("answer.defended", 2, "answers.defended"),
     RejectedEvent: WireSchema("event.rejected", 1, "events.attribution"),
     DeadLetter: WireSchema("dead.letter", 1, "snapshots.deadletter"),
     Complaint: WireSchema("answer.complaint", 1, "answers.complaints"),
@@ -58,7 +58,8 @@ WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
 def encode(value: Payload) -> bytes:
     """Compact UTF-8 JSON in the order of the fields: equal values give equal bytes.
 
-    Times are written in UTC with milliseconds and strings without control characters, so
+    A field that is marked so is absent while it is None. Times are written in UTC with
+    milliseconds and strings without control characters, so
     `decode(encode(value)) == value` for every value that holds neither finer times nor such
     characters. Raises ValueError for NaN and infinity: those are defects, not data.
     """
@@ -81,9 +82,11 @@ def _plain(value: Any) -> Any:
         return clean(value)
     if isinstance(value, datetime):
         return wire_time(value)
-    return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
+    named = ((name, getattr(value, name), unset) for name, unset in _fields_of(kind))
+    return {name: _plain(held) for name, held, unset in named if held is not None or not unset}
 
 
 @cache
-def _field_names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+def _fields_of(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
+    """The fields in order, each with whether it is left out while it is None."""
+    return tuple((field.name, bool(field.metadata.get(ABSENT_UNSET))) for field in fields(kind))

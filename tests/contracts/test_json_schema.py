@@ -56,7 +56,7 @@ def test_check_notices_changed_missing_and_left_over_files(tmp_path, capsys) -> 
     assert main(["--check", "--directory", str(tmp_path)]) == 1
     assert main(["--directory", str(tmp_path)]) == 0
     assert main(["--check", "--directory", str(tmp_path)]) == 0
-    (tmp_path / "answer.defended.1.json").write_text("{}")
+    (tmp_path / "answer.defended.2.json").write_text("{}")
     (tmp_path / "answer.defended.0.json").write_text("{}")
     assert main(["--check", "--directory", str(tmp_path)]) == 1
-    assert "answer.defended.0.json, answer.defended.1.json" in capsys.readouterr().err
+    assert "answer.defended.0.json, answer.defended.2.json" in capsys.readouterr().err

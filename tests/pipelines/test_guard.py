@@ -18,7 +18,7 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import Evidence, FloatArray
-from radarstream.schemas.memory import Memory
+from radarstream.schemas.memory import Memory, StandingAnswer
 from radarstream.schemas.prompt import AnswerPair, Task
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 from radarstream.schemas.verdict import Abstention, MemoryDecision, Verdict
@@ -141,7 +141,7 @@ def test_without_evidence_the_previous_answer_stands(winners: tuple[None, ...]) 
     event, after = guard.answer(claims(*winners, step=1), before)
     assert (event.answer, event.abstention, event.changed) == ("Rome", None, False)
     assert event.verdict.memory.decision is MemoryDecision.NONE
-    assert after == Memory(before.step + 1, before.state)
+    assert after == Memory(before.step + 1, before.state, before.standing)
 
 
 def test_documents_come_in_rank_order_however_they_are_given() -> None:
@@ -195,7 +195,7 @@ class FailingOn(ScriptedRelations):
 
 def test_a_failed_comparison_with_the_previous_answer_is_that_query_s_own() -> None:
     models = replace(scripted_models(), relations=FailingOn())
-    guard = radar_guard(models)
+    guard = Guard("majority", build_defense("majority", {"memory": True}), models)
     before = {}
     for query_id in ("a", "b"):
         first = claims("Rome", "Rome", "Rome", query_id=query_id)
@@ -228,7 +228,7 @@ def test_a_defence_without_needs_costs_one_call() -> None:
     guard = Guard("vanilla", build_defense("vanilla"), models)
     event, memory = guard.answer(claims("Rome", "Oslo", "Rome"), guard.initial_memory())
     assert event.answer == "Rome"
-    assert memory == Memory(1, None)
+    assert memory == Memory(1, None, StandingAnswer("Rome", OBSERVED_AT))
     assert len(models.generator.log) == 1
     assert models.relations.log == models.embedder.log == []
 

@@ -47,6 +47,7 @@ from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.records import Limits, LogPosition, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.sources import LedgerRules
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.pipelines.evaluation.defence_studies import Bench, cell_rows, make_dataset
@@ -58,6 +59,7 @@ Event = dict[str, Any]
 UNREAD, UNWRITTEN, UNRELATED = "Unread", "Unwritten", "Unrelated"  # what models fail on
 CITIES = ("Rome", "Rome", "Rome", "Oslo", "Bern")
 STEPS = 5
+PUBLISHED = {"min_support": 0, "on_empty": "best_document"}  # what studies do unless told
 
 
 @dataclass
@@ -107,7 +109,9 @@ def histories_of(seed: int, *, faults: bool) -> list[tuple[SearchSnapshot, ...]]
                 observed_at=OBSERVED_AT + timedelta(days=step),
             )
             tags = (LONG_FORM,) if number == 0 else ()
-            history.append(replace(snapshot, query=replace(snapshot.query, tags=tags)))
+            pages = tuple(replace(d, url=f"https://e{d.rank}.org") for d in snapshot.documents)
+            query = replace(snapshot.query, tags=tags)
+            history.append(replace(snapshot, query=query, documents=pages))
         found.append(tuple(history))
     return found
 
@@ -215,7 +219,7 @@ def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
     """Every outcome that the other tests are to compare occurs in them."""
     found: list[Any] = []
     for seed in range(3):
-        settings = settings_in(tmp_path / str(seed))
+        settings = settings_in(tmp_path / str(seed), defense=PUBLISHED)
         found += by_hand(histories_of(seed, faults=True), settings).items()
     events = [event for _, event in found if isinstance(event, AnswerEvent)]
     assert {str(event) for _, event in found if isinstance(event, ModelError)} == {
@@ -224,6 +228,7 @@ def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
     }
     assert {event.changed for event in events} == {None, False, True}
     assert any(event.abstention for event in events)
+    assert {event.status for event in events} == set(AnswerStatus)
     assert any(not event.sources for event in events)
     assert any(event.undefended_answer is None for event in events)
     assert any(event.undefended_answer not in (None, event.answer) for event in events)
@@ -239,11 +244,18 @@ def bench_in(directory: Path) -> Bench:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_study_scores_the_verdicts_of_a_notebook(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("contender", "defense"),
+    [("radar", PUBLISHED), ("radar:min_support=2,on_empty=abstain", {})],
+    ids=["published", "production"],
+)
+def test_a_study_scores_the_verdicts_of_a_notebook(
+    tmp_path: Path, seed: int, contender: str, defense: dict[str, Any]
+) -> None:
     histories = histories_of(seed, faults=True)
-    expected = by_hand(histories, settings_in(tmp_path / "hand"))
-    study = bench_in(tmp_path / "study").run(make_dataset(*histories), "radar", ["benign"])
-    rows = {(r.query_id, r.step): r for r in cell_rows(study, "radar", "benign")}
+    expected = by_hand(histories, settings_in(tmp_path / "hand", defense=defense))
+    study = bench_in(tmp_path / "study").run(make_dataset(*histories), contender, ["benign"])
+    rows = {(r.query_id, r.step): r for r in cell_rows(study, contender, "benign")}
     assert rows.keys() == expected.keys()
     for key, outcome in expected.items():
         row = rows[key]
@@ -318,7 +330,7 @@ def test_a_play_with_an_untouched_ledger_gives_the_events_of_a_notebook(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     histories = histories_of(2, faults=False)
-    plain = settings_in(tmp_path / "hand", defense={"name": "radar", "compare_with": ""})
+    plain = settings_in(tmp_path / "hand", defense={"compare_with": "", **PUBLISHED})
     events: list[AnswerEvent] = []
     told = playing.told_step
 

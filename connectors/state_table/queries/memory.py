@@ -9,15 +9,15 @@ from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, fu
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import KEPT_ANSWERS, MEMORY, OUTBOX
 from radarstream.connectors.state_table.queries.outbox import insert_records
-from radarstream.schemas.codec import decode_state, encode_state
+from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.codec.state import State
 from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
-from radarstream.schemas.memory import Memory, without_answer
+from radarstream.schemas.memory import Memory, unless_named, without_answer
 from radarstream.schemas.records import OutboxRecord
+from radarstream.schemas.times import CALENDAR_MS
 
 Decision = Literal["fold", "replayed", "late"]
 MOST_STEPS = 2**53
-CALENDAR_MS = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
 # SQLite stores what it is given, whatever a column's type: a damaged number is another number.
 _ROWS = select(*(cast(c, BigInteger) if isinstance(c.type, Integer) else c for c in MEMORY.columns))
 
@@ -82,7 +82,7 @@ def remembered(row: MemoryRow) -> Memory[State]:
         raise InputError(ReasonClass.OUT_OF_RANGE, f"the stored step is {row.step}")
     if row.as_of_ms not in CALENDAR_MS:
         raise InputError(ReasonClass.OUT_OF_RANGE, f"the stored time is {row.as_of_ms} ms")
-    return Memory(row.step, decode_state(row.state))
+    return Memory(row.step, *decode_stored(row.state))
 
 
 def load_first(engine: Engine, limit: int) -> list[MemoryRow]:
@@ -185,12 +185,16 @@ def unlearn(connection: Connection, query_id: str, wrong: str) -> bool:
     if stored is None:
         return False
     try:
-        kept = encode_state(without_answer(decode_state(stored), wrong))
+        held_before = decode_stored(stored)
     except InputError:  # a damaged row is the next fold's to tell
         return False
-    if kept == stored:
+    state, standing = held_before
+    kept = (without_answer(state, wrong), unless_named(standing, wrong))
+    if kept == held_before:
         return False
-    connection.execute(update(MEMORY).where(MEMORY.c.query_id == query_id).values(state=kept))
+    connection.execute(
+        update(MEMORY).where(MEMORY.c.query_id == query_id).values(state=encode_state(*kept))
+    )
     return True
 
 

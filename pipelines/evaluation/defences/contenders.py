@@ -6,6 +6,8 @@ The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vani
     spec   = defence [ ":" option { "," option } ] [ "+" how ]
     option = name "=" value             value as in TOML; a bare word is text
     how    = "none" | "lightweight" | "cumulative" [ "-" documents ]
+
+Options are those of the defence, and `min_support`, with which production abstains.
 """
 
 import re
@@ -23,6 +25,7 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
+MIN_SUPPORT = "min_support"
 _HOW = re.compile(
     r"(?P<name>own|none|lightweight|cumulative)(?:(?<=cumulative)-(?P<pool>[1-9]\d*))?"
 )
@@ -82,7 +85,21 @@ def renamed(contender: Contender) -> Contender:
 
 def built(contender: Contender) -> Defense[Any]:
     """The defence with its options, before any adaptation. Raises ConfigurationError."""
-    return build_defense(contender.defense, dict(contender.options))
+    min_support_of(contender)
+    options = {name: value for name, value in contender.options if name != MIN_SUPPORT}
+    return build_defense(contender.defense, options)
+
+
+def min_support_of(contender: Contender) -> int:
+    """How many independent sites must say its answer; 0, the published rule, unless told.
+
+    An option of every contender: the guard insists on it, whatever the defence. Raises
+    ConfigurationError for what is no such number.
+    """
+    value = dict(contender.options).get(MIN_SUPPORT, 0)
+    if type(value) is not int or value < 0:
+        raise ConfigurationError(f"{contender.name}: {MIN_SUPPORT} is a number of sites, 0 or more")
+    return value
 
 
 def adapted(contender: Contender) -> Defense[Any]:

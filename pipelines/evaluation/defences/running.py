@@ -14,7 +14,7 @@ from radarstream.defenses.protocol import Signal, needs_at
 from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.defences.contenders import adapted
+from radarstream.pipelines.evaluation.defences.contenders import adapted, min_support_of
 from radarstream.pipelines.evaluation.defences.records import (
     Contender,
     DefencesRecord,
@@ -168,7 +168,14 @@ class Runner:
             models = replace(models, relations=scorer)
         if perturbation is not None:
             models = replace(models, relations=perturbed_relations(models.relations, perturbation))
-        return Trial(contender.name, condition.name, adapted(contender), models, perturbation)
+        return Trial(
+            contender.name,
+            condition.name,
+            adapted(contender),
+            models,
+            perturbation,
+            min_support_of(contender),
+        )
 
     def fresh(self, rows: Sequence[Row]) -> list[Row]:
         """The rows that say something new."""

@@ -128,20 +128,23 @@ def shown_to_all(row: EvidenceRow, *, answered: bool) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A contender as it meets a condition: its defence, the models it asks, what is perturbed."""
+    """A contender as it meets a condition: its defence, the models it asks, what is perturbed, and
+    how many independent sites must say its answer.
+    """
 
     contender: str
     condition: str
     defense: Defense[Any]
     models: Models
     perturbation: Perturbation | None = None
+    min_support: int = 0
 
     def rows(self, histories: Sequence[Sequence[Gathered]], *, batch: int) -> Iterator[list[Row]]:
         """The rows of every history, a batch of snapshots at a time, each history in time order.
 
         A failed step leaves the memory as it was: the next one goes on from there.
         """
-        guard = Guard(self.contender, self.defense, self.models)
+        guard = Guard(self.contender, self.defense, self.models, min_support=self.min_support)
         memories = [guard.initial_memory() for _ in histories]
         for step in range(max(map(len, histories), default=0)):
             present = [i for i, history in enumerate(histories) if len(history) > step]

@@ -19,7 +19,7 @@ from radarstream.pipelines.settings.problems import reason
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section
-from radarstream.schemas.snapshot import Query
+from radarstream.schemas.snapshot import OnEmpty, Query
 
 CADENCE: Final = re.compile(r"([1-9]\d{0,5})(m|h|d|w)")
 UNIT_S: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -86,6 +86,17 @@ class Defaults(Section):
     country: Country = Field(default="", description="searched from, such as us; gl")
     engine: Engine = "google"
     tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
+    min_support: int | None = Field(
+        default=None,
+        strict=True,
+        ge=0,
+        le=100,
+        description="how many independent sites must say the answer; empty = as the job is set",
+    )
+    on_empty: OnEmpty | None = Field(
+        default=None,
+        description="what RADAR does when it keeps no document; empty = as the job is set",
+    )
     dates: Days | None = None
     active: Annotated[bool, Field(strict=True)] = True
 
@@ -98,9 +109,10 @@ class Watched(Defaults):
 
     @property
     def query(self) -> Query:
-        """The query with its id and tags."""
+        """The query with its id, its tags and what it asks of an answer."""
         query = Query.from_text(self.question)
-        return Query(self.id or query.id, self.question, self.tags)
+        query_id = self.id or query.id
+        return Query(query_id, self.question, self.tags, self.min_support, self.on_empty)
 
     @property
     def request(self) -> SearchRequest:

@@ -18,7 +18,7 @@ from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Observed, Ready
 from radarstream.pipelines.beam.folding import fold_queries
 from radarstream.pipelines.guard import Guard
-from radarstream.schemas.codec import decode_dead_letter, decode_state, encode
+from radarstream.schemas.codec import decode_dead_letter, decode_state, decode_stored, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import OutboxRecord, RawRecord
@@ -298,4 +298,5 @@ def test_a_stateless_defence_folds_and_resumes(engine: Engine) -> None:
     bare = [replace(r, evidence=guard.gather([r.observed.snapshot])[0]) for r in story()]
     fold(engine, {"cup": bare[:2]}, guard)
     assert [event.step for event in fold(engine, {"cup": bare}, guard)] == [2, 3, 4]
-    assert row(engine).state == b'{"v":1}'
+    state, standing = decode_stored(row(engine).state)
+    assert (state, standing.answer) == (None, "Bern")

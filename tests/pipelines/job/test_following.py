@@ -93,7 +93,7 @@ def test_what_is_not_selected_counts_as_seen() -> None:
         (b"\xff\xfe", ReasonClass.INVALID_ENCODING),
         (b"{", ReasonClass.MALFORMED_JSON),
         (encode(DEAD_LETTER), ReasonClass.UNKNOWN_SCHEMA),
-        (encode(ANSWER).replace(b"answer.defended/1", b"answer.defended/2"), "unknown_schema"),
+        (encode(ANSWER).replace(b"answer.defended/2", b"answer.defended/3"), "unknown_schema"),
         (b"", ReasonClass.MALFORMED_JSON),
     ],
 )
