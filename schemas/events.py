@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
+from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.snapshot import Provenance, Strict
 from radarstream.schemas.verdict import Abstention, Verdict
@@ -25,7 +26,8 @@ class AnswerEvent(Strict):
 
     `undefended_answer` is what the same generator said from all documents at once, present when
     the job compares; `changed` tells whether the answer means something else than the previous
-    step's, None when there is none to compare with.
+    step's, None when there is none to compare with; `certificate` says what it takes to change the
+    answer, None unless it was asked for.
     """
 
     query_id: str
@@ -44,6 +46,7 @@ class AnswerEvent(Strict):
     generator: str = ""
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True, slots=True)
