@@ -1,4 +1,4 @@
-"""What it takes to change an answer: a proved lower bound, and the smallest attack that was found."""
+"""What it takes to change an answer: a proved lower bound, and the smallest attack found."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,7 +24,6 @@ class Assumption(StrEnum):
     FIXED = "fixed"  # answers of and relations between present documents stay as they are
     OPPOSED = "opposed"  # added documents hardly entail those that support the answer
     PROPER = "proper"  # entailment and contradiction of a pair sum to at most 1
-    CONTRADICTING = "contradicting"  # added documents contradict those that support the answer
     NOT_ISOLATED = (
         "not_isolated"  # the similarity check drops none of those that support the answer
     )
@@ -36,6 +35,7 @@ class Attack(StrEnum):
     NEW_CLAIM = "new_claim"  # equal answers at the top ranks that contradict all others
     JOINED_CLAIM = "joined_claim"  # the same, in agreement with the strongest rejected claim
     DECOY = "decoy"  # the same, but one of them contradicts nobody
+    SPLIT = "split"  # contradict no more of the kept documents than they are themselves
     BRIDGE = "bridge"  # half agreeing with those that support the answer: the scorer is deceived
 
 
