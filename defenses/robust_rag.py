@@ -20,7 +20,7 @@ from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
 
 Voice = frozenset[str]  # the phrases of one document's answer; empty if it is not heard
 MOST_OPTIONAL = 14  # certificates with more optional phrases, hence over 2**14 prompts, are refused
-_SLACK: Final = 1e-9  # of a count that should equal the threshold but for rounding
+COUNTING_SLACK: Final = 1e-9  # of a count that should equal the threshold but for rounding
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -79,7 +79,7 @@ class RobustRag(Stateless):
     def heard(self, voices: Sequence[Voice]) -> tuple[str, ...]:
         """Phrases that reach the threshold, in the order to show them."""
         counts = self.counts(voices)
-        least = self.threshold(sum(map(bool, voices))) - _SLACK
+        least = self.threshold(sum(map(bool, voices))) - COUNTING_SLACK
         return _longest_first(phrase for phrase, count in counts.items() if count >= least)
 
     def counts(self, voices: Sequence[Voice]) -> dict[str, float]:
@@ -162,7 +162,7 @@ def certify(
     if injected < 0:
         raise ValueError(f"cannot inject {injected} documents")
     voices = [defense.voice(answer) for answer in answers[: max(0, len(answers) - injected)]]
-    least = defense.threshold(sum(map(bool, voices)) + injected) - _SLACK
+    least = defense.threshold(sum(map(bool, voices)) + injected) - COUNTING_SLACK
     if least <= injected:
         return False
     counts = defense.counts(voices)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
+from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Provenance, Strict
@@ -29,7 +30,8 @@ class AnswerEvent(Strict):
     the job compares; `changed` tells whether the answer means something else than the previous
     step's, None when there is none to compare with. `support` says what is behind the answer, None
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
-    Events of version 1 have neither, and no `status`.
+    Events of version 1 have neither, and no `status`. `certificate` says what it takes to change
+    the answer, None unless it was asked for.
     """
 
     query_id: str
@@ -51,6 +53,7 @@ class AnswerEvent(Strict):
     generator: str = ""
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
+    certificate: Certificate | None = None
 
     @property
     def falsified(self) -> bool:

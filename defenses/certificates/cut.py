@@ -1,0 +1,222 @@
+"""How many documents change an answer of RADAR: a proof by its cut at its worst, and attacks."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from math import exp, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radarstream.defenses.certificates.cut_search import Deception, deceived, fewest_enough
+from radarstream.defenses.certificates.parts import proved, seen_documents, unproved
+from radarstream.defenses.kernels.radar import CERTAINTY
+from radarstream.defenses.kernels.worst_case_cut import (
+    CutInstance,
+    Intrusion,
+    Remembered,
+    surely_outnumbers,
+)
+from radarstream.defenses.radar import Radar
+from radarstream.schemas.certificate import (
+    Assumption,
+    Certificate,
+    Change,
+    FlipBound,
+    Needed,
+)
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    DocumentVerdict,
+    MemoryDecision,
+    MemoryVerdict,
+    Verdict,
+)
+
+BoolArray = NDArray[np.bool_]
+
+SAME = 0.5  # answers that entail each other at least so much make one claim
+MOST_CUTS = 16  # for one proof about replaced documents: what is proved with fewer, stands
+ASSUMPTIONS = (
+    Assumption.WRITTEN,
+    Assumption.OPPOSED,
+    Assumption.FIXED,
+    Assumption.PROPER,
+    Assumption.NOT_ISOLATED,
+)
+
+
+def certify_radar(defense: Radar, event: AnswerEvent) -> Certificate:
+    """Bounds for added and for replaced documents, with the memory and without it."""
+    reason = why_unproved(defense, event.verdict)
+    if reason:
+        return unproved(defense, reason)
+    instance = instance_of(defense, event)
+    fallback = defense.on_empty != "abstain"
+    bounds = []
+    for remembering in (True, False) if instance.memory is not None else (False,):
+        judged = instance if remembering else replace(instance, memory=None)
+        for change in Change:
+            needed = fewest_needed(judged, change)
+            enough = fewest_enough(judged, change, needed, fallback=fallback)
+            bounds.append(FlipBound(change, remembering, Needed(needed), enough))
+    fooled = deceived(Deception(instance, bounds[0].needed, fallback))
+    return proved(defense, bounds, ASSUMPTIONS, fooled)
+
+
+def why_unproved(defense: Radar, verdict: Verdict) -> str:
+    """Why nothing can be said of a verdict; empty if something can."""
+    if verdict.abstained:
+        return "there is no answer to change"
+    if verdict.energy is None:
+        return "no document answers by itself, the previous answer stands"
+    if defense.source_prior:
+        return "the past of the sources counts, too, and is not in the event"
+    if not defense.pair_scale:
+        return "without pair_scale the event does not tell which answers agree"
+    if defense.on_empty == "all_informative":
+        return "all documents answer where the cut keeps none"
+    return ""
+
+
+def instance_of(defense: Radar, event: AnswerEvent) -> CutInstance:
+    """What RADAR judged, as far as the event tells."""
+    documents = seen_documents(event)
+    informative = [d for d in documents if d.keep_evidence is not None]
+    nodes = [d.rank for d in informative]
+    place = {rank: index for index, rank in enumerate(nodes)}
+    n = len(nodes)
+    consistency, recalled = np.zeros((n, n)), np.zeros(n)
+    for edge in event.verdict.edges:
+        if edge.a == MEMORY_NODE or edge.b == MEMORY_NODE:
+            recalled[place[edge.a + edge.b]] = edge.capacity / defense.pair_scale
+        else:
+            a, b = place[edge.a], place[edge.b]
+            consistency[a, b] = consistency[b, a] = edge.capacity / defense.pair_scale
+    return CutInstance(
+        ranks=np.array(nodes),
+        retrieved=len(documents),
+        consistency=np.minimum(consistency, 1.0),
+        reject=np.array([d.reject_evidence or 0.0 for d in informative]),
+        camp=camp_of(informative, consistency),
+        memory=remembered_of(event.verdict.memory, np.minimum(recalled, 1.0)),
+        pair_scale=defense.pair_scale,
+        epsilon=defense.epsilon,
+        iterations=defense.iterations,
+        delta=defense.delta,
+    )
+
+
+def camp_of(documents: list[DocumentVerdict], consistency: NDArray[np.float64]) -> BoolArray:
+    """The kept documents of the claim that most of them make, (n,)."""
+    kept = np.array([document.kept for document in documents])
+    same = (consistency >= SAME) | np.eye(len(kept), dtype=np.bool_)
+    partners = (same & kept[None, :]).sum(axis=1)
+    leader = int(np.argmax(np.where(kept, partners, -1)))
+    return np.asarray(kept & same[leader])
+
+
+def remembered_of(memory: MemoryVerdict, recalled: NDArray[np.float64]) -> Remembered | None:
+    """The memory node, if there was one; its mean conflict follows from its posterior."""
+    prior, posterior = memory.conflict_prior, memory.conflict_posterior
+    if prior is None or posterior is None or memory.support_prior is None:
+        return None
+    mean = likelihood(prior, posterior)
+    return Remembered(
+        support=memory.support_prior,
+        conflict=prior,
+        consistency=recalled,
+        conflicts=len(recalled) * mean,
+        supports=memory.decision is MemoryDecision.RETAINED,
+    )
+
+
+def likelihood(prior: float, posterior: float) -> float:
+    """The likelihood that Bayes' rule turned a prior into a posterior with (Eq. 16).
+
+    >>> round(likelihood(0.8, 0.903226), 4)
+    0.7
+    """
+
+    def logit(p: float) -> float:
+        return log(p / (1.0 - p))
+
+    clamped = min(max(prior, CERTAINTY), 1.0 - CERTAINTY)
+    certain = min(max(posterior, CERTAINTY**2), 1.0 - CERTAINTY**2)
+    return 1.0 / (1.0 + exp(logit(clamped) - logit(certain)))
+
+
+def fewest_needed(instance: CutInstance, change: Change) -> int:
+    """One more than the most documents that provably leave the answer's claim ahead."""
+    camp = int(instance.camp.sum())
+    if change is Change.REPLACED:
+        return fewest_replaced(instance, camp)
+    nobody = np.zeros(instance.n, dtype=np.bool_)
+    safe, unsafe = 0, camp + 1
+    while unsafe - safe > 1:  # what bounds any attack bounds those with fewer documents
+        middle = (safe + unsafe) // 2
+        if surely_outnumbers(instance, Intrusion(nobody, middle, beside=True)):
+            safe = middle
+        else:
+            unsafe = middle
+    return unsafe
+
+
+def fewest_replaced(instance: CutInstance, camp: int) -> int:
+    """As `fewest_needed`, over all choices of the documents that go."""
+    cuts = 0
+    groups = equal_groups(instance)
+    for liars in range(1, camp + 1):
+        for gone in removals(instance, groups, liars):
+            cuts += 1
+            if cuts > MOST_CUTS:
+                return liars
+            if not surely_outnumbers(instance, Intrusion(gone, liars, beside=False)):
+                return liars
+    return camp + 1
+
+
+def equal_groups(instance: CutInstance) -> list[NDArray[np.intp]]:
+    """Documents that differ in their rank alone, by rank; those that support the answer first."""
+    n = instance.n
+    left: list[int] = sorted(range(n), key=lambda i: (not instance.camp[i], i))
+    groups = []
+    while left:
+        first = left[0]
+        members = [i for i in left if i == first or interchangeable(instance, first, i)]
+        groups.append(np.array(members))
+        left = [i for i in left if i not in members]
+    return groups
+
+
+def interchangeable(instance: CutInstance, one: int, other: int) -> bool:
+    """Whether two documents relate alike to all others, to the memory, and on the whole."""
+    others = np.ones(instance.n, dtype=np.bool_)
+    others[[one, other]] = False
+    rows = instance.consistency[:, others]
+    memory = instance.memory
+    return (
+        instance.camp[one] == instance.camp[other]
+        and bool(np.array_equal(rows[one], rows[other]))
+        and abs(float(instance.reject[one] - instance.reject[other])) <= CERTAINTY**2
+        and (memory is None or memory.consistency[one] == memory.consistency[other])
+    )
+
+
+def removals(
+    instance: CutInstance, groups: list[NDArray[np.intp]], liars: int
+) -> Iterator[BoolArray]:
+    """Every way to take out informative documents for so many liars, up to equal ones.
+
+    Of equal documents the best ranked go: the others have less keep-evidence. Documents that are
+    not informative may go as well.
+    """
+    spare = instance.retrieved - instance.n
+    sizes = [range(min(len(group), liars), -1, -1) for group in groups]
+    for counts in product(*sizes):
+        if max(0, liars - spare) <= sum(counts) <= liars:
+            gone = np.zeros(instance.n, dtype=np.bool_)
+            for group, count in zip(groups, counts, strict=True):
+                gone[group[:count]] = True
+            yield gone

@@ -1,0 +1,168 @@
+"""Random decisions of RADAR, and random attacks on them that keep to the certificate's assumptions."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from radarstream.defenses.certificates.cut import camp_of, instance_of
+from radarstream.defenses.cut_graph import Recalled, with_memory
+from radarstream.defenses.kernels.min_cut import min_cut
+from radarstream.defenses.kernels.worst_case_cut import AGREEMENT
+from radarstream.defenses.radar import Radar
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.verdict import MEMORY_NODE, Verdict
+from tests.builders import OBSERVED_AT, QUESTION, make_evidence
+from tests.driving import Script, run
+
+
+def event_of(verdict: Verdict, defense: str = "radar", urls: tuple[str, ...] = ()) -> AnswerEvent:
+    return AnswerEvent(
+        query_id="cup",
+        question=QUESTION,
+        step=0,
+        snapshot_id="cup@0",
+        observed_at=OBSERVED_AT,
+        provenance=Provenance.SIMULATED,
+        defense=defense,
+        answer=verdict.answer,
+        abstention=verdict.abstention,
+        changed=None,
+        verdict=verdict,
+        sources=tuple(Source(r, "", url) for r, url in enumerate(urls, start=1)),
+    )
+
+
+@dataclass(frozen=True)
+class Relating:
+    """Symmetric relations among n documents at `ranks` of `retrieved`, and with the memory (n,)."""
+
+    entailment: np.ndarray
+    contradiction: np.ndarray
+    ranks: np.ndarray
+    retrieved: int
+    state: Belief | None
+    recalled: np.ndarray
+    denied: np.ndarray
+
+    @property
+    def evidence(self) -> Evidence:
+        return make_evidence(
+            self.entailment,
+            self.contradiction,
+            ranks=self.ranks.tolist(),
+            retrieved=self.retrieved,
+        )
+
+    def verdict(self, radar: Radar) -> Verdict:
+        """What RADAR decides; the cut alone, without a similarity check or a generator."""
+        said = [f"answer {rank}" for rank in self.ranks]
+        place = {text: i for i, text in enumerate(said)}
+
+        def relation(premise: str, hypothesis: str) -> tuple[float, float]:
+            other = place.get(hypothesis, place.get(premise))
+            if premise == "old" or hypothesis == "old":
+                return float(self.recalled[other]), float(self.denied[other])
+            return 0.9, 0.05
+
+        script = Script(relation=relation)
+        verdict, _ = run(radar.defend(self.evidence, self.state), script)
+        return verdict
+
+    def kept(self, radar: Radar) -> np.ndarray:
+        """(n,) or (n + 1,) with the memory: the source side of RADAR's own graph."""
+        recalled = None
+        if self.state is not None:
+            recalled = Recalled(self.state, self.recalled, self.denied)
+        evidence = self.evidence
+        answers = tuple(f"answer {rank}" for rank in self.ranks)
+        graph = radar.build_graph(evidence, answers, recalled)
+        return min_cut(graph.source, graph.sink, graph.pair).kept
+
+
+def proper(rng: np.random.Generator, shape: tuple[int, ...], most: float) -> tuple:
+    """Entailments up to `most` and contradictions that fit beside them; often extreme."""
+    entailment = most * rng.choice([0.0, 1.0, rng.random()], size=shape)
+    contradiction = (1.0 - entailment) * rng.choice([0.0, 1.0, 1.0, rng.random()], size=shape)
+    return entailment, contradiction
+
+
+def symmetric(rng: np.random.Generator, n: int, most: float) -> tuple:
+    entailment, contradiction = proper(rng, (n, n), most)
+    upper = np.triu(np.ones((n, n)), 1)
+    return tuple(m * upper + (m * upper).T for m in (entailment, contradiction))
+
+
+def random_relating(rng: np.random.Generator, most: int = 9) -> Relating:
+    """A camp, perhaps a smaller one, perhaps strangers; noisy relations; perhaps a memory."""
+    camp, rivals = int(rng.integers(2, most)), int(rng.integers(0, 3))
+    strangers = int(rng.integers(0, 2))
+    n = camp + rivals + strangers
+    side = np.repeat([0, 1, 2], [camp, rivals, strangers])
+    side = side[rng.permutation(n)]
+    same = (side[:, None] == side[None, :]) & (side != 2)[:, None]
+    noise = rng.choice([0.0, 0.02, 0.2])
+    base = rng.choice([1.0, 0.9])
+    spread = noise * rng.random((n, n))
+    spread = np.triu(spread, 1) + np.triu(spread, 1).T
+    entailment = np.where(same, base - spread, 0.1 * spread)
+    contradiction = np.where(same, 0.0, (1.0 - entailment) * rng.choice([1.0, 0.9, 0.5]))
+    np.fill_diagonal(entailment, 0.0)
+    np.fill_diagonal(contradiction, 0.0)
+    retrieved = n + int(rng.integers(0, 3))
+    ranks = np.sort(rng.choice(np.arange(1, retrieved + 1), n, replace=False))
+    state = None
+    if rng.random() < 0.5:
+        state = Belief("old", float(rng.random()), float(rng.random()))
+    believed = rng.choice([0, 0, 1])
+    recalled = np.where(side == believed, base - noise * rng.random(n), 0.1 * noise)
+    denied = np.where(side == believed, 0.0, (1.0 - recalled) * rng.random())
+    return Relating(entailment, contradiction, ranks, retrieved, state, recalled, denied)
+
+
+def attacked(
+    rng: np.random.Generator, case: Relating, camp: np.ndarray, liars: int, *, beside: bool
+) -> tuple[Relating, np.ndarray]:
+    """The case with liars at random or at the top ranks, and which documents are of the camp.
+
+    Whether the memory supports the answer decides how much they may agree with it: that is the
+    last of `camp`.
+    """
+    supports, camp = bool(camp[-1]), camp[:-1]
+    everyone = np.arange(1, case.retrieved + 1)
+    gone = np.zeros(0) if beside else rng.choice(everyone, liars, replace=False)
+    stay = ~np.isin(case.ranks, gone)
+    order = [*(("liar", i) for i in range(liars)), *(("present", r) for r in everyone[~np.isin(everyone, gone)])]
+    if rng.random() < 0.5:  # the liars anywhere, the others in their order
+        places = np.sort(rng.choice(len(order), liars, replace=False))
+        others = iter(order[liars:])
+        order = [("liar", int(np.flatnonzero(places == p)[0])) if p in places else next(others) for p in range(len(order))]
+    rank_of = {who: rank for rank, who in enumerate(order, start=1)}
+    ranks = [rank_of["present", r] for r in case.ranks[stay]] + [rank_of["liar", i] for i in range(liars)]
+    n, s = len(ranks), int(stay.sum())
+    entailment, contradiction = np.zeros((n, n)), np.zeros((n, n))
+    entailment[:s, :s] = case.entailment[np.ix_(stay, stay)]
+    contradiction[:s, :s] = case.contradiction[np.ix_(stay, stay)]
+    entailment[s:, s:], contradiction[s:, s:] = symmetric(rng, liars, 1.0)
+    most = np.where(camp[stay], AGREEMENT, 1.0)
+    agree, deny = proper(rng, (liars, s), 1.0)
+    if rng.random() < 0.5:  # all the liars alike
+        agree[:], deny[:] = agree[:1], deny[:1]
+    agree = np.minimum(agree, most)
+    deny = np.minimum(deny, 1.0 - agree)
+    entailment[s:, :s], entailment[:s, s:] = agree, agree.T
+    contradiction[s:, :s], contradiction[:s, s:] = deny, deny.T
+    recall, denial = proper(rng, (liars,), AGREEMENT if supports else 1.0)
+    by_rank = np.argsort(ranks)
+    whole = Relating(
+        entailment[np.ix_(by_rank, by_rank)],
+        contradiction[np.ix_(by_rank, by_rank)],
+        np.array(ranks)[by_rank],
+        len(order),
+        case.state,
+        np.append(case.recalled[stay], recall)[by_rank],
+        np.append(case.denied[stay], denial)[by_rank],
+    )
+    return whole, np.append(camp[stay], np.zeros(liars, dtype=bool))[by_rank]
