@@ -10,10 +10,11 @@ from typing import Generic
 
 from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.pipelines import stages
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models, SourceLedger
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.pipelines.stages import Answers, Failure
+from radarstream.pipelines.stages import Failure, Gathered
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
@@ -30,6 +31,7 @@ class Guard(Generic[StateT]):
     `baseline` answers the same snapshot without a defence, for comparison; it sees the same
     evidence and never influences the defended answer: when a model fails it, the event merely has
     no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
+    `reading` says which parts of long documents all of them read.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Guard(Generic[StateT]):
     baseline: Defense[None] | None = None
     meter: Meter = field(default_factory=Meter)
     sources: SourceLedger | None = None
+    reading: ReadingSettings = ReadingSettings()
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
@@ -67,17 +70,14 @@ class Guard(Generic[StateT]):
 
     def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Evidence | ModelError]:
         """Compute what the defence needs to know of each snapshot, in one batch per model."""
-        return self.relate(list(zip(snapshots, self.atomic_answers(snapshots), strict=True)))
+        return self.relate(self.atomic_answers(snapshots))
 
-    def atomic_answers(
-        self, snapshots: Sequence[SearchSnapshot]
-    ) -> list[Answers | ModelError | None]:
-        """The first half of `gather`: one answer per document, None where none is needed."""
-        return stages.atomic_answers(snapshots, self.needs, self.models, self.meter)
+    def atomic_answers(self, snapshots: Sequence[SearchSnapshot]) -> list[Gathered]:
+        """The first half of `gather`: what is read, and one answer per document where needed."""
+        items = stages.read(snapshots, self.reading, self.models, self.meter)
+        return stages.atomic_answers(items, self.needs, self.models, self.meter)
 
-    def relate(
-        self, items: Sequence[tuple[SearchSnapshot, Answers | ModelError | None]]
-    ) -> list[Evidence | ModelError]:
+    def relate(self, items: Sequence[Gathered]) -> list[Evidence | ModelError]:
         """The second half of `gather`: relations between the answers, and both as evidence."""
         gathered = stages.relate(items, self.needs, self.models, self.meter)
         return [item.evidence(self.needs(item.snapshot)) for item in gathered]

@@ -23,6 +23,7 @@ from radarstream.pipelines.settings.models import (
     SameModel,
     TokenSettings,
 )
+from radarstream.pipelines.settings.reading import ReadingSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
 
@@ -87,6 +88,7 @@ class Settings(Section):
         default="sqlite:///build/radarstream.sqlite",
         description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name",
     )
+    reading: ReadingSettings = ReadingSettings()
     defense: DefenseSettings = DefenseSettings()
     cache: CacheSettings = CacheSettings()
     limits: Limits = Limits()
