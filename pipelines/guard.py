@@ -10,10 +10,11 @@ from typing import Generic
 
 from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.pipelines import stages
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models, SourceLedger
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.pipelines.stages import Answers, Decided, Failure
+from radarstream.pipelines.stages import Decided, Failure, Gathered
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
@@ -32,6 +33,7 @@ class Guard(Generic[StateT]):
     no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
     `min_support` is how many independent sites must say what is answered; 0 gives every answer of
     the defence, as published methods do. A query may say otherwise for itself.
+    `reading` says which parts of long documents all of them read.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Guard(Generic[StateT]):
     meter: Meter = field(default_factory=Meter)
     sources: SourceLedger | None = None
     min_support: int = 0
+    reading: ReadingSettings = ReadingSettings()
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
@@ -70,17 +73,14 @@ class Guard(Generic[StateT]):
 
     def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Evidence | ModelError]:
         """Compute what the defence needs to know of each snapshot, in one batch per model."""
-        return self.relate(list(zip(snapshots, self.atomic_answers(snapshots), strict=True)))
+        return self.relate(self.atomic_answers(snapshots))
 
-    def atomic_answers(
-        self, snapshots: Sequence[SearchSnapshot]
-    ) -> list[Answers | ModelError | None]:
-        """The first half of `gather`: one answer per document, None where none is needed."""
-        return stages.atomic_answers(snapshots, self.needs, self.models, self.meter)
+    def atomic_answers(self, snapshots: Sequence[SearchSnapshot]) -> list[Gathered]:
+        """The first half of `gather`: what is read, and one answer per document where needed."""
+        items = stages.read(snapshots, self.reading, self.models, self.meter)
+        return stages.atomic_answers(items, self.needs, self.models, self.meter)
 
-    def relate(
-        self, items: Sequence[tuple[SearchSnapshot, Answers | ModelError | None]]
-    ) -> list[Evidence | ModelError]:
+    def relate(self, items: Sequence[Gathered]) -> list[Evidence | ModelError]:
         """The second half of `gather`: relations between the answers, and both as evidence."""
         gathered = stages.relate(items, self.needs, self.models, self.meter)
         return [item.evidence(self.needs(item.snapshot)) for item in gathered]

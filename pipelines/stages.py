@@ -1,6 +1,7 @@
 """The stages of an answer, as plain functions over lists.
 
-    snapshots -> atomic answers -> relations -> decisions -> events and memories
+    snapshots -> texts as they are read -> atomic answers -> relations -> decisions
+              -> events and memories
 
 The job, replays, studies and attribution call these functions; nobody gathers or decides in another
 way. A list goes in, and a list of the same length and order comes out, with one batch per model. In
@@ -15,11 +16,13 @@ from typing import Any, Generic, TypeVar
 
 from radarstream.defenses.protocol import EVIDENCE, Defending, Defense, Relate, Request, Signal
 from radarstream.defenses.temporal import Pool
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
 from radarstream.pipelines.signals.fulfilment import drive, fulfil
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.reading import as_read, is_long
 from radarstream.pipelines.signals.responses import isolating
 from radarstream.pipelines.signals.support import (
     Known,
@@ -50,14 +53,25 @@ Changed = bool | None  # None where there is nothing to compare with
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """One snapshot with its signals: None if nobody needs it, a ModelError if it failed."""
+    """One snapshot with its signals: None if nobody needs it, a ModelError if it failed.
+
+    The snapshot has the texts that models read; `unread` says why it does not.
+    """
 
     snapshot: SearchSnapshot
     answers: Answers | ModelError | None = None
     relations: Relations | ModelError | None = None
+    unread: ModelError | None = None
+
+    @property
+    def failure(self) -> ModelError | None:
+        """Why there are no answers, if that is for an error."""
+        return self.answers if isinstance(self.answers, ModelError) else self.unread
 
     def evidence(self, needs: frozenset[Signal]) -> Evidence | ModelError:
         """What a defence with these needs is given, or why it cannot be."""
+        if self.unread is not None:
+            return self.unread
         answers = self.answers if needs & EVIDENCE else None
         relations = self.relations if Signal.RELATIONS in needs else None
         if isinstance(answers, ModelError):
@@ -81,17 +95,38 @@ class Decided(Generic[StateT]):
 
 
 def gather(
-    snapshots: Sequence[SearchSnapshot], needs: Needs, models: Models, costs: Costs
+    snapshots: Sequence[SearchSnapshot],
+    needs: Needs,
+    reading: ReadingSettings,
+    models: Models,
+    costs: Costs,
 ) -> list[Gathered]:
-    """Compute the signals that each snapshot must get."""
-    answers = atomic_answers(snapshots, needs, models, costs)
-    return relate(list(zip(snapshots, answers, strict=True)), needs, models, costs)
+    """Read each snapshot and compute the signals that it must get."""
+    read_ones = read(snapshots, reading, models, costs)
+    return relate(atomic_answers(read_ones, needs, models, costs), needs, models, costs)
+
+
+def read(
+    snapshots: Sequence[SearchSnapshot], reading: ReadingSettings, models: Models, costs: Costs
+) -> list[Gathered]:
+    """The snapshots with the texts that models read, long ones by their windows."""
+
+    def work(wanted: Sequence[SearchSnapshot]) -> list[SearchSnapshot | ModelError]:
+        with costs.stage("reading", models.embedder, records=len(wanted)):
+            embedder = costs.around(models).embedder
+            return isolating(lambda part: as_read(part, reading, embedder), wanted)
+
+    wanted = [any(is_long(s.query, d, reading) for d in s.documents) for s in snapshots]
+    return [
+        Gathered(s, unread=found) if isinstance(found, ModelError) else Gathered(found or s)
+        for s, found in zip(snapshots, where(wanted, snapshots, work), strict=True)
+    ]
 
 
 def atomic_answers(
-    snapshots: Sequence[SearchSnapshot], needs: Needs, models: Models, costs: Costs
-) -> list[Answers | ModelError | None]:
-    """Answer every document by itself; None where no signal needs it."""
+    items: Sequence[Gathered], needs: Needs, models: Models, costs: Costs
+) -> list[Gathered]:
+    """Complete what was read with an answer from every document by itself, where it is needed."""
 
     def in_one_form(part: Sequence[SearchSnapshot], asked: Models) -> list[Answers | ModelError]:
         return isolating(partial(answer_documents, costs.around(asked).generator), part)
@@ -100,15 +135,15 @@ def atomic_answers(
         with costs.stage("atomic answers", models.generator, records=len(wanted)):
             return in_its_form(wanted, lambda s: s.query.long_form, in_one_form, models)
 
-    return where([bool(needs(s) & EVIDENCE) for s in snapshots], snapshots, work)
+    wanted = [item.unread is None and bool(needs(item.snapshot) & EVIDENCE) for item in items]
+    found = where(wanted, [item.snapshot for item in items], work)
+    return [
+        replace(item, answers=item.unread or answers)
+        for item, answers in zip(items, found, strict=True)
+    ]
 
 
-def relate(
-    items: Sequence[tuple[SearchSnapshot, Answers | ModelError | None]],
-    needs: Needs,
-    models: Models,
-    costs: Costs,
-) -> list[Gathered]:
+def relate(items: Sequence[Gathered], needs: Needs, models: Models, costs: Costs) -> list[Gathered]:
     """Complete atomic answers with their relations, where those are needed."""
 
     def work(wanted: Sequence[tuple[SearchSnapshot, Any]]) -> list[Relations | ModelError]:
@@ -117,10 +152,12 @@ def relate(
         with costs.stage("relations", *asked, records=len(wanted)):
             return isolating(partial(relate_answers, costs.around(models).relations), batches)
 
-    related = where(
-        [Signal.RELATIONS in needs(s) and isinstance(a, tuple) for s, a in items], items, work
-    )
-    return [Gathered(s, a, r) for (s, a), r in zip(items, related, strict=True)]
+    wanted = [
+        Signal.RELATIONS in needs(item.snapshot) and isinstance(item.answers, tuple)
+        for item in items
+    ]
+    related = where(wanted, [(item.snapshot, item.answers) for item in items], work)
+    return [replace(item, relations=found) for item, found in zip(items, related, strict=True)]
 
 
 def undefended_answers(

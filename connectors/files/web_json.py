@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 from radarstream.connectors.files.json_items import bytes_of
 from radarstream.schemas.codec import clean, decode_snapshot, encode
 from radarstream.schemas.codec.decoding import input_error
+from radarstream.schemas.codec.text import capped
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Document, SearchSnapshot
@@ -37,13 +38,6 @@ def _listed(value: object) -> object:
 
 PageText = Annotated[str, BeforeValidator(_cleaned)]
 PageTexts = Annotated[tuple[PageText, ...], BeforeValidator(_listed)]
-
-
-def capped(text: str, max_bytes: int) -> str:
-    """The longest head of the text that takes at most `max_bytes` in UTF-8."""
-    if len(text) * 4 <= max_bytes:
-        return text
-    return text.encode()[:max_bytes].decode(errors="ignore")
 
 
 def ranked(pages: Iterable[Any], limits: Limits) -> tuple[Document, ...]:

@@ -17,10 +17,9 @@ from typing import Final
 from lxml.etree import LxmlError  # type: ignore[import-untyped]
 from trafilatura import extract
 
-from radarstream.connectors.files.web_json import capped
 from radarstream.connectors.webpages.options import PageError, PageOptions
 from radarstream.connectors.webpages.sandbox import OVERLOADED, READY, REFUSED, TEXT
-from radarstream.schemas.codec.text import clean
+from radarstream.schemas.codec.text import capped, clean
 
 # The encodings of the web (Encoding Standard, section 4), as Python names them. Python knows others
 # that are no encodings of pages: compression, escapes, and punycode, which takes minutes.

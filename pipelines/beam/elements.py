@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from radarstream.pipelines.stages import Failure
+from radarstream.pipelines.stages import Failure, Gathered
 from radarstream.schemas.codec import dead_letter
 from radarstream.schemas.errors import InputError, ModelError, ReasonClass
 from radarstream.schemas.events import DeadLetter
-from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
@@ -33,12 +33,12 @@ class Parked:
     letter: DeadLetter
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Answered:
-    """A snapshot with one atomic answer per document, or None when the defence needs none."""
+    """A snapshot with the texts that were read and, where needed, an answer per document."""
 
     observed: Observed
-    answers: tuple[AtomicAnswer, ...] | None
+    gathered: Gathered
 
     @property
     def record(self) -> RawRecord:

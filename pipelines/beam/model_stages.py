@@ -48,15 +48,12 @@ def ask(batch: Sequence[Any], stage: Stage, settings: Settings) -> Sequence[Any]
 def answer_each(
     settings: Settings, guard: Guard[Any], batch: Sequence[Observed | Parked]
 ) -> list[Answered | Parked]:
-    """Answer every document of every snapshot of the batch, but none in quarantine."""
+    """Read and answer every document of every snapshot of the batch, but none in quarantine."""
 
     def answer(items: Sequence[Observed]) -> list[Answered | ModelError]:
         seen = leave_out(settings, shared_engine(settings), items)
-        answers = guard.atomic_answers([observed.snapshot for observed in seen])
-        return [
-            a if isinstance(a, ModelError) else Answered(o, a)
-            for o, a in zip(seen, answers, strict=True)
-        ]
+        found = guard.atomic_answers([observed.snapshot for observed in seen])
+        return [g.failure or Answered(o, g) for o, g in zip(seen, found, strict=True)]
 
     return each_alive(answer, batch)
 
@@ -67,7 +64,7 @@ def relate_each(
     """Relate the atomic answers within every snapshot of the batch."""
 
     def relate(items: Sequence[Answered]) -> list[Ready | ModelError]:
-        evidences = guard.relate([(i.observed.snapshot, i.answers) for i in items])
+        evidences = guard.relate([item.gathered for item in items])
         return [
             e if isinstance(e, ModelError) else Ready(i.observed, e)
             for i, e in zip(items, evidences, strict=True)

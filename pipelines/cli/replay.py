@@ -26,7 +26,7 @@ from radarstream.pipelines.cli.options import (
     TableFile,
 )
 from radarstream.pipelines.cli.progress import counting, shown
-from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, Results, print_results
+from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, STATE, Results, print_results
 from radarstream.pipelines.cli.terminal import make_directory, note, print_json, print_path
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
@@ -36,7 +36,6 @@ from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
-STATE = "state.sqlite"
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
 

@@ -47,6 +47,6 @@ def _write(directory: Path) -> Path:
     store = RowStore(directory, FILES)
     rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
     frame = study_frame(rows, record, evidence, read_lines(directory / JUDGEMENTS, Judgement))
-    board = score_cells(frame, record)
+    board = score_cells(frame, record, evidence=evidence)
     print_headline(write_defences_page(directory, record, rows, evidence, board, frame))
     return directory / REPORT

@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from radarstream.connectors.files.jsonl_sink import FILES
+from radarstream.connectors.state_table.database.engine import sqlite_url
+from radarstream.pipelines.build import shared_guard
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import SCORED, Rate, Scores, scores_by
@@ -22,6 +24,8 @@ from radarstream.pipelines.evaluation.scoring import Definition, Outcome
 from radarstream.pipelines.evaluation.study.row_files import write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.replay.page import render_report
+from radarstream.pipelines.settings import ReadingSettings, Settings
+from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent
@@ -31,6 +35,7 @@ from radarstream.schemas.verdict import MemoryDecision
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
+STATE = "state.sqlite"
 SIDES = (DEFENDED, UNDEFENDED)
 T = TypeVar("T")
 MEMORY_STYLES = {
@@ -169,9 +174,26 @@ def read_run(file: Path) -> RunRecord:
 def write_report(directory: Path, results: Results) -> Path:
     """Render the HTML report beside the results."""
     file = directory / REPORT
-    html = render_report(results.answers, results.snapshots, results.run)
+    read = read_again(directory, results)
+    html = render_report(results.answers, results.snapshots, results.run, read=read)
     file.write_text(html, encoding="utf-8")
     return file
+
+
+def read_again(directory: Path, results: Results) -> dict[str, SearchSnapshot]:
+    """The snapshots as the models of a run read them, by id.
+
+    What is read follows from the snapshot and the settings. Where an embedder had a part in it, it
+    is asked again, through the run's own response cache.
+    """
+    told = results.run.settings
+    reading = ReadingSettings.model_validate(told.get("reading", {"windows": 0}))
+    embedder = None
+    if reading.candidates:
+        settings = Settings.model_validate(told | {"database": sqlite_url(directory / STATE)})
+        embedder = shared_guard(settings).models.embedder
+    found = as_read(list(results.snapshots.values()), reading, embedder)
+    return dict(zip(results.snapshots, found, strict=True))
 
 
 def print_results(results: Results) -> None:

@@ -26,6 +26,7 @@ from radarstream.pipelines.settings.models import ScriptedRelations as ScriptedR
 from radarstream.pipelines.settings.models import SentenceEmbedder as SentenceEmbedder
 from radarstream.pipelines.settings.models import TransformersGenerator as TransformersGenerator
 from radarstream.pipelines.settings.models import TransformersTokens as TransformersTokens
+from radarstream.pipelines.settings.reading import ReadingSettings as ReadingSettings
 from radarstream.pipelines.settings.root import CacheSettings as CacheSettings
 from radarstream.pipelines.settings.root import DefenseSettings as DefenseSettings
 from radarstream.pipelines.settings.root import Settings as Settings

@@ -23,6 +23,7 @@ from radarstream.pipelines.settings.models import (
     SameModel,
     TokenSettings,
 )
+from radarstream.pipelines.settings.reading import ReadingSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import OnEmpty
@@ -98,6 +99,7 @@ class Settings(Section):
         default="sqlite:///build/radarstream.sqlite",
         description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name",
     )
+    reading: ReadingSettings = ReadingSettings()
     defense: DefenseSettings = DefenseSettings()
     cache: CacheSettings = CacheSettings()
     limits: Limits = Limits()

@@ -4,8 +4,8 @@ A generator like a defence: it yields requests and holds no model, so that `driv
 through in lockstep and tests can answer from a script.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from radarstream.defenses.attribution.protocol import Attributor
@@ -15,7 +15,7 @@ from radarstream.pipelines.signals.evidence import entails
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.incidents import text_key
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 PASSAGE_CHARACTERS = 4_000  # of a text, for its similarity to the question
 
@@ -26,6 +26,7 @@ class Inquiry:
 
     `recorded` are the answers that the pipeline itself gave on that snapshot. `further` are texts
     of a corpus, nearest first, that may have part in it though the search did not return them.
+    `read` has documents with the texts that models read in place of their own, by content id.
     With `insist` texts are looked for although the answer cannot be reproduced.
     """
 
@@ -33,7 +34,12 @@ class Inquiry:
     answer: str
     recorded: tuple[str, ...] = ()
     further: tuple[RankedText, ...] = ()
+    read: Mapping[str, Document] = field(default_factory=dict)
     insist: bool = False
+
+    def shown(self, document: Document) -> Document:
+        """A document as models read it, at its own rank."""
+        return replace(self.read.get(document.content_id, document), rank=document.rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     asked = Case(
         query=inquiry.snapshot.query,
         answer=inquiry.answer,
-        texts=texts,
+        texts=tuple(replace(text, document=inquiry.shown(text.document)) for text in texts),
         k=max(1, len(inquiry.snapshot.documents)),
     )
     attribution = yield from attributor.attribute(asked)
@@ -77,7 +83,8 @@ def investigating(inquiry: Inquiry, attributor: Attributor) -> Investigating:
     if attribution.finding is not Finding.TEXTS_FLAGGED or not attribution.flagged:
         return found
     flagged = {text_key(t.document) for t in texts if t.id in set(attribution.flagged)}
-    left = [d for d in inquiry.snapshot.documents if text_key(d) not in flagged]
+    documents = inquiry.snapshot.documents
+    left = [inquiry.shown(d) for d in documents if text_key(d) not in flagged]
     answer = yield from undefended_answer(inquiry.snapshot.query.text, left)
     if answer.abstained:
         return replace(found, persists=False)
@@ -93,7 +100,8 @@ def was_given(inquiry: Inquiry) -> Generator[Request, Any, bool]:
     if on_record:
         return True
     snapshot = inquiry.snapshot
-    again = yield from undefended_answer(snapshot.query.text, snapshot.documents)
+    shown = [inquiry.shown(document) for document in snapshot.documents]
+    again = yield from undefended_answer(snapshot.query.text, shown)
     if again.abstained:
         return False
     given = yield from agrees(inquiry, (again.text,))
@@ -123,7 +131,7 @@ def by_similarity(inquiry: Inquiry) -> Generator[Request, Any, tuple[RankedText,
     documents = sorted(distinct.values(), key=lambda document: document.rank)
     if not documents:
         return ()
-    passages = tuple(document.passage[:PASSAGE_CHARACTERS] for document in documents)
+    passages = tuple(inquiry.shown(d).passage[:PASSAGE_CHARACTERS] for d in documents)
     rows: FloatArray = yield Embed((inquiry.snapshot.query.text, *passages))
     near = [float(similarity) for similarity in rows[1:] @ rows[0]]
     own = [RankedText(d.content_id, d, s) for d, s in zip(documents, near, strict=True)]

@@ -6,8 +6,8 @@ from typing import Any
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.library.parameters import chosen, settings_with
-from radarstream.pipelines.cli.replay import STATE, replayed
-from radarstream.pipelines.cli.results import Results, write_report
+from radarstream.pipelines.cli.replay import replayed
+from radarstream.pipelines.cli.results import STATE, Results, write_report
 from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule
 from radarstream.pipelines.settings import Settings

@@ -25,6 +25,13 @@ def clean(text: str) -> str:
     return FORBIDDEN.sub(_replacement, text)
 
 
+def capped(text: str, max_bytes: int) -> str:
+    """The longest head of the text that takes at most `max_bytes` in UTF-8."""
+    if len(text) * 4 <= max_bytes:
+        return text
+    return text.encode()[:max_bytes].decode(errors="ignore")
+
+
 def _replacement(match: re.Match[str]) -> str:
     character = match.group()
     if is_surrogate(character):

@@ -429,6 +429,50 @@ def test_a_decoded_record_is_still_too_far_ahead_of_the_clock() -> None:
     assert decode_record(known, limits=Limits(), now=OBSERVED_AT) is known.snapshot
 
 
+def long_histories(seed: int) -> list[tuple[SearchSnapshot, ...]]:
+    """The histories with each claim far from the start of a long page."""
+    filler = "The weather stayed as it was and nobody minded it much.\n" * 40
+
+    def longer(snapshot: SearchSnapshot) -> SearchSnapshot:
+        cup = snapshot.query.text.removeprefix("Who won ").removesuffix("?")
+        pages = (
+            replace(d, text=f"{filler}Won {cup}, page {d.text.removeprefix('Page ')}")
+            for d in snapshot.documents
+        )
+        return replace(snapshot, documents=tuple(pages))
+
+    return [tuple(map(longer, history)) for history in histories_of(seed, faults=False)[1:]]
+
+
+@pytest.mark.parametrize("candidates", [0, 4])
+def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path, candidates: int) -> None:
+    histories = long_histories(3)
+    reading = {"windows": 1, "window_characters": 60, "candidates": candidates}
+    settings = settings_in(tmp_path / "hand", reading=reading)
+    expected = by_hand(histories, settings)
+    answers = [e.answer for e in expected.values() if isinstance(e, AnswerEvent)]
+    assert any(city in answer for city in CITIES for answer in answers)
+    place = places(histories)
+    for name, road in (("replay", by_replay), ("job", by_job)):
+        outcomes = road(histories, settings_in(tmp_path / name, reading=reading))
+        assert {place[o.snapshot_id]: o for o in outcomes} == expected  # type: ignore[union-attr]
+    study = bench_in(tmp_path / "study")
+    study.reading = reading
+    result = study.run(make_dataset(*histories), "radar", ["benign"])
+    for row in cell_rows(result, "radar", "benign"):
+        assert row.verdict == expected[row.query_id, row.step].verdict  # type: ignore[union-attr]
+    worker = worker_on(shared_engine(settings), models=scripted_models())
+    worker.reading = settings.reading
+    for history in histories:
+        for step, snapshot in enumerate(history):
+            event = expected[snapshot.query.id, step]
+            assert isinstance(event, AnswerEvent)
+            if event.undefended_answer:
+                kept = KeptAnswer.of(replace(event, answer=""), snapshot)
+                asked = Inquiry(snapshot, event.undefended_answer, read=worker.read(kept, ()))
+                assert worker.driven(was_given(asked), kept)
+
+
 def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path: Path) -> None:
     histories = histories_of(4, faults=True)[1:]  # a question in a program has no tags
     settings = settings_in(tmp_path / "hand")

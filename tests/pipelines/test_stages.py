@@ -9,6 +9,7 @@ from radarstream.defenses.protocol import EVIDENCE, Complete, Request, Signal
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines import stages
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError
@@ -19,6 +20,7 @@ from tests.builders import make_snapshot
 from tests.scripted_models import scripted_models, tasks
 
 NOTHING: frozenset[Signal] = frozenset()
+READING = ReadingSettings()
 
 
 def snapshot(name: str, *winners: str, long: bool = False) -> SearchSnapshot:
@@ -35,7 +37,7 @@ def everything(_: SearchSnapshot) -> frozenset[Signal]:
 
 
 def gathered(snapshots: Sequence[SearchSnapshot], models: Models) -> list[Evidence | ModelError]:
-    found = stages.gather(snapshots, everything, models, Meter())
+    found = stages.gather(snapshots, everything, READING, models, Meter())
     return [item.evidence(EVIDENCE) for item in found]
 
 
@@ -62,7 +64,7 @@ def test_only_what_a_snapshot_needs_is_asked() -> None:
         "c": frozenset({Signal.RELATIONS}),
     }
     snapshots = [snapshot(name, "Rome", "Oslo") for name in needs]
-    found = stages.gather(snapshots, lambda s: needs[s.query.id], models, Meter())
+    found = stages.gather(snapshots, lambda s: needs[s.query.id], READING, models, Meter())
     assert [item.answers is None for item in found] == [False, True, False]
     assert [isinstance(item.relations, Relations) for item in found] == [False, False, True]
     assert tasks(models) == [(Task.ATOMIC_ANSWER, 4)]
@@ -72,7 +74,7 @@ def test_only_what_a_snapshot_needs_is_asked() -> None:
 
 def test_nothing_needed_asks_and_meters_nothing() -> None:
     models, meter = scripted_models(), Meter()
-    found = stages.gather([snapshot("a", "Rome")], lambda _: NOTHING, models, meter)
+    found = stages.gather([snapshot("a", "Rome")], lambda _: NOTHING, READING, models, meter)
     assert found[0].answers is None and found[0].relations is None
     assert meter.stages == {} and tasks(models) == []
 

@@ -100,8 +100,9 @@ class Defences:
         if judge is not None:
             self.judged(study, judge)
         judgements = read_lines(study.out / JUDGEMENTS, Judgement)
-        frame = study_frame(rows_of(study), study.record, evidence_of(study), judgements)
-        board = score_cells(frame, study.record)
+        evidence = evidence_of(study)
+        frame = study_frame(rows_of(study), study.record, evidence, judgements)
+        board = score_cells(frame, study.record, evidence=evidence)
         write_json(study.out / RESULTS, asdict(board))
         return board, frame
 

@@ -33,9 +33,10 @@ from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, 
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
-from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.schemas.snapshot import SearchSnapshot
 
+AS_GIVEN = ReadingSettings(windows=0)  # what was read is not read again
 Pending = dict[Contender, list[int]]  # the numbers of the histories that each has left
 
 
@@ -139,7 +140,8 @@ class Runner:
             for step, snapshot in enumerate(histories[number])
         ]
         for batch in batched(places, self.settings.batch.snapshots):
-            items = gather([(s, step) for _, step, s in batch], needs, self.study.models)
+            asked_of = [(snapshot, step) for _, step, snapshot in batch]
+            items = gather(asked_of, needs, self.settings.reading, self.study.models)
             new = []
             for (number, _, _), item in zip(batch, items, strict=True):
                 row = item.row(condition.name)
@@ -198,7 +200,7 @@ def keys_of(contender: Contender, condition: Condition, history: History) -> lis
 def related_anew(history: Sequence[Gathered], trial: Trial) -> list[Gathered]:
     """The same evidence with the relations of the trial's own scorer."""
     items = [(item.snapshot, item.step) for item in history]
-    return gather(items, trial.defense.needs, trial.models)
+    return gather(items, trial.defense.needs, AS_GIVEN, trial.models)
 
 
 def signals_in(row: EvidenceRow) -> tuple[bool, bool]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from radarstream.pipelines.evaluation.defences.documents import DocumentScores
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
@@ -166,7 +167,8 @@ class Summary:
 class Scoreboard:
     """Every cell, contenders in the order of the record and conditions within them.
 
-    `definition` says when an answer is correct and when it is fooled.
+    `definition` says when an answer is correct and when it is fooled. `documents` has the scores of
+    single documents' answers, where the evidence is known.
     """
 
     contenders: tuple[str, ...]
@@ -177,6 +179,7 @@ class Scoreboard:
     resamples: int
     cells: tuple[Summary, ...]
     definition: Definition = Definition.WHOLE_WORDS
+    documents: tuple[DocumentScores, ...] = ()
 
     def cell(self, contender: str, condition: str) -> Summary:
         """The cell of a contender and a condition. Raises KeyError for unknown names."""

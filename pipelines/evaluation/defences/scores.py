@@ -5,7 +5,7 @@ McNemar's test; histories, whose steps are not independent, a bootstrap and sign
 questions. Differences compare the same answers only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -14,8 +14,13 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
-from radarstream.pipelines.evaluation.defences.records import Adaptation, DefencesRecord
+from radarstream.pipelines.evaluation.defences.records import (
+    Adaptation,
+    DefencesRecord,
+    EvidenceRow,
+)
 from radarstream.pipelines.evaluation.defences.resampling import (
     Questions,
     differences,
@@ -44,9 +49,10 @@ def score_cells(
     record: DefencesRecord,
     definition: Definition | None = None,
     *,
+    evidence: Iterable[EvidenceRow] = (),
     resamples: int = RESAMPLES,
 ) -> Scoreboard:
-    """Score every contender under every condition that the record names.
+    """Score every contender under every condition that the record names, and single documents.
 
     `definition` decides accuracy and attack success; by default the record's. Cells may be without
     answers.
@@ -69,6 +75,7 @@ def score_cells(
         resamples=resamples,
         cells=tuple(cells),
         definition=definition,
+        documents=score_documents(evidence, conditions, definition),
     )
 
 

@@ -10,6 +10,7 @@ from radarstream.pipelines.evaluation.defences.comparison_tables import (
     other_rates_table,
     rates_table,
 )
+from radarstream.pipelines.evaluation.defences.documents import documents_table
 from radarstream.pipelines.evaluation.defences.dynamics import Recovery
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     ContextScores,
@@ -55,6 +56,8 @@ def tables_of(board: Scoreboard) -> tuple[Table, ...]:
         found += [judged_table(board)]
     if any(cell.context for cell in board.cells):
         found += [context_table(board)]
+    if board.documents:
+        found += [documents_table(board.documents)]
     return tuple(found)
 
 

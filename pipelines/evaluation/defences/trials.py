@@ -16,6 +16,7 @@ from radarstream.pipelines.evaluation.defences.scorers import Perturbation
 from radarstream.pipelines.evaluation.study.plugin import batched, error_words
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.guard import Concluded, Guard
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import Failure
@@ -72,18 +73,31 @@ class Gathered(stages.Gathered):
 
 
 def gather(
-    snapshots: Sequence[tuple[SearchSnapshot, int]], needs: frozenset[Signal], models: Models
+    snapshots: Sequence[tuple[SearchSnapshot, int]],
+    needs: frozenset[Signal],
+    reading: ReadingSettings,
+    models: Models,
 ) -> list[Gathered]:
     """The signals of snapshots, each with its step, in one batch per model."""
     ledger = Ledger()
     bare = [snapshot for snapshot, _ in snapshots]
     gathered = []
     for found, (_, step) in zip(
-        stages.gather(bare, lambda _: needs, models, ItemCosts(ledger)), snapshots, strict=True
+        stages.gather(bare, lambda _: needs, reading, models, ItemCosts(ledger)),
+        snapshots,
+        strict=True,
     ):
         seconds = sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(found))
         gathered.append(
-            Gathered(found.snapshot, found.answers, found.relations, step, ledger, seconds)
+            Gathered(
+                found.snapshot,
+                found.answers,
+                found.relations,
+                found.unread,
+                step,
+                ledger,
+                seconds,
+            )
         )
     return gathered
 

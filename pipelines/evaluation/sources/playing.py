@@ -19,6 +19,7 @@ from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
 from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import all_answered
 from radarstream.pipelines.signals.source_credit import borne_out
@@ -103,11 +104,12 @@ class Stage:
 
     histories: tuple[History, ...]
     models: Models
+    reading: ReadingSettings = ReadingSettings()
 
     @cached_property
     def evidence(self) -> list[list[Evidence]]:
         """Per step, per question."""
-        guard = Guard("radar", build_defense("radar"), self.models)
+        guard = Guard("radar", build_defense("radar"), self.models, reading=self.reading)
         return [all_answered(guard.gather(wave)) for wave in zip(*self.histories, strict=True)]
 
     def play(

@@ -193,7 +193,8 @@ class SourcesPlugin:
             plays = list(group)
             what = "attacked" if kind is Attack else "false flags"
             study.progress.doing = f"{world.name}: {what}"
-            stage = Stage(self.request.histories(plays[0]), study.models)
+            histories = self.request.histories(plays[0])
+            stage = Stage(histories, study.models, self.settings.reading)
             yield Batch(EVIDENCE_WORK, sum(map(len, stage.evidence)))
             for play in plays:
                 played, row = play.play(stage, rules)

@@ -4,6 +4,7 @@ Everything that must not be lost or doubled is in the state database. Killed at 
 start attributes at most one answer again; its event and its quarantine are written once.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from time import perf_counter
@@ -23,7 +24,7 @@ from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
 from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import Investigated, Policy, excerpt, settle
-from radarstream.pipelines.settings import AttributionSettings
+from radarstream.pipelines.settings import AttributionSettings, ReadingSettings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import (
     Inquiry,
@@ -34,6 +35,7 @@ from radarstream.pipelines.signals.investigation import (
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.reading import read_documents
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
 from radarstream.schemas.incidents import (
@@ -44,6 +46,7 @@ from radarstream.schemas.incidents import (
     Status,
     TaughtEvent,
 )
+from radarstream.schemas.snapshot import Document
 from radarstream.schemas.times import milliseconds
 
 log = structlog.get_logger("radarstream")
@@ -63,6 +66,7 @@ class Attributing:
     clock: Clock
     observer: AttributingMetrics
     corpus: Corpus | None = None
+    reading: ReadingSettings = ReadingSettings()
 
     def step(self) -> bool:
         """Bring one complaint to its end, or count its failure; False when nothing can be done now.
@@ -158,15 +162,24 @@ class Attributing:
         self, complaint: StoredComplaint, kept: KeptAnswer, *, insist: bool
     ) -> Investigation:
         """Run the investigation; raises the ModelError it ends with."""
+        further = self.further(kept)
         inquiry = Inquiry(
             snapshot=kept.snapshot,
             answer=complaint.answer,
             recorded=tuple(answer for answer in (kept.answer, kept.undefended) if answer),
-            further=self.further(kept),
+            further=further,
+            read=self.read(kept, further),
             insist=insist,
         )
         found: Investigation = self.driven(investigating(inquiry, self.attributor), kept)
         return found
+
+    def read(self, kept: KeptAnswer, further: Sequence[RankedText]) -> dict[str, Document]:
+        """All documents with the texts that models read, by content id."""
+        known = (*kept.snapshot.documents, *(text.document for text in further))
+        items = [(kept.snapshot.query, known)]
+        (read,) = read_documents(items, self.reading, self.models.embedder)
+        return {d.content_id: shown for d, shown in zip(known, read, strict=True)}
 
     def further(self, kept: KeptAnswer) -> tuple[RankedText, ...]:
         """Search the corpus, if there is one, for texts that are not in the snapshot."""

@@ -168,6 +168,7 @@ def opened_worker(
             clock,
             metrics,
             shared_corpus(settings) if archived else None,
+            settings.reading,
         )
         worker = Worker(attributing, settings, waiting.health, stop)
         if kafka:

@@ -65,15 +65,17 @@ def render_report(
     snapshots: Mapping[str, SearchSnapshot],
     run: RunRecord,
     *,
+    read: Mapping[str, SearchSnapshot] | None = None,
     title: str = "Defended answers",
 ) -> str:
     """Render a run as one self-contained HTML page.
 
     `answers` are events of any number of queries, in any order; `snapshots` are by snapshot id, and
-    where one is missing its texts and labels are left out. Secrets in the settings of `run` are
-    redacted once more here.
+    where one is missing its texts and labels are left out. `read` are the same as models read
+    them; of one that is missing there the whole texts are shown. Secrets in the settings of `run`
+    are redacted once more here.
     """
-    view = build_view(answers, snapshots, run)
+    view = build_view(answers, snapshots, run, read)
     dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)
     page = frame.Page(
         title=title,

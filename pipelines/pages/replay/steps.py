@@ -20,13 +20,17 @@ MOST_SOURCES = 12
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    """A document and what became of it; `attack` is the attack that planted it, if one did."""
+    """A document and what became of it; `attack` is the attack that planted it, if one did.
+
+    The document has the text that was read; `left_out` says how many characters it has besides.
+    """
 
     verdict: DocumentVerdict
     document: Document
     reason: str
     attack: str | None
     names_target: bool
+    left_out: int = 0
 
     @property
     def site(self) -> str:
@@ -161,18 +165,23 @@ class SourceRow:
 def build_step(
     event: AnswerEvent,
     snapshot: SearchSnapshot | None,
+    read: SearchSnapshot | None,
     anchor: str,
     earlier_targets: Sequence[str],
     scores: Mapping[str, Mapping[str, Any]],
 ) -> StepView:
-    """View of one event. `earlier_targets` are the falsehoods planted at steps before, `scores` its
-    rows of the table of answers, by contender.
+    """View of one event. `read` is the snapshot as models read it, None where that is not known.
+
+    `earlier_targets` are the falsehoods planted at steps before, `scores` its rows of the table of
+    answers, by contender.
     """
     labels = (snapshot.labels if snapshot else None) or Labels()
     targets = [*earlier_targets, *([labels.target] if labels.target else [])]
     documents = {cited.rank: Document(cited.rank, "", cited.title, cited.url)
                  for cited in event.sources}  # fmt: skip
     documents |= {document.rank: document for document in (snapshot.documents if snapshot else ())}
+    lengths = {rank: len(document.text) for rank, document in documents.items()}
+    documents |= {document.rank: document for document in (read.documents if read else ())}
     lines = tuple(
         DocumentLine(
             verdict,
@@ -180,6 +189,9 @@ def build_step(
             reason_in_words(verdict, event.verdict),
             (labels.attack or "planted") if verdict.rank in labels.poisoned_ranks else None,
             any(is_fooled(verdict.atomic_answer or "", target) for target in targets),
+            max(0, lengths[verdict.rank] - len(documents[verdict.rank].text))
+            if verdict.rank in lengths
+            else 0,
         )
         for verdict in sorted(event.verdict.documents, key=lambda held: held.rank)
     )

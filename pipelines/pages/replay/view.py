@@ -85,9 +85,12 @@ class ReportView:
 
 
 def build_view(
-    answers: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot], run: RunRecord
+    answers: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    run: RunRecord,
+    read: Mapping[str, SearchSnapshot] | None = None,
 ) -> ReportView:
-    """Arrange a run for reading: queries in order of appearance, their steps in order of step."""
+    """Arrange a run for a reader: queries in order of appearance, their steps in order of step."""
     by_query: dict[str, list[AnswerEvent]] = defaultdict(list)
     for event in answers:
         by_query[event.query_id].append(event)
@@ -98,7 +101,7 @@ def build_view(
         scored[row["query_id"], row["step"]][row["contender"]] = row
     queries = _detailed(
         [
-            QueryView(number, tuple(_steps(number, events, snapshots, scored)))
+            QueryView(number, tuple(_steps(number, events, snapshots, read or {}, scored)))
             for number, events in enumerate(ordered, start=1)
         ]
     )
@@ -110,13 +113,14 @@ def _steps(
     number: int,
     events: Sequence[AnswerEvent],
     snapshots: Mapping[str, SearchSnapshot],
+    read: Mapping[str, SearchSnapshot],
     scored: Mapping[tuple[str, int], dict[str, dict[str, Any]]],
 ) -> Iterator[StepView]:
     targets: list[str] = []
     for event in events:
-        snapshot = snapshots.get(event.snapshot_id)
+        found = (snapshots.get(event.snapshot_id), read.get(event.snapshot_id))
         rows = scored[event.query_id, event.step]
-        step = build_step(event, snapshot, f"q{number}-s{event.step}", tuple(targets), rows)
+        step = build_step(event, *found, f"q{number}-s{event.step}", tuple(targets), rows)
         if step.labels.attack and step.labels.target:
             targets.append(step.labels.target)
         yield step

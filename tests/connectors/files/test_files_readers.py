@@ -13,8 +13,8 @@ from radarstream.connectors.files import json_items
 from radarstream.connectors.files.json_items import PARTS, JsonItems
 from radarstream.connectors.files.lines import EXCERPT_BYTES, GZIP_FREE_BYTES, GZIP_GROWTH
 from radarstream.connectors.files.reader import read_records
-from radarstream.connectors.files.web_json import capped
 from radarstream.schemas.codec import decode_record, encode, envelope, structured
+from radarstream.schemas.codec.text import capped
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot

@@ -89,13 +89,13 @@ def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
     snapshots = [
         make_snapshot(question=f"Where is zoo {i}?", texts=texts) for i, texts in enumerate(pages)
     ]
-    first, second, third = guard.atomic_answers(snapshots)
+    first, second, third = (found.answers for found in guard.atomic_answers(snapshots))
     assert isinstance(second, ModelError)
     assert not isinstance(second, PartialModelError)
     assert [len(first), len(third)] == [2, 1]  # type: ignore[arg-type]
     assert set(server.asked().values()) == {1}
     server.always = None
-    assert not [a for a in guard.atomic_answers(snapshots) if isinstance(a, ModelError)]
+    assert not [found for found in guard.atomic_answers(snapshots) if found.failure]
     assert sorted(server.asked().values()) == [1, 1, 1, 1, 2]
 
 
@@ -106,7 +106,7 @@ def test_in_an_outage_known_answers_go_on(server: FaultServer, engine: Engine) -
     guard.atomic_answers([known])
     server.always = status(503)
     before = len(server.requests)
-    *lost, kept = guard.atomic_answers([*unknown, known])
+    *lost, kept = (found.answers for found in guard.atomic_answers([*unknown, known]))
     assert all(isinstance(outcome, ModelError) for outcome in lost)
     assert len(kept) == 3  # type: ignore[arg-type]
     assert len(server.requests) == before + 3  # then the circuit is open

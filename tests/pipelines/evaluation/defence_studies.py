@@ -100,6 +100,7 @@ class Bench:
     relations: ScriptedRelations = field(default_factory=ScriptedRelations)
     embedder: ScriptedEmbedder = field(default_factory=ScriptedEmbedder)
     tokens: TokenScorer | None = None
+    reading: dict[str, int] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
@@ -107,6 +108,7 @@ class Bench:
             profile="scripted",
             database=f"sqlite:///{self.out / 'state.sqlite'}",
             batch={"snapshots": 2, "queries": 3},
+            reading=self.reading,
         )
 
     def experiment(
