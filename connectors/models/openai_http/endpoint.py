@@ -3,11 +3,8 @@
 import asyncio
 import json
 import random
-import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,6 +16,7 @@ from radarstream.connectors.models.openai_http.failures import (
 )
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.replies import error_codes
+from radarstream.connectors.retry_after import retry_after_s
 
 if TYPE_CHECKING:
     import httpx  # slow to import, and most processes ask no service
@@ -171,24 +169,3 @@ async def _read(reply: "httpx.Response") -> bytes:
                 return b""
             raise RequestError("oversized", f"the reply exceeds {RESPONSE_BYTES} bytes")
     return bytes(body)
-
-
-def retry_after_s(headers: "httpx.Headers") -> float | None:
-    """Seconds that Retry-After asks for, as a number or as an HTTP date; None without one."""
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
-        return float(value)
-    moment = _http_date(value)
-    if moment is None:
-        return None
-    # By the service's own clock if it tells, which need not agree with ours.
-    now = _http_date(headers.get("date", "")) or datetime.now(UTC)
-    return max(0.0, (moment - now).total_seconds())
-
-
-def _http_date(value: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
