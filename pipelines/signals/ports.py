@@ -7,7 +7,7 @@ Cached results are keyed by `model_id`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from radarstream.connectors.models.embedder import Embedder as Embedder
 from radarstream.connectors.models.wrapping import Around, Wrapped
@@ -41,6 +41,15 @@ class RelationScorer(Model, Protocol):
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction of premise over
         hypothesis.
         """
+        ...
+
+
+@runtime_checkable
+class AsksGenerator(Protocol):
+    """A relation scorer that may ask a language model."""
+
+    def asking(self, generator: Generator) -> RelationScorer:
+        """The same scorer on another generator."""
         ...
 
 
@@ -96,11 +105,16 @@ class Models:
         return {name: getattr(self, name).model_id for name in names}
 
     def wrapped(self, around: Around) -> "Models":
-        """The same models with a function around each of their calls; `norms` stays as it is."""
+        """The same models with a function around each of their calls, also around those that a
+        relation scorer makes of the generator; `norms` stays as it is.
+        """
+        generator, relations = Wrapped(self.generator, around), self.relations
+        if isinstance(relations, AsksGenerator):
+            relations = relations.asking(generator)
         return replace(
             self,
-            generator=Wrapped(self.generator, around),
-            relations=Wrapped(self.relations, around),
+            generator=generator,
+            relations=Wrapped(relations, around),
             embedder=Wrapped(self.embedder, around),
             tokens=None if self.tokens is None else Wrapped(self.tokens, around),
         )
