@@ -71,6 +71,8 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
     options = dict(settings.defense.options)
     if issubclass(DEFENSES.get(name, object), CutDefense):
         options.setdefault("first_answer", settings.defense.first_answer)
+        if settings.defense.unlike_answers == "keep":
+            options.setdefault("similarity_threshold", -1.0)
     return (
         build_defense(name, options),
         build_defense(baseline) if baseline else None,

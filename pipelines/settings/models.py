@@ -164,6 +164,7 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "generator": {"kind": "openai", "model": "gpt-4o-mini"},
         "relations": {"kind": "language_model"},
         "embedder": EMBEDDINGS,
+        "defense": {"unlike_answers": "keep"},  # so that nothing asks for embeddings
     },
     "gpu": {
         "generator": {"kind": "transformers", "model": "Qwen/Qwen2.5-7B-Instruct"},

@@ -39,6 +39,11 @@ class DefenseSettings(Section):
         description="what RADAR writes an answer without a memory from; small models read one"
         " page at a time better than ten",
     )
+    unlike_answers: Literal["drop", "keep"] = Field(
+        default="drop",
+        description="what RADAR does with a selected answer whose embedding is unlike those of the"
+        " others; to keep it takes no embedder, for a service without weights on this machine",
+    )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"
     )

@@ -7,14 +7,17 @@ Cached results are keyed by `model_id`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from radarstream.connectors.models.embedder import Embedder as Embedder
 from radarstream.connectors.models.wrapping import Around, Wrapped
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+NOT_INSTALLED: Final = "not installed"
 
 
 class Model(Protocol):
@@ -100,9 +103,15 @@ class Models:
 
     @property
     def ids(self) -> dict[str, str]:
-        """The `model_id` of the generator, the relation scorer and the embedder."""
-        names = ("generator", "relations", "embedder")
-        return {name: getattr(self, name).model_id for name in names}
+        """The `model_id` of the generator, the relation scorer and the embedder.
+
+        Embeddings may never be asked for, so weights that are missing are no error here.
+        """
+        found = {name: getattr(self, name).model_id for name in ("generator", "relations")}
+        try:
+            return found | {"embedder": self.embedder.model_id}
+        except ConfigurationError:
+            return found | {"embedder": NOT_INSTALLED}
 
     def wrapped(self, around: Around) -> "Models":
         """The same models with a function around each of their calls, also around those that a
