@@ -11,7 +11,8 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from radarstream.pipelines.cli.doctor_checks import Check, broker_answers, database, job_checks
-from radarstream.pipelines.cli.doctor_models import models
+from radarstream.pipelines.cli.doctor_models import embeds, models
+from radarstream.pipelines.cli.doctor_servers import local_servers
 from radarstream.pipelines.cli.options import (
     AsJson,
     BaseUrl,
@@ -74,6 +75,7 @@ def _examine(settings: Settings, config: Path | None) -> Iterator[Check]:
     yield Check("disk", free >= ENOUGH_DISK, f"{free / GIB:.1f} GiB free", "free some disk space")
     yield database(settings.database, config)
     yield from models(settings)
+    yield from local_servers(settings)
 
 
 def needed(settings: Settings) -> dict[str, str]:
@@ -92,7 +94,7 @@ def needed(settings: Settings) -> dict[str, str]:
     if isinstance(settings.embedder, SentenceEmbedder):
         if settings.embedder.model:
             packages["sentence-transformers"] = GPU
-        else:
+        elif embeds(settings):
             packages |= {"tokenizers": EMBEDDED, "safetensors": EMBEDDED, WEIGHTS: ""}
     if _is_postgresql(settings.database):
         packages["psycopg"] = "postgres"

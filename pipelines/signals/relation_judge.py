@@ -91,7 +91,8 @@ class JudgedRelations:
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction.
 
-        A reply that is no label is neutral. Raises ModelError when a prompt is not answered.
+        A reply that is no label is neutral, and is not asked for again: a model that is asked the
+        same gives the same reply. Raises ModelError when a prompt is not answered.
         """
         shown = once_spelled([tidy(pair) for pair in pairs])
         decided = {pair: certain_relation(pair) for pair in shown}
@@ -100,7 +101,8 @@ class JudgedRelations:
         fit = [pair for pair in unsure if is_fit(pair.premise) and is_fit(pair.hypothesis)]
         replies = self._replies(fit)
         for pair in fit:
-            if not any(is_steering(answer, replies) for answer in answers_of(pair)):
+            unable = all(replies[asked] is None for asked in asked_about(pair))
+            if unable or not any(is_steering(answer, replies) for answer in answers_of(pair)):
                 decided[pair] = replies[pair] or NEUTRAL
                 how[pair] = "judged" if replies[pair] else "malformed"
         rows = {pair: row_of(relation) for pair, relation in decided.items() if relation}

@@ -5,8 +5,10 @@ import json
 import random
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from ipaddress import ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 from radarstream.connectors.models.openai_http.failures import (
     Kind,
@@ -55,6 +57,7 @@ class Endpoint:
             limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
             timeout=None,
             follow_redirects=False,
+            trust_env=not is_loopback(options.base_url),  # which a proxy would send elsewhere
         )
         self.free = asyncio.Semaphore(most)
         self.loop = asyncio.new_event_loop()
@@ -156,6 +159,19 @@ class Endpoint:
         if failure.retry_after_s is not None:
             return failure.retry_after_s + min(pause, self._options.first_pause_s)
         return pause
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is on this machine.
+
+    >>> is_loopback("http://localhost:11434/v1"), is_loopback("http://10.0.0.2:8000/v1")
+    (True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def _read(reply: "httpx.Response") -> bytes:

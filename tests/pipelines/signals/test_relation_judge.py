@@ -265,6 +265,12 @@ def test_a_reply_that_is_no_label_is_neutral_and_counted() -> None:
     assert judge.judgements["judged"] == 2  # counted together
 
 
+def test_a_model_without_labels_finds_everything_neutral() -> None:
+    judge = JudgedRelations(Judge(lambda *_: "I think so"), RULES)
+    assert judge.probabilities([pair_of("Oslo", "Bergen")])[0].argmax() == 1
+    assert judge.judgements["malformed"] == 1
+
+
 def test_a_model_that_fails_is_an_error_never_neutral() -> None:
     class Broken(Judge):
         def complete(self, prompts):
