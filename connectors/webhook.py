@@ -4,7 +4,6 @@ import asyncio
 import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from pathlib import Path
 from ssl import SSLCertVerificationError, SSLContext, create_default_context
@@ -18,6 +17,7 @@ from tenacity.nap import sleep_using_event
 from tenacity.stop import stop_when_event_set
 
 from radarstream.connectors.closing import Closing
+from radarstream.connectors.retry_after import retry_after_s
 from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import read_secret
@@ -25,7 +25,6 @@ from radarstream.schemas.section import read_secret
 SIGNATURE_HEADER = "X-Radarstream-Signature"
 ID_HEADER = "Idempotency-Key"
 TRY_AGAIN = frozenset({408, 425, 429})  # and everything from 500 on
-LONGEST_RETRY_AFTER_S = 3_600.0
 SECRET_BYTES = 16  # fewer can be found by trying
 
 log = structlog.get_logger(__name__)
@@ -115,7 +114,7 @@ class Webhook(Closing):
                     "POST", self._options.url, content=body, headers=headers
                 ) as response,
             ):
-                wait_s = retry_after(response.headers.get("Retry-After", ""), now)
+                wait_s = retry_after_s(response.headers, now) or 0.0
                 return Attempt(response.status_code, retry_after_s=wait_s)
         except (httpx.TransportError, TimeoutError) as error:
             return Attempt(None, failure_of(error))
@@ -141,20 +140,6 @@ def signature(secret: bytes, timestamp: int, body: bytes) -> str:
     """Value of the signature header: `t=SECONDS,v1=HEX` with HMAC-SHA-256 over `t.body`."""
     digest = hmac.new(secret, f"{timestamp}.".encode() + body, sha256).hexdigest()
     return f"t={timestamp},v1={digest}"
-
-
-def retry_after(value: str, now: datetime) -> float:
-    """Seconds that a Retry-After header asks for, at most an hour; 0 when it says nothing."""
-    try:
-        if value.isdecimal():
-            seconds = float(value)
-        else:
-            moment = parsedate_to_datetime(value)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            seconds = (moment - now).total_seconds()
-    except (ValueError, OverflowError):
-        return 0.0
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
 
 
 def failure_of(error: BaseException) -> str:

@@ -167,10 +167,10 @@ def _drop_isolated(
     """Drop answers unlike the other selected ones (RADAR, Eq. 37-40); (n,) mask.
 
     An answer stays when its mean cosine to the others is at least `threshold`. One pass. Keeps
-    the selection when every answer would go.
+    the selection when every answer would go. A threshold of -1 drops none and asks for nothing.
     """
     members = np.flatnonzero(selected)
-    if len(members) < 2:
+    if len(members) < 2 or threshold <= -1.0:
         return selected
     vectors = yield from ask(Embed(tuple(texts[i] for i in members)))
     cosines = vectors @ vectors.T

@@ -74,6 +74,8 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
     if issubclass(DEFENSES.get(name, object), CutDefense):
         options.setdefault("first_answer", settings.defense.first_answer)
         options.setdefault("on_empty", settings.defense.on_empty)
+        if settings.defense.unlike_answers == "keep":
+            options.setdefault("similarity_threshold", -1.0)
     return (
         build_defense(name, options),
         build_defense(baseline) if baseline else None,
@@ -106,7 +108,7 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
-    relations = Cached(build_relations(settings.relations, embedder, lambda: generator), cached)
+    relations = build_relations(settings.relations, embedder, lambda: generator, cached)
     tokens = build_tokens(settings)
     return Models(
         generator,
@@ -187,9 +189,29 @@ def probe_service(settings: s.Settings) -> Capabilities | None:
 
 
 def build_relations(
-    settings: s.RelationSettings, embedder: Embedder, generator: Callable[[], Generator]
+    settings: s.RelationSettings,
+    embedder: Embedder,
+    generator: Callable[[], Generator],
+    cache: ResponseCache | None = None,
 ) -> RelationScorer:
-    """Create the relation scorer, which may ask an embedder or a language model."""
+    """Create the relation scorer behind a cache; it may ask an embedder or a language model.
+
+    The cache of the language model is enough: its replies tell what each verdict costs.
+    """
+    if isinstance(settings, s.LanguageModel):
+        from radarstream.connectors.models.answer_agreement import AnswerAgreement
+        from radarstream.pipelines.signals.relation_judge import JudgedRelations
+
+        # Without an embedder, so that a service needs no weights on this machine.
+        return JudgedRelations(generator(), AnswerAgreement())
+    scorer = build_scorer(settings, embedder)
+    return scorer if cache is None else Cached(scorer, cache)
+
+
+def build_scorer(
+    settings: s.AnswerAgreement | s.CrossEncoder | s.ScriptedRelations, embedder: Embedder
+) -> RelationScorer:
+    """Create a relation scorer that asks no language model."""
     match settings:
         case s.AnswerAgreement():
             from radarstream.connectors.models.answer_agreement import AnswerAgreement
@@ -200,11 +222,6 @@ def build_relations(
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
 
                 return CrossEncoderNli(settings.model, canary=settings.canary)
-        case s.LanguageModel():
-            from radarstream.connectors.models.answer_agreement import AnswerAgreement
-            from radarstream.pipelines.signals.relation_judge import JudgedRelations
-
-            return JudgedRelations(generator(), AnswerAgreement(embedder))
         case s.ScriptedRelations():
             return scripted.ScriptedRelations(log=scripted.NoLog())
     assert_never(settings)

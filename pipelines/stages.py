@@ -148,7 +148,7 @@ def relate(items: Sequence[Gathered], needs: Needs, models: Models, costs: Costs
 
     def work(wanted: Sequence[tuple[SearchSnapshot, Any]]) -> list[Relations | ModelError]:
         batches = [(snapshot.query.text, answers) for snapshot, answers in wanted]
-        asked = (models.relations, models.embedder)
+        asked = (models.generator, models.relations, models.embedder)
         with costs.stage("relations", *asked, records=len(wanted)):
             return isolating(partial(relate_answers, costs.around(models).relations), batches)
 

@@ -8,13 +8,14 @@ searched, or by `embed`, never when they are added.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
 from radarstream.connectors.corpus.nearest import VectorSearch
 from radarstream.connectors.corpus.options import CorpusOptions
+from radarstream.connectors.models.embedder import Embedder
 from radarstream.connectors.state_table.corpus import texts
 from radarstream.connectors.state_table.corpus import vectors as corpus_vectors
 from radarstream.connectors.state_table.corpus.listing import read
@@ -31,19 +32,6 @@ TEXTS_PER_EMBEDDING: Final = 128
 # Far more than an embedder's window; a page may be longer by orders of magnitude.
 CHARACTERS: Final = 32_768
 PROBE: Final = "Is the embedder well?"
-
-
-class Embedder(Protocol):
-    """A sentence embedding model."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights and revision, as one stable string."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) rows, one a text, in order. Raises ModelError."""
-        ...
 
 
 class Corpus:

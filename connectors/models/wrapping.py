@@ -76,6 +76,12 @@ class Wrapped:
         """The model inside."""
         return self._model
 
+    def asking(self, generator: Any) -> "Wrapped":
+        """The same where the model inside asks this generator, if it asks one at all."""
+        if not hasattr(self._model, "asking"):
+            return self
+        return Wrapped(self._model.asking(generator), self._around, model_id=self._model_id)
+
     @property
     def model_id(self) -> str:
         """The wrapped model's, unless the function changes replies and named itself."""

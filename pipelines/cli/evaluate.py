@@ -10,7 +10,16 @@ from typer import Option
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Model,
+    TableFile,
+    model_settings,
+)
 from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attacks import conditions as attack_conditions
@@ -79,6 +88,8 @@ def evaluate(
     ] = "",
     config: Config = None,
     profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
     dry_run: DryRun = False,
     resume: studies.Resume = True,
     judge: Annotated[
@@ -99,7 +110,9 @@ def evaluate(
     """
     if table is not None:
         check_table(table)
-    settings = studies.study_settings(out, config, profile, dry_run=dry_run)
+    settings = studies.kept_in(
+        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
+    )
     data = load_dataset(dataset, settings.limits)
     contenders = contenders_of(
         data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)

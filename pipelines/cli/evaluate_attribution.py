@@ -8,7 +8,16 @@ from typer import Option
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Model,
+    TableFile,
+    model_settings,
+)
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
@@ -52,6 +61,8 @@ def evaluate_attribution(
     seed: studies.Seed = 0,
     config: Config = None,
     profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
     dry_run: DryRun = False,
     resume: studies.Resume = True,
     table: TableFile = None,
@@ -66,7 +77,9 @@ def evaluate_attribution(
     """
     if table is not None:
         check_table(table)
-    settings = studies.study_settings(out, config, profile, dry_run=dry_run)
+    settings = studies.kept_in(
+        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
+    )
     data = load_dataset(dataset, settings.limits)
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
     make_directory(out)

@@ -9,7 +9,16 @@ from typer import Option
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, DryRun, TableFile
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Model,
+    TableFile,
+    model_settings,
+)
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.sources.results import Results, answer_table
@@ -39,6 +48,8 @@ def evaluate_sources(
     seed: studies.Seed = 0,
     config: Config = None,
     profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
     dry_run: DryRun = False,
     resume: studies.Resume = True,
     table: TableFile = None,
@@ -56,7 +67,9 @@ def evaluate_sources(
         check_table(table)
     campaign = Campaign(questions, steps, days, attack, seed)
     weights = _parse_priors(priors)
-    settings = studies.study_settings(out, config, profile, dry_run=dry_run)
+    settings = studies.kept_in(
+        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
+    )
     request = SourcesRequest.of(WORLDS, campaign, weights, studies.command_line())
     make_directory(out)
     models = build_models(settings, shared_engine(settings))

@@ -4,11 +4,12 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
-from radarstream.pipelines.settings import Profile
+from radarstream.pipelines.settings import Profile, Settings, load_settings
+from radarstream.pipelines.settings.choosing import chosen_model
 from radarstream.schemas.errors import ConfigurationError
 
 PROFILES = f"Models to run on, one of: {', '.join(get_args(Profile))}."
@@ -17,6 +18,14 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 Config = Annotated[Path | None, Option(metavar="FILE", help="TOML settings file.")]
 ChosenProfile = Annotated[Profile | None, Option(metavar="PROFILE", help=PROFILES)]
+Model = Annotated[
+    str | None,
+    Option(metavar="NAME", help="Model of an OpenAI-compatible service that answers."),
+]
+BaseUrl = Annotated[
+    str | None,
+    Option(metavar="URL", help="Address of that service, such as http://127.0.0.1:11434/v1."),
+]
 DryRun = Annotated[bool, Option(show_default=False, help="Use rules in place of models.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
@@ -36,6 +45,27 @@ Histories = Annotated[
 Attack = Annotated[
     str, Option(help="Attack snapshots first, e.g. 'pia@1:2016,2019; poison@1:every-3'.")
 ]
+
+
+def model_settings(
+    config: Path | None,
+    profile: Profile | None,
+    model: str | None,
+    base_url: str | None,
+    *,
+    dry_run: bool = False,
+    **flags: Any,
+) -> Settings:
+    """Read the settings of a command that asks models; `flags` are further settings.
+
+    With `dry_run` rules answer, and no model may be named. Raises ConfigurationError.
+    """
+    named = chosen_model(model, base_url, profile)
+    if dry_run:
+        if "generator" in named:
+            raise BadParameter("--dry-run asks no model: leave out --model and --base-url")
+        named = {"profile": "scripted"}
+    return load_settings(config, **(named | flags))
 
 
 def moment(text: str, option: str, now: datetime, also: Sequence[str] = ()) -> datetime:

@@ -19,11 +19,14 @@ from radarstream.pipelines.cli import results as run_results
 from radarstream.pipelines.cli.options import (
     AsJson,
     Attack,
+    BaseUrl,
     ChosenProfile,
     Config,
     DryRun,
     Histories,
+    Model,
     TableFile,
+    model_settings,
 )
 from radarstream.pipelines.cli.progress import counting, shown
 from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, STATE, Results, print_results
@@ -32,7 +35,7 @@ from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
@@ -48,6 +51,8 @@ def replay(
     out: Annotated[Path, Option(help="Directory for results and state.")] = Path("build/replay"),
     config: Config = None,
     profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
     dry_run: DryRun = False,
     defense: Annotated[str | None, Option(help="Defence to use.")] = None,
     attack: Attack = "",
@@ -64,8 +69,9 @@ def replay(
     if table is not None:
         check_table(table)
     # Its state is kept beside its results, never in a job's database.
-    profile = "scripted" if dry_run else profile
-    settings = load_settings(config, profile=profile, database=sqlite_url(out / STATE))
+    settings = model_settings(
+        config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
+    )
     if defense is not None:
         settings = _with_defense(settings, defense)
     make_directory(out)

@@ -9,14 +9,24 @@ from typer import Option
 from radarstream.connectors.kafka.clients import check_security
 from radarstream.connectors.state_table.database.engine import insist_on_database
 from radarstream.pipelines.build import check_settings
-from radarstream.pipelines.cli.options import ChosenProfile, Config, Once, StartOver
-from radarstream.pipelines.settings import JobSettings, Settings, load_settings
+from radarstream.pipelines.cli.options import (
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    Model,
+    Once,
+    StartOver,
+    model_settings,
+)
+from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.pipelines.settings.problems import reason
 
 
 def run(
     config: Config = None,
     profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
     partitions: Annotated[
         str,
         Option(
@@ -42,7 +52,7 @@ def run(
     hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
     be reached at the start, the job waits for it, but not with --once.
     """
-    settings = job_settings(load_settings(config, profile=profile), partitions, group)
+    settings = job_settings(model_settings(config, profile, model, base_url), partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
     from radarstream.pipelines.job.answering.running import run_job  # takes seconds
@@ -71,6 +81,8 @@ def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
 def attribute(
     config: Config = None,
     profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
     kafka: Annotated[
         bool,
         Option(help="Read complaints from Kafka and publish events; or use the database only."),
@@ -84,7 +96,7 @@ def attribute(
     and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the
     attribution in hand and exits 0. Budgets and rules are in section `attribution`.
     """
-    settings = load_settings(config, profile=profile)
+    settings = model_settings(config, profile, model, base_url)
     check_settings(settings, attributing=True)
     if kafka:
         check_security(settings.kafka)

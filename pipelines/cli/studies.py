@@ -21,7 +21,7 @@ from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.record import RecordT
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.settings import Profile, Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
@@ -45,11 +45,8 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came: the running work ends as it does for Ctrl-C."""
 
 
-def study_settings(
-    out: Path, config: Path | None, profile: Profile | None, *, dry_run: bool
-) -> Settings:
+def kept_in(out: Path, settings: Settings) -> Settings:
     """The settings of a study. Unless they name a database, the models' answers are kept in OUT."""
-    settings = load_settings(config, profile="scripted" if dry_run else profile)
     if "database" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"database": sqlite_url(out / STATE)})

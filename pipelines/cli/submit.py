@@ -11,9 +11,18 @@ from typer import Option
 
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.build import build_methods
-from radarstream.pipelines.cli.options import AsJson, ChosenProfile, Config, Once, StartOver
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    Model,
+    Once,
+    StartOver,
+    model_settings,
+)
 from radarstream.pipelines.cli.terminal import note, print_json, print_table, say
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.problems import reason
 from radarstream.schemas.errors import ConfigurationError
 
@@ -23,6 +32,8 @@ INTERRUPTED = 130  # what shells report for Ctrl-C
 def submit(
     config: Config = None,
     profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
     runner: Annotated[
         Literal["flink", "portable"],
         Option(help="flink: start a job server here; portable: use a running one."),
@@ -70,7 +81,7 @@ def submit(
     The stages and the state table are those of `radarstream run`. The runner puts the records into
     event-time order. Secrets and model weights are not sent: they must be where the workers run.
     """
-    settings = load_settings(config, profile=profile)
+    settings = model_settings(config, profile, model, base_url)
     build_methods(settings)
     try:
         submission = Submission(

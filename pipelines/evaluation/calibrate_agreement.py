@@ -26,12 +26,12 @@ from radarstream.connectors.models.answer_agreement.scorer import (
     CLASSES,
     COEFFICIENTS,
     FEATURES,
-    Embedder,
     compare_pair,
     feature_rows,
     read_coefficients,
     softmax,
 )
+from radarstream.connectors.models.embedder import Embedder
 from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 from radarstream.pipelines.evaluation.answer_variants import (
     COORDINATES,

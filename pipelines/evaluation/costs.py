@@ -9,7 +9,7 @@ from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.defenses.protocol import Request
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.prompt import AnswerPair, Completion
+from radarstream.schemas.prompt import AnswerPair, Completion, Task
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 
 ResultT = TypeVar("ResultT")
@@ -20,13 +20,15 @@ TokenQuery = NextTokenQuery | ContinuationQuery
 class Ledger:
     """The completions of a batch, and the seconds of its pairs, texts and token queries.
 
-    The seconds of a call are wall clock, divided evenly among its requests.
+    The seconds of a call are wall clock, divided evenly among its requests. `judged` tells whether
+    the language model was asked how answers relate; its time is in that of the pairs.
     """
 
     completions: dict[bytes, Completion] = field(default_factory=dict)
     pair_seconds: dict[AnswerPair, float] = field(default_factory=dict)
     text_seconds: dict[str, float] = field(default_factory=dict)
     token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
+    judged: bool = False
 
     def note(self, call: Call) -> Replies:
         """Pass a call on and note its cost. Raises ModelError like the model."""
@@ -35,6 +37,7 @@ class Ledger:
         share = (perf_counter() - started) / len(call.requests)
         match call.method:
             case Method.COMPLETE:
+                self.judged |= any(p.task is Task.JUDGE_RELATION for p in call.requests)
                 for prompt, completion in zip(call.requests, replies, strict=True):
                     if isinstance(completion, Completion):
                         self.completions[prompt.digest()] = completion

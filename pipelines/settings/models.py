@@ -109,7 +109,8 @@ class CrossEncoder(Section):
 class LanguageModel(Section):
     """The generator judges pairs of answers that rules cannot decide; for instruction-tuned models.
 
-    Each distinct answer costs two prompts, and so does each pair of them, unless rules decide it.
+    A pair costs two prompts, one for each direction, unless rules decide it; each answer in such a
+    pair costs three more, which find out whether it tries to steer the model.
     """
 
     kind: Literal["language_model"] = "language_model"
@@ -161,8 +162,9 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
     },
     "api": {
         "generator": {"kind": "openai", "model": "gpt-4o-mini"},
-        "relations": AGREEMENT,
+        "relations": {"kind": "language_model"},
         "embedder": EMBEDDINGS,
+        "defense": {"unlike_answers": "keep"},  # so that nothing asks for embeddings
     },
     "gpu": {
         "generator": {"kind": "transformers", "model": "Qwen/Qwen2.5-7B-Instruct"},

@@ -51,6 +51,11 @@ class DefenseSettings(Section):
     on_empty: OnEmpty = Field(
         default="abstain", description="what RADAR does when it keeps no document"
     )
+    unlike_answers: Literal["drop", "keep"] = Field(
+        default="drop",
+        description="what RADAR does with a selected answer whose embedding is unlike those of the"
+        " others; to keep it takes no embedder, for a service without weights on this machine",
+    )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"
     )

@@ -7,13 +7,17 @@ Cached results are keyed by `model_id`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol, runtime_checkable
 
+from radarstream.connectors.models.embedder import Embedder as Embedder
 from radarstream.connectors.models.wrapping import Around, Wrapped
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+
+NOT_INSTALLED: Final = "not installed"
 
 
 class Model(Protocol):
@@ -43,19 +47,20 @@ class RelationScorer(Model, Protocol):
         ...
 
 
+@runtime_checkable
+class AsksGenerator(Protocol):
+    """A relation scorer that may ask a language model."""
+
+    def asking(self, generator: Generator) -> RelationScorer:
+        """The same scorer on another generator."""
+        ...
+
+
 class SourceLedger(Protocol):
     """Tells how honest the sources of documents have been."""
 
     def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[FloatArray]:
         """Per snapshot (documents,) values in (0, 1) at its time; NEUTRAL for unknown sources."""
-        ...
-
-
-class Embedder(Model, Protocol):
-    """A sentence embedding model."""
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) rows of unit Euclidean length."""
         ...
 
 
@@ -98,16 +103,27 @@ class Models:
 
     @property
     def ids(self) -> dict[str, str]:
-        """The `model_id` of the generator, the relation scorer and the embedder."""
-        names = ("generator", "relations", "embedder")
-        return {name: getattr(self, name).model_id for name in names}
+        """The `model_id` of the generator, the relation scorer and the embedder.
+
+        Embeddings may never be asked for, so weights that are missing are no error here.
+        """
+        found = {name: getattr(self, name).model_id for name in ("generator", "relations")}
+        try:
+            return found | {"embedder": self.embedder.model_id}
+        except ConfigurationError:
+            return found | {"embedder": NOT_INSTALLED}
 
     def wrapped(self, around: Around) -> "Models":
-        """The same models with a function around each of their calls; `norms` stays as it is."""
+        """The same models with a function around each of their calls, also around those that a
+        relation scorer makes of the generator; `norms` stays as it is.
+        """
+        generator, relations = Wrapped(self.generator, around), self.relations
+        if isinstance(relations, AsksGenerator):
+            relations = relations.asking(generator)
         return replace(
             self,
-            generator=Wrapped(self.generator, around),
-            relations=Wrapped(self.relations, around),
+            generator=generator,
+            relations=Wrapped(relations, around),
             embedder=Wrapped(self.embedder, around),
             tokens=None if self.tokens is None else Wrapped(self.tokens, around),
         )

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.cli.evaluate import conditions_of, contenders_of, plugin_of
-from radarstream.pipelines.cli.studies import STATE, opened
+from radarstream.pipelines.cli.studies import kept_in, opened
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
@@ -60,9 +59,8 @@ class Study:
         settings: Settings | str | Path | None = None,
     ) -> None:
         self.out = Path(out)
-        flags: dict[str, Any] = chosen(model, base_url, None, profile)
-        flags["database"] = sqlite_url(self.out / STATE)
-        self.settings = settings_with(settings, flags)
+        flags = chosen(model, base_url, None, profile)
+        self.settings = kept_in(self.out, settings_with(settings, flags))
         data = load_dataset([Path(file) for file in dataset], self.settings.limits)
         conditions = conditions_of([*attacks], [str(place) for place in positions], [], "", k)
         self.request = DefencesRequest(

@@ -54,7 +54,7 @@ ATOMIC: Final = TaskSpec(
     labels=("Passage", "Short answer from the passage"),
     scripted=ScriptedRule.EXTRACT,
     one_passage=True,
-    deadline_share=0.6,
+    deadline_share=0.35,
     at_length=Task.DESCRIBE_FROM_PASSAGE,
 )
 

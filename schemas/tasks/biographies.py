@@ -53,7 +53,7 @@ PASSAGE: Final = TaskSpec(
     labels=("Passage", "Biography"),
     chat_request=CHAT_REQUEST,
     scripted=ScriptedRule.DESCRIBE,
-    deadline_share=0.6,
+    deadline_share=0.35,
 )
 
 DOCUMENTS: Final = TaskSpec(

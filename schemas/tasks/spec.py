@@ -78,8 +78,9 @@ class TaskSpec:
     `at_length` is the task that asks the same for an answer at length.
 
     The requests of a task for one snapshot may take `deadline_share` of its deadline. RADAR asks
-    at most three times, one after another: for every document's answer, for the undefended answer
-    and for the final wording. Their shares add up to the whole deadline.
+    at most six times, one after another: for every document's answer, for the undefended answer
+    and for the final wording, and where the model judges relations, for those between answers, to
+    the memory, and to the final answer. Their shares add up to the whole deadline.
     """
 
     task: Task
@@ -97,7 +98,7 @@ class TaskSpec:
     scripted: ScriptedRule = ScriptedRule.ABSTAIN
     one_passage: bool = False
     at_length: Task | None = None
-    deadline_share: float = 0.2
+    deadline_share: float = 0.1
 
     @property
     def wording(self) -> str:

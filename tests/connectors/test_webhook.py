@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from radarstream.connectors.webhook import (
-    LONGEST_RETRY_AFTER_S,
     Webhook,
-    retry_after,
     signature,
 )
 from radarstream.connectors.webhook_options import WebhookOptions
@@ -29,7 +27,6 @@ from tests.webhook_receiver import Reply, receiving
 SECRET = "canary-secret"
 BODY = '{"answer":"Zürich"}'.encode()
 QUICK = {"timeout_s": 0.3, "first_pause_s": 0.01, "longest_pause_s": 0.02}
-NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -237,31 +234,6 @@ def test_a_useless_certificate_file_is_named(tmp_path: Path) -> None:
     for name in ("notes.pem", "missing.pem"):
         with pytest.raises(ConfigurationError, match=name):
             Webhook(WebhookOptions(url="https://example.org/", ca_file=tmp_path / name))
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("0", 0),
-        ("120", 120),
-        ("", 0),
-        ("soon", 0),
-        ("-5", 0),
-        ("1e9", 0),
-        ("9" * 400, LONGEST_RETRY_AFTER_S),
-        ("Sun, 01 Jun 2025 12:01:30 GMT", 90),
-        ("Sun, 01 Jun 2025 11:00:00 GMT", 0),
-        ("Sun, 01 Jun 2025 12:01:30 -0000", 90),
-        ("Sun, 01 Jun 9999 12:00:00 GMT", LONGEST_RETRY_AFTER_S),
-    ],
-)
-def test_retry_after_is_read(value: str, seconds: float) -> None:
-    assert retry_after(value, NOW) == seconds
-
-
-@given(st.text())
-def test_retry_after_never_harms(value: str) -> None:
-    assert 0.0 <= retry_after(value, NOW) <= LONGEST_RETRY_AFTER_S
 
 
 @given(st.binary(), st.binary(min_size=1), st.integers(0, 2**40))

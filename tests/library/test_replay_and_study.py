@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from radarstream import Replay, Study
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
+from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError
 
 
@@ -55,3 +56,19 @@ def test_a_study_goes_on_and_refuses_another(history: Path, tmp_path: Path) -> N
     assert record["command"] == "radarstream.Study"
     with pytest.raises(ConfigurationError):
         study(k=3).run()
+
+
+def test_a_study_keeps_the_answers_where_its_settings_say(history: Path, tmp_path: Path) -> None:
+    """In its own directory, unless settings, a file or the environment name a database."""
+    named = f"sqlite:///{tmp_path / 'shared.sqlite'}"
+    file = tmp_path / "settings.toml"
+    file.write_text(f'profile = "scripted"\ndatabase = "{named}"\n')
+    own = f"sqlite:///{tmp_path / 'state.sqlite'}"
+    for settings, expected in (
+        (load_settings(profile="scripted"), own),
+        (load_settings(file), named),
+        (file, named),
+        (None, own),
+    ):
+        study = Study([history], out=tmp_path, settings=settings, profile="scripted")
+        assert study.settings.database == expected

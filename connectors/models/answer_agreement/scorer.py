@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from rapidfuzz.distance import Indel
@@ -26,6 +25,7 @@ from radarstream.connectors.models.answer_agreement.reading import (
     read_question,
 )
 from radarstream.connectors.models.batching import once_each
+from radarstream.connectors.models.embedder import Embedder
 from radarstream.schemas import answer_text
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -39,19 +39,6 @@ SOFT = ("differ_spelling", "differ_cosine", "partly_overlap", "partly_cosine")
 # has above it is evidence of another wording.
 COORDINATE_COSINE = 0.75
 FEATURES = (*(finding.value for finding in FINDINGS), *SOFT)
-
-
-class Embedder(Protocol):
-    """The part of an embedding model that is used here."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights and revision."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) unit rows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 import asyncio
 import json
 import random
-import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 from radarstream.connectors.models.openai_http.failures import (
     Kind,
@@ -19,6 +18,7 @@ from radarstream.connectors.models.openai_http.failures import (
 )
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.replies import error_codes
+from radarstream.connectors.retry_after import retry_after_s
 
 if TYPE_CHECKING:
     import httpx  # slow to import, and most processes ask no service
@@ -57,6 +57,7 @@ class Endpoint:
             limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
             timeout=None,
             follow_redirects=False,
+            trust_env=not is_loopback(options.base_url),  # which a proxy would send elsewhere
         )
         self.free = asyncio.Semaphore(most)
         self.loop = asyncio.new_event_loop()
@@ -160,6 +161,19 @@ class Endpoint:
         return pause
 
 
+def is_loopback(url: str) -> bool:
+    """Whether an address is on this machine.
+
+    >>> is_loopback("http://localhost:11434/v1"), is_loopback("http://10.0.0.2:8000/v1")
+    (True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 async def _read(reply: "httpx.Response") -> bytes:
     if reply.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
         raise ServiceError("malformed", "the service returned a compressed body unasked")
@@ -171,24 +185,3 @@ async def _read(reply: "httpx.Response") -> bytes:
                 return b""
             raise RequestError("oversized", f"the reply exceeds {RESPONSE_BYTES} bytes")
     return bytes(body)
-
-
-def retry_after_s(headers: "httpx.Headers") -> float | None:
-    """Seconds that Retry-After asks for, as a number or as an HTTP date; None without one."""
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
-        return float(value)
-    moment = _http_date(value)
-    if moment is None:
-        return None
-    # By the service's own clock if it tells, which need not agree with ours.
-    now = _http_date(headers.get("date", "")) or datetime.now(UTC)
-    return max(0.0, (moment - now).total_seconds())
-
-
-def _http_date(value: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

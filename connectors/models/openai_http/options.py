@@ -15,7 +15,7 @@ class OpenAiOptions(Section):
 
     The key comes from the environment: `api_key_variable` names the variable that holds it; an
     empty name means that the service wants none. `deadline_s` is the time one snapshot may wait
-    for this model in all; its three stages share it.
+    for this model in all; its stages share it (`TaskSpec.deadline_share`).
 
     Limits and counts are those of one section in one process: where generator and token
     probabilities come from one service, or several workers ask it, divide its limit among them.
@@ -65,7 +65,7 @@ class OpenAiOptions(Section):
     ] = None
     deadline_s: Annotated[
         float, Field(gt=0.0, description="seconds for all requests of one snapshot")
-    ] = 60.0
+    ] = 120.0
     call_timeout_s: Annotated[
         float, Field(gt=0.0, description="seconds for one attempt of a request")
     ] = 20.0

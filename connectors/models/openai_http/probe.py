@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
-from radarstream.connectors.models.openai_http.failures import RequestError, ServiceError
+from radarstream.connectors.models.openai_http.failures import Kind, RequestError, ServiceError
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.replies import at, parsed, read_choice
 from radarstream.schemas.errors import ConfigurationError
@@ -37,6 +37,40 @@ class Capabilities:
         )
 
 
+def models_at(base_url: str, timeout_s: float) -> tuple[str, ...]:
+    """Names of the models that a service lists to whoever asks without a key.
+
+    Raises ModelError where no such service answers within the time.
+    """
+    options = OpenAiOptions(
+        base_url=base_url, model="", api_key_variable="", call_timeout_s=timeout_s
+    )
+    endpoint = Endpoint(options, "", _uncounted)
+    try:
+        listed = endpoint.submit(models_of(endpoint)).result()
+    finally:
+        endpoint.close()
+    if listed is None:
+        raise RequestError("malformed", "no list of models")
+    return listed
+
+
+def _uncounted(_: Kind) -> None:
+    return None
+
+
+async def models_of(endpoint: Endpoint) -> tuple[str, ...] | None:
+    """Names of the models that a service lists; None for another reply.
+
+    Raises ServiceError or RequestError.
+    """
+    entries = at(parsed(await endpoint.get("/models")), "data")
+    if not isinstance(entries, list):
+        return None
+    names = (at(entry, "id") for entry in entries)
+    return tuple(name for name in names if isinstance(name, str))
+
+
 async def probe(endpoint: Endpoint, options: OpenAiOptions, deadline: float) -> Capabilities:
     """Ask for the list of models, for log-probabilities and for an answer in JSON.
 
@@ -44,9 +78,8 @@ async def probe(endpoint: Endpoint, options: OpenAiOptions, deadline: float) -> 
     """
     listed = None
     try:
-        entries = at(parsed(await endpoint.get("/models")), "data")
-        if isinstance(entries, list):
-            listed = options.model in [at(entry, "id") for entry in entries]
+        names = await models_of(endpoint)
+        listed = None if names is None else options.model in names
     except (ServiceError, RequestError) as error:
         if error.kind == "key_refused":
             raise _key_refused(options) from None

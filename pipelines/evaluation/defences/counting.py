@@ -20,6 +20,7 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.pipelines.evaluation.costs import Ledger, TokenQuery
 from radarstream.pipelines.evaluation.defences.records import Cost
+from radarstream.pipelines.signals.relation_judge import prompts_for
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.prompt import AnswerPair, Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
@@ -33,7 +34,9 @@ class Tally:
     atomic answers, like the rounds of Sampling + MIS in Table 8 of the RADAR paper. A prompt whose
     next token is asked for counts as one call however long the reply gets, a completion token
     each time; its own tokens are not counted. Tokens are None once a prompt's were not. Embeddings
-    and the defence's own computation count as selection. `seconds` has fields of `Cost`.
+    and the defence's own computation count as selection. Where the language model judges relations,
+    its prompts count as calls and tokens, its time as that of the relations. `seconds` has fields
+    of `Cost`.
     """
 
     ledger: Ledger
@@ -48,7 +51,9 @@ class Tally:
         """Count one request of a defence."""
         match request:
             case Complete():
-                self.charge_prompt(*prompts_of([request]), final=request.final)
+                column = "generation_seconds" if request.final else "atomic_seconds"
+                (prompt,) = prompts_of([request])
+                self.charge_prompt(prompt, column)
             case CompleteAll(requests=requests):
                 for single in requests:
                     self.charge(single)
@@ -73,8 +78,8 @@ class Tally:
         self.count_tokens(None, tokens * len(query.prompts))
         self.seconds["generation_seconds"] += self.ledger.token_seconds.get(query, 0.0)
 
-    def charge_prompt(self, prompt: Prompt, *, final: bool) -> None:
-        """Count one prompt and its completion."""
+    def charge_prompt(self, prompt: Prompt, column: str | None) -> None:
+        """Count one prompt and its completion, its seconds in a field of `Cost`; None: nowhere."""
         digest = prompt.digest()
         if digest in self.prompts:
             return
@@ -86,7 +91,8 @@ class Tally:
             self.count_tokens(completion.prompt_tokens, completion.completion_tokens)
         else:  # every prompt has some tokens: they were not counted
             self.count_tokens(None, None)
-        self.seconds["generation_seconds" if final else "atomic_seconds"] += completion.seconds
+        if column is not None:
+            self.seconds[column] += completion.seconds
 
     def count_tokens(self, read: int | None, written: int | None) -> None:
         """Add tokens; None for those that were not counted."""
@@ -99,6 +105,14 @@ class Tally:
             if pair not in self.pairs:
                 self.pairs.add(pair)
                 self.seconds["relation_seconds"] += self.ledger.pair_seconds.get(pair, 0.0)
+                self.charge_judge(pair)
+
+    def charge_judge(self, pair: AnswerPair) -> None:
+        """Count what the language model was asked to relate a pair, if it was."""
+        if self.ledger.judged:
+            for prompt in prompts_for(pair):
+                if prompt.digest() in self.ledger.completions:
+                    self.charge_prompt(prompt, None)
 
     def cost(self) -> Cost:
         """The totals."""

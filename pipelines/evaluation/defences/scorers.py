@@ -12,7 +12,7 @@ from hashlib import blake2b
 import numpy as np
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.response_cache import ResponseCache
 from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.build import build_relations
@@ -103,7 +103,7 @@ def build_scorer(
     if section is None:
         return None
     cache = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    return Cached(build_relations(section, models.embedder, lambda: models.generator), cache)
+    return build_relations(section, models.embedder, lambda: models.generator, cache)
 
 
 def perturbation_of(name: str, seed: int) -> Perturbation | None:

@@ -46,9 +46,11 @@ class Gathered(stages.Gathered):
         tally = Tally(self.ledger)
         if needs & EVIDENCE:
             for prompt in document_prompts(self.snapshot):
-                tally.charge_prompt(prompt, final=False)
+                tally.charge_prompt(prompt, "atomic_seconds")
         if Signal.RELATIONS in needs:
-            tally.pairs.update(pairs_of(self))
+            for pair in pairs_of(self):
+                tally.pairs.add(pair)
+                tally.charge_judge(pair)
             tally.seconds["relation_seconds"] = self.relation_seconds
         tally.ledger = ledger
         return tally

@@ -204,7 +204,8 @@ class ModelMetrics(Collector):
     """Exports what models counted themselves, under the name of their role, such as "generator".
 
     A model is asked first, then what it `wrapped`, its `client` last: a response cache counts calls
-    and hits, a service's client tokens, `cost`, `errors` by kind, and the state of its `breaker`.
+    and hits, a service's client tokens, `cost`, `errors` by kind, and the state of its `breaker`, a
+    judge of relations its `judgements` by what decided.
     What none of them has is not exported.
     """
 
@@ -236,6 +237,13 @@ class ModelMetrics(Collector):
             for error, count in dict(errors).items()
         ]
         yield read(counter, "model_errors", "Failed attempts", ["model", "error"], failed)
+        judged = [
+            ([role, how], count)
+            for role, counts in each("judgements")
+            for how, count in dict(counts).items()
+        ]
+        text = "Pairs of answers that a language model relates, by what decided"
+        yield read(counter, "relation_judgements", text, ["model", "decided_by"], judged)
         breakers = [(role, breaker.state, breaker.refused) for role, breaker in each("breaker")]
         yield read(
             GaugeMetricFamily,

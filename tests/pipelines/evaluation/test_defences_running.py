@@ -145,14 +145,14 @@ def test_what_is_asked_twice_counts_once() -> None:
         relation_seconds=0.25,
         selection_seconds=0.125,
     )
-    tally.charge_prompt(uncounted, final=True)
+    tally.charge_prompt(uncounted, "generation_seconds")
     tally.charge(NextTokens((request,)))
     assert (tally.cost().calls, *tally.cost().tokens) == (2, None, None)
     asking = Tally(ledger)
     asking.charge(NextTokens((request,)))
     assert asking.cost().tokens == (None, 1)
     both = Tally(ledger)
-    both.charge_prompt(prompt, final=True)
+    both.charge_prompt(prompt, "generation_seconds")
     both.charge(NextTokens((replace(request, passages=("Page: Oslo.",)),)))
     assert both.cost().tokens == (None, 3)
 

@@ -1,0 +1,119 @@
+"""`radarstream doctor` finds servers on this machine, and tries out a judge of relations."""
+
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from radarstream.connectors.models.openai_http.endpoint import is_loopback
+from radarstream.pipelines.cli import doctor_servers
+from radarstream.pipelines.cli.doctor_models import models
+from radarstream.pipelines.cli.doctor_servers import local_servers
+from radarstream.pipelines.cli.options import model_settings
+from radarstream.pipelines.settings import load_settings
+from tests.brokers import free_port
+from tests.connectors.models.fault_server import FaultServer, says, serving
+from tests.pipelines.test_service_alone import reply
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    """In the place of Ollama; nobody listens at the ports of the others."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with serving() as state:
+        port = int(state.url.removesuffix("/v1").rpartition(":")[2])
+        ports = {"Ollama": port, "vLLM": free_port(), "llama.cpp server": free_port()}
+        monkeypatch.setattr(doctor_servers, "PORTS", ports)
+        state.always = lambda handler, request: says(reply(request))(handler, request)
+        yield state
+
+
+def test_what_is_advised_selects_the_server(server: FaultServer) -> None:
+    server.models = ("nomic-embed-text", "qwen3:8b", "it's; small")
+    (check,) = local_servers(load_settings(profile="embedded"))
+    assert (check.name, check.ok) == ("Ollama", True)
+    typed = shlex.split(check.found.partition("add to a command: ")[2])
+    assert typed == ["--model", "qwen3:8b", "--base-url", server.url]
+    settings = model_settings(None, None, typed[1], typed[3])
+    assert settings.generator.base_url == server.url  # type: ignore[union-attr]
+    (check,) = local_servers(settings)
+    assert "--model" not in check.found  # it is used already
+
+
+@pytest.mark.parametrize("names", [(), ("bge-m3",)])
+def test_a_server_without_a_model_that_writes_is_told(
+    server: FaultServer, names: tuple[str, ...]
+) -> None:
+    server.models = names
+    (check,) = local_servers(load_settings(profile="embedded"))
+    assert check.ok and "no model that writes" in check.found
+
+
+def test_names_cannot_end_a_command(server: FaultServer) -> None:
+    server.models = ("x; rm -rf /",)
+    (check,) = local_servers(load_settings(profile="embedded"))
+    assert shlex.split(check.found.partition("command: ")[2])[1] == "x; rm -rf /"
+
+
+def test_without_a_server_the_embedded_model_is_said_to_limit_the_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor_servers, "PORTS", {"Ollama": free_port(), "vLLM": free_port()})
+    (check,) = local_servers(load_settings(profile="embedded"))
+    assert check.ok and "none on this machine: Ollama" in check.found
+    assert "limits the answers" in check.found
+    (check,) = local_servers(load_settings(profile="scripted"))
+    assert "limits" not in check.found
+
+
+def test_only_loopback_is_asked_and_no_proxy(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    (check,) = local_servers(load_settings(profile="embedded"))
+    assert "small" in check.found
+
+
+@pytest.mark.parametrize(
+    ("url", "here"),
+    [
+        ("http://127.0.0.1:1/v1", True),
+        ("http://127.9.9.9/v1", True),
+        ("http://[::1]:1/v1", True),
+        ("http://localhost/v1", True),
+        ("http://localhost.example.org/v1", False),
+        ("http://127.0.0.1.example.org/v1", False),
+        ("https://api.openai.com/v1", False),
+    ],
+)
+def test_loopback_is_told_by_the_host(url: str, here: bool) -> None:
+    assert is_loopback(url) is here
+
+
+def test_a_model_that_judges_is_tried_out(server: FaultServer) -> None:
+    settings = model_settings(None, None, "small", server.url)
+
+    def check() -> tuple[bool, str, str]:
+        (found,) = (c for c in models(settings) if c.name == "relations")
+        return found.ok, found.found, found.remedy
+
+    server.always = lambda handler, request: says(judge(request))(handler, request)
+    ok, found, _ = check()
+    assert ok and "3 of 3 known pairs" in found
+    server.always = lambda handler, request: says("Let me think about it.")(handler, request)
+    ok, found, remedy = check()
+    assert not ok and "misjudges 3 of 3 pairs (3 malformed)" in found
+    assert "larger instruction-tuned model" in remedy
+
+
+def judge(request: dict) -> str:
+    """Right about Lima and Cusco."""
+    if "Say how answer 2" not in request["messages"][0]["content"]:
+        return "Lima"
+    asked = request["messages"][-1]["content"]
+    first, second = (asked.split(f"<answer_{n}>")[1].split("</")[0] for n in (1, 2))
+    towns = [{town for town in ("Lima", "Cusco") if town in text} for text in (first, second)]
+    return "[ENTAILMENT]" if first == second or towns[0] == towns[1] != set() else "[CONTRADICTION]"
