@@ -72,9 +72,9 @@ def record(
 
 
 def scored(
-    rows: Sequence[Row], settings: DefencesRecord | None = None, *, resamples: int = 300
+    rows: Sequence[Row], settings: DefencesRecord | None = None
 ) -> tuple[Scoreboard, pl.DataFrame]:
     """The scoreboard of some rows, and the table of answers that it was computed from."""
     settings = settings or record()
     frame = study_frame(rows, settings)
-    return score_cells(frame, settings, resamples=resamples), frame
+    return score_cells(frame, settings), frame

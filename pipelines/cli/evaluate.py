@@ -1,5 +1,6 @@
 """`radarstream evaluate`: defences against attacks on one data set, at equal evidence."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +25,7 @@ from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attacks import conditions as attack_conditions
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.evaluation.datasets import Dataset, load_dataset
+from radarstream.pipelines.evaluation.datasets import Dataset, History, load_dataset
 from radarstream.pipelines.evaluation.defences import contenders as contending
 from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
@@ -35,6 +36,7 @@ from radarstream.pipelines.evaluation.defences.scorers import (
 )
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.settings import Settings, load_settings
@@ -66,6 +68,7 @@ def evaluate(
         str, Option(help="How defences without a memory meet a history.")
     ] = "none,cumulative,lightweight",
     k: studies.Documents = 10,
+    half: studies.AskedHalf = Half.ALL,
     limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate"),
     reference: Annotated[
@@ -124,6 +127,7 @@ def evaluate(
         contenders=contenders,
         reference=reference,
         k=k,
+        half=half,
         limit=limit,
         seed=seed,
         surface=conditions[-1].surface.value,
@@ -159,14 +163,15 @@ def plugin_of(
     Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
     Raises ConfigurationError where none is left.
     """
+    if not request.histories:
+        raise ConfigurationError(f"the data set has no question in the {request.half} half")
     make_directory(out)
     engine = shared_engine(settings)
     models = build_models(settings, engine)
     served, left_out = contending.servable(request.contenders, models, insisted=insisted)
     if not served:
         raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
-    data = request.dataset
-    found = (data.complaint, _without_documents(data, request.limit), *left_out)
+    found = (request.dataset.complaint, _without_documents(request.histories), *left_out)
     notes = (*request.notes, *filter(None, found))
     return Defences(
         replace(request, contenders=tuple(served), notes=notes), settings, engine, models
@@ -212,9 +217,9 @@ def conditions_of(
     return found
 
 
-def _without_documents(data: Dataset, limit: int | None) -> str | None:
+def _without_documents(asked: Iterable[History]) -> str | None:
     """How many of the asked questions bring no documents, if any."""
-    bare = sum(not any(s.documents for s in history) for history in data.histories[:limit])
+    bare = sum(not any(s.documents for s in history) for history in asked)
     if not bare:
         return None
     return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"

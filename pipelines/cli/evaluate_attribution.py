@@ -33,6 +33,7 @@ from radarstream.pipelines.evaluation.attribution.study import (
 from radarstream.pipelines.evaluation.attribution.tables import tables_of
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun
@@ -56,6 +57,7 @@ def evaluate_attribution(
         str, Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
     ] = "all",
     k: studies.Documents = 5,
+    half: studies.AskedHalf = Half.ALL,
     limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate-attribution"),
     seed: studies.Seed = 0,
@@ -84,13 +86,14 @@ def evaluate_attribution(
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
     make_directory(out)
     models = build_models(settings, shared_engine(settings))
-    benign = len(Questions.of(data, limit).corpus.entries)
+    benign = len(Questions.of(data, limit, half).corpus.entries)
     served, notes = servable(specs, models, benign, insisted=attributors)
     request = AttributionRequest(
         dataset=data,
         scenarios=scenarios,
         attributors=served,
         k=k,
+        half=half,
         limit=limit,
         seed=seed,
         command=studies.command_line(),

@@ -17,6 +17,7 @@ from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.record import RecordT
@@ -29,6 +30,9 @@ STATE = "state.sqlite"
 MESSAGE_CHARACTERS = 4_000
 
 Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
+AskedHalf = Annotated[
+    Half, Option(help="Ask the questions of one half only; claims need the test half.")
+]
 Limit = Annotated[int | None, Option(min=1, help="Only the first N questions and their documents.")]
 Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
 Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
@@ -88,8 +92,8 @@ def conducted(study: Study[Any], kept: Callable[[], str] | None = None) -> Itera
     if study.uncounted:
         others = counted_noun(study.uncounted, "other question")
         note(
-            f"answers to {others} are kept there and not counted: they are beyond --limit, and "
-            "count again without it"
+            f"answers to {others} are kept there and not counted: they are beyond --limit or in "
+            "the other --half, and count again without these"
         )
 
     def state() -> State:

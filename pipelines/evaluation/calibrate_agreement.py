@@ -41,6 +41,7 @@ from radarstream.pipelines.evaluation.answer_variants import (
     near_miss,
     vocabulary,
 )
+from radarstream.pipelines.evaluation.halves import question_digest
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair
@@ -308,6 +309,7 @@ def calibrate() -> dict[str, Any]:
                 name: sha256((directory / name).read_bytes()).hexdigest() for name in FILES
             },
             "questions": {"fitted": len(fitted_items), "held_back": len(held_items)},
+            "fitted_questions": sorted(question_digest(item.question) for item in fitted_items),
             "fitted_pairs": len(fitted.pairs),
             "embedder": embedder.model_id,
         },

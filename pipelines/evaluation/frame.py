@@ -20,6 +20,8 @@ What an evaluator knows
 What was answered
 - answer: the text; null for an abstention or an error
 - abstained, abstention: whether there is no answer, and the reason
+- status: what the answer rests on, as in an answer event
+- confidence: how sure the answer is, 0 to 1; null for an abstention, and where nothing tells
 - error: what failed; such a row has no scores and no costs that count
 The score by whole words (see `radarstream.pipelines.evaluation.scoring`)
 - correct: the answer names the truth; null without a truth
@@ -59,6 +61,7 @@ import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.registry import has_own_target
 from radarstream.pipelines.evaluation.context_quality import context_of
+from radarstream.pipelines.evaluation.defences.confidence import confidence_of, status_of
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,
@@ -85,7 +88,9 @@ _COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
     (YES, "all_required"),
     (TEXT, "target truth_key answer"),
     (YES, "abstained"),
-    (TEXT, "abstention error"),
+    (TEXT, "abstention status"),
+    (REAL, "confidence"),
+    (TEXT, "error"),
     (YES, "correct fooled stale"),
     (TEXT, "outcome"),
     (YES, "contained_correct contained_fooled contained_stale"),
@@ -145,6 +150,7 @@ def study_frame(
                 _identity(row.key, row.observed_at)
                 | _scores(row.response, row.labels, tuple(earlier), error=row.error)
                 | _decided(row.verdict, row.labels)
+                | {"status": row.status, "confidence": row.confidence}
                 | _spent(row)
                 | ({} if context is None else context_of(row, context))
                 | ({"poisoned_kept": None} if pools else {})
@@ -177,6 +183,7 @@ def replay_frame(
             _identity((DEFENDED, REPLAY, *key), event.observed_at)
             | _scores(said, labels, before)
             | _decided(event.verdict, labels)
+            | {"status": status_of(event), "confidence": confidence_of(event)}
         )
         if (bare := event.undefended_answer) is not None:
             said = None if is_uninformative(bare) else bare

@@ -1,14 +1,15 @@
 """Rates of answers with their intervals, computed from the table of answers."""
 
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from radarstream.pipelines.evaluation.intervals import Clustered, Interval, exact_interval
 from radarstream.pipelines.evaluation.scoring import Definition
 
-_Z95 = 1.959963984540054
+QUESTION = "query_id"  # the column whose values are the clusters
 SCORED = (
     "abstained",
     "correct",
@@ -22,10 +23,17 @@ SCORED = (
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """`hits` of `trials`."""
+    """`hits` of `trials`. `effective` is as how many independent trials these count, where some of
+    them share a question; None where none do. Two rates are equal if their counts are.
+    """
 
     hits: int
     trials: int
+    effective: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hits <= self.trials:
+            raise ValueError(f"need 0 <= hits <= trials, got {self.hits} of {self.trials}")
 
     @property
     def value(self) -> float | None:
@@ -33,25 +41,11 @@ class Rate:
         return self.hits / self.trials if self.trials else None
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's score interval at 95 %; (0, 1) without trials."""
-        return wilson_interval(self.hits, self.trials)
-
-
-def wilson_interval(hits: int, trials: int, z: float = _Z95) -> tuple[float, float]:
-    """Wilson's score interval of a binomial proportion (E. B. Wilson, 1927)."""
-    if not 0 <= hits <= trials:
-        raise ValueError(f"need 0 <= hits <= trials, got {hits} of {trials}")
-    if trials == 0:
-        return 0.0, 1.0
-    share = hits / trials
-    scale = 1.0 + z * z / trials
-    centre = (share + z * z / (2 * trials)) / scale
-    spread = z / scale * sqrt(share * (1.0 - share) / trials + z * z / (4 * trials * trials))
-    # At 0 or all hits the bound is exact; rounding must not push it past the share.
-    low = 0.0 if hits == 0 else centre - spread
-    high = 1.0 if hits == trials else centre + spread
-    return low, high
+    def interval(self) -> Interval:
+        """The 95 % interval (see `intervals`); (0, 1) without trials."""
+        effective = self.trials if self.effective is None else self.effective
+        low, high = exact_interval(self.value or 0.0, effective).tolist()
+        return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +87,39 @@ def sound(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("error").is_null())
 
 
-def rate_of(column: str) -> pl.Expr:
-    """The fields of a `Rate` of a column of yes and no; null is no trial."""
-    return pl.struct(hits=pl.col(column).sum(), trials=pl.col(column).count())
+def rate_in(frame: pl.DataFrame, column: str) -> Rate:
+    """The rate of a column of yes and no over all of a frame; null is no trial."""
+    found = rates_by(frame, (pl.lit(0),), (column,))
+    return found[0,][column] if found else Rate(0, 0)
+
+
+def rates_by(
+    frame: pl.DataFrame, by: Sequence[str | pl.Expr], columns: Sequence[str]
+) -> dict[tuple[Any, ...], dict[str, Rate]]:
+    """The rates of columns of yes and no in each group, in the order of the groups; null is no
+    trial. Trials of one question are one cluster, whatever their condition and step.
+    """
+    names = [expression if isinstance(expression, str) else expression.meta.output_name()
+             for expression in by]  # fmt: skip
+    sums = (
+        frame.group_by(*by, QUESTION, maintain_order=True)
+        .agg(
+            *(pl.col(name).sum().cast(float).alias(f"hits {name}") for name in columns),
+            *(pl.col(name).count().cast(float).alias(f"trials {name}") for name in columns),
+        )
+        .partition_by(names, as_dict=True, maintain_order=True)
+    )
+    found = {}
+    for group, part in sums.items():
+        hits, trials = (
+            part.select(f"{side} {name}" for name in columns).to_numpy()
+            for side in ("hits", "trials")
+        )
+        effective = Clustered.of_hits(hits, trials).effective()
+        counts = zip(hits.sum(axis=0), trials.sum(axis=0), effective, strict=True)
+        rates = [Rate(int(hit), int(trial), float(n)) for hit, trial, n in counts]
+        found[group] = dict(zip(columns, rates, strict=True))
+    return found
 
 
 def scores_of(frame: pl.DataFrame) -> Scores:
@@ -105,12 +129,8 @@ def scores_of(frame: pl.DataFrame) -> Scores:
 
 def scores_by(frame: pl.DataFrame, *by: str | pl.Expr) -> dict[tuple[Any, ...], Scores]:
     """The scores of each group of answers, by the values that tell the groups apart."""
-    grouped = (
-        sound(frame)
-        .group_by(*by, maintain_order=True)
-        .agg(pl.len(), *(rate_of(name).alias(name) for name in SCORED))
-    )
+    held = sound(frame)
     return {
-        (*row[: len(by)],): Scores(row[len(by)], *(Rate(**rate) for rate in row[len(by) + 1 :]))
-        for row in grouped.rows()
+        group: Scores(rates["abstained"].trials, **rates)
+        for group, rates in rates_by(held, by, SCORED).items()
     }

@@ -70,12 +70,14 @@ def write_study_page(
         links=[("#tables", "Tables", True), ("#events", "Wrong answers", scenarios)],
         words=SCORES,
         heads=(
+            ("questions", record.questions),
+            ("half", record.half),
             ("texts", record.texts),
             ("documents each", record.k),
             ("attributors", len(record.attributors)),
             ("scenarios", len(record.scenarios)),
         ),
-        notes=record.notes,
+        notes=tuple(filter(None, [record.overlap, *record.notes])),
         provenance=[
             ("digest of the data", record.dataset_digest),
             ("revision", record.revision),

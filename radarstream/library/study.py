@@ -11,6 +11,7 @@ from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.settings import Settings
@@ -28,7 +29,7 @@ class Study:
         Files of questions with documents and labels; see docs/evaluation.md.
     out
         Directory of the results. The same study goes on where it was interrupted.
-    defenses, attacks, positions, adaptations, k, limit, seed, score
+    defenses, attacks, positions, adaptations, k, half, limit, seed, score
         As the options of `radarstream evaluate`.
     model, base_url, profile, settings
         As for `Guard`.
@@ -50,6 +51,7 @@ class Study:
         positions: Sequence[str | int] = (1, 10),
         adaptations: Sequence[str] = ("none",),
         k: int = 10,
+        half: Half | str = Half.ALL,
         limit: int | None = None,
         seed: int = 0,
         score: Definition | str = Definition.WHOLE_WORDS,
@@ -68,6 +70,7 @@ class Study:
             conditions=conditions,
             contenders=contenders_of(data, defenses, [], [], [], [*adaptations]),
             k=k,
+            half=Half(half),
             limit=limit,
             seed=seed,
             surface=conditions[-1].surface.value,

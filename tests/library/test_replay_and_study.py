@@ -72,3 +72,22 @@ def test_a_study_keeps_the_answers_where_its_settings_say(history: Path, tmp_pat
     ):
         study = Study([history], out=tmp_path, settings=settings, profile="scripted")
         assert study.settings.database == expected
+
+
+def test_a_study_asks_the_half_that_it_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "history.json"
+    write_history(path, SimulationOptions(questions=6, min_snapshots=2, max_snapshots=2, k=2))
+    asked = {}
+    for half in ("development", "test"):
+        study = Study(
+            [path],
+            out=tmp_path / half,
+            profile="scripted",
+            defenses="radar",
+            positions=[1],
+            half=half,
+        )
+        asked[half] = set(study.run()["query_id"])
+        assert json.loads((tmp_path / half / "study.json").read_text())["half"] == half
+    assert not asked["development"] & asked["test"]
+    assert len(asked["development"] | asked["test"]) == 6

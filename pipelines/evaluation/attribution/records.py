@@ -36,6 +36,7 @@ class AttributionRecord(StudyRecord):
     SAME: ClassVar[Mapping[str, str]] = {
         **StudyRecord.SAME,
         "texts": "texts of the corpus",
+        "half": "half of the questions",
         "questions": "questions",
     }
     MEMBERS: ClassVar[tuple[str, ...]] = ("scenarios", "attributors")

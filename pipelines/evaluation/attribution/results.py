@@ -23,7 +23,7 @@ from radarstream.pipelines.evaluation.attribution.scoring import (
     scores,
 )
 from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
-from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.rates import Rate, rates_by
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.schemas.snapshot import Labels
 
@@ -109,8 +109,6 @@ def results_of(
     rows: Iterable[AttributionRow],
     attributors: Sequence[str],
     scenarios: Sequence[str],
-    *,
-    seed: int = 0,
 ) -> Results:
     """Score everything; what has no case is left out.
 
@@ -123,8 +121,8 @@ def results_of(
     families = [family.value for family in Family if family is not Family.CLEAN]
     return Results(
         tuple(scenario_scores(name, known.values()) for name in scenarios),
-        tuple(cells_of(table, "condition", [(a, s) for a in attributors for s in scenarios], seed)),
-        tuple(cells_of(table, "family", [(a, f) for f in families for a in attributors], seed)),
+        tuple(cells_of(table, "condition", [(a, s) for a in attributors for s in scenarios])),
+        tuple(cells_of(table, "family", [(a, f) for f in families for a in attributors])),
     )
 
 
@@ -190,19 +188,18 @@ def correct(event: EventRow, answer: str | None) -> bool:
 
 
 def cells_of(
-    table: pl.DataFrame, column: str, wanted: Iterable[tuple[str, str]], seed: int
+    table: pl.DataFrame, column: str, wanted: Iterable[tuple[str, str]]
 ) -> Iterable[AttributorSummary]:
     """The cells of attributors and groups that have a line; `column` holds the groups."""
     parts = table.partition_by("contender", column, as_dict=True, maintain_order=True)
-    return (cell_of(*key, parts[key], seed) for key in wanted if key in parts)
+    return (cell_of(*key, parts[key]) for key in wanted if key in parts)
 
 
-def cell_of(attributor: str, group: str, part: pl.DataFrame, seed: int) -> AttributorSummary:
+def cell_of(attributor: str, group: str, part: pl.DataFrame) -> AttributorSummary:
     """One cell; lines with an error leave every denominator."""
     sound = part.filter(pl.col("error").is_null())
     seconds = pl.col("cost_seconds")
     totals: dict[str, Any] = sound.select(
-        pl.col(*SHARES).sum(),
         pl.col("scope").mean(),
         pl.col(*COST).mean(),
         slowest=seconds.max(),
@@ -213,8 +210,8 @@ def cell_of(attributor: str, group: str, part: pl.DataFrame, seed: int) -> Attri
         group=group,
         events=sound.height,
         errors=part.height - sound.height,
-        scores=scores(sound, seed=seed),
-        **{name: Rate(totals[name], sound.height) for name in SHARES},
+        scores=scores(sound),
+        **rates_by(sound, (pl.lit(0),), SHARES).get((0,), dict.fromkeys(SHARES, Rate(0, 0))),
         findings=dict(sound.group_by("finding", maintain_order=True).len().iter_rows()),
         scope=totals["scope"],
         cost={name: totals[column] for column, name in COST.items()} if sound.height else {},

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Role
-from radarstream.pipelines.evaluation.statistics import ratio_intervals
+from radarstream.pipelines.evaluation.intervals import Interval, rate_interval
+from radarstream.pipelines.evaluation.rates import QUESTION
+from radarstream.schemas.evidence import FloatArray
 
-Interval = tuple[float, float]
 COUNTS = ("tp", "fp", "tn", "fn", "planted")
 tp, fp, tn, fn, planted = map(pl.col, COUNTS)
 RATES = {  # hits and trials
@@ -48,7 +50,8 @@ class Confusion:
 class Score:
     """One rate over cases; `empty` cases have no denominator, and count as 0 in `macro`.
 
-    Intervals are 95 %, from resampling cases; None without a trial.
+    Intervals are 95 % (see `intervals`), cases of one question being a cluster; None without a
+    trial.
     """
 
     micro: float
@@ -72,8 +75,8 @@ def confusion(event: EventRow, row: AttributionRow) -> Confusion:
     )
 
 
-def scores(counts: pl.DataFrame, *, seed: int = 0) -> dict[str, Score]:
-    """Every rate by its name, over lines with `COUNTS`; nothing without a line."""
+def scores(counts: pl.DataFrame) -> dict[str, Score]:
+    """Every rate by its name, over lines with `COUNTS` and a question; nothing without a line."""
     if counts.is_empty():
         return {}
     hits, trials = (
@@ -81,20 +84,27 @@ def scores(counts: pl.DataFrame, *, seed: int = 0) -> dict[str, Score]:
         for side in (0, 1)
     )
     rates = np.divide(hits, trials, out=np.zeros_like(hits), where=trials > 0)
-    micro = ratio_intervals(hits, trials, seed=seed)
-    macro = ratio_intervals(rates, np.ones_like(rates), seed=seed)
+    _, places = np.unique(counts[QUESTION].to_numpy(), return_inverse=True)
+    micro = rate_interval(summed(hits, places), summed(trials, places))
+    macro = rate_interval(summed(rates, places), summed(np.ones_like(rates), places))
     return {
         name: Score(
             micro=float(hits[:, i].sum() / trials[:, i].sum()) if trials[:, i].any() else 0.0,
             macro=float(rates[:, i].mean()),
             empty=int((trials[:, i] == 0).sum()),
-            micro_interval=interval(micro[i]),
-            macro_interval=interval(macro[i]) if trials[:, i].any() else None,
+            micro_interval=_known(micro[i], trials[:, i]),
+            macro_interval=_known(macro[i], trials[:, i]),
         )
         for i, name in enumerate(RATES)
     }
 
 
-def interval(row: np.ndarray) -> Interval | None:
-    """Low and high, None where there was nothing to resample."""
-    return None if np.isnan(row).any() else (float(row[0]), float(row[1]))
+def summed(values: FloatArray, places: NDArray[np.intp]) -> FloatArray:
+    """The sums of the rows of (n, columns) that share a place; (places, columns)."""
+    sums = np.zeros((places.max() + 1, values.shape[1]))
+    np.add.at(sums, places, values)
+    return sums
+
+
+def _known(interval: FloatArray, trials: FloatArray) -> Interval | None:
+    return (float(interval[0]), float(interval[1])) if trials.any() else None

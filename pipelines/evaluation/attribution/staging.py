@@ -14,6 +14,7 @@ from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attribution.rows import CaseState, EventRow, Role
 from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
 from radarstream.pipelines.evaluation.datasets import Dataset
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 
@@ -30,7 +31,7 @@ class Questions:
     corpus: Corpus
 
     @staticmethod
-    def of(dataset: Dataset, limit: int | None = None) -> "Questions":
+    def of(dataset: Dataset, limit: int | None = None, half: Half = Half.ALL) -> "Questions":
         """Questions that ask for a long answer are left out, and their documents stay.
 
         A limit is for the corpus, too: it holds the documents of so many questions, those asked
@@ -38,7 +39,7 @@ class Questions:
         """
         last = tuple(history[-1] for history in dataset.histories)
         short = tuple(snapshot for snapshot in last if not snapshot.query.long_form)
-        asked = short[:limit]
+        asked = tuple(s for s in short if half.holds(s.query.text))[:limit]
         holding = dict.fromkeys(s.query.id for s in (*asked, *last) if s.documents)
         searched = set(tuple(holding)[:limit])
         corpus = corpus_of(d for s in last if s.query.id in searched for d in s.documents)

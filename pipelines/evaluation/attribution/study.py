@@ -32,6 +32,7 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
 from radarstream.pipelines.evaluation.attribution.staging import Questions, Staged, staged
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
+from radarstream.pipelines.evaluation.overlap import overlap_note
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
 from radarstream.pipelines.evaluation.study.plugin import ERROR_CHARACTERS, Batch, Request, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
@@ -77,10 +78,11 @@ class AttributionPlugin:
     results: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        self.questions = Questions.of(self.request.dataset, self.request.limit)
+        self.questions = Questions.of(self.request.dataset, self.request.limit, self.request.half)
         if not self.questions.asked:
             raise ConfigurationError(
-                "nothing to ask: every question asks for a long answer, and these are not scored"
+                "nothing to ask: every question asks for a long answer, which is not scored, or is "
+                "in the other half"
             )
 
     def describe(self) -> AttributionRecord:
@@ -95,6 +97,10 @@ class AttributionPlugin:
             attributors=request.attributors,
             code={name: code for name, code in code_of(request.attributors).items() if code},
             asked=tuple(snapshot.query.id for snapshot in self.questions.asked),
+            overlap=overlap_note(
+                (snapshot.query.text for snapshot in self.questions.asked),
+                common["models"]["relations"],
+            ),
             notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 
@@ -252,12 +258,13 @@ class AttributionPlugin:
 def scored(record: AttributionRecord, store: RowStore) -> Results:
     """The results of all events and rows of a directory."""
     events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
-    return results_of(events, rows, record.names, record.scenarios, seed=record.seed)
+    return results_of(events, rows, record.names, record.scenarios)
 
 
 def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Results:
     """Score what a directory holds; write the results and the tables."""
     results = scored(record, store)
     write_json(out / RESULTS, asdict(results))
-    (out / TABLES).write_text(as_markdown(results, record.names), encoding="utf-8")
+    text = as_markdown(results, record.names, record.asked_in_words)
+    (out / TABLES).write_text(text, encoding="utf-8")
     return results

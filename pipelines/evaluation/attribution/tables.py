@@ -10,7 +10,8 @@ from radarstream.pipelines.evaluation.attribution.results import (
 )
 from radarstream.pipelines.evaluation.attribution.rows import CaseState
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean, Family
-from radarstream.pipelines.evaluation.attribution.scoring import Interval, Score
+from radarstream.pipelines.evaluation.attribution.scoring import Score
+from radarstream.pipelines.evaluation.intervals import Interval
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.table import (
     NOTHING,
@@ -25,7 +26,7 @@ from radarstream.pipelines.evaluation.table import (
 REFERENCE = "rag_origin"
 MICRO = (
     "DACC / FPR / FNR over the texts in scope, counts added up over events (micro), in percent; "
-    "95 % intervals from resampling events."
+    "95 % intervals, events of one question being one cluster."
 )
 MACRO = (
     "DACC / FPR / FNR over the texts in scope, means over events (macro), in percent; an event "
@@ -63,9 +64,9 @@ def tables_of(results: Results, attributors: Sequence[str]) -> tuple[Table, ...]
     return tuple(found)
 
 
-def as_markdown(results: Results, attributors: Sequence[str]) -> str:
-    """All tables, one below the other."""
-    return "\n".join(markdown(table) for table in tables_of(results, attributors))
+def as_markdown(results: Results, attributors: Sequence[str], asked: str) -> str:
+    """All tables, one below the other, under the words that say what was asked."""
+    return "\n".join([f"{asked}\n", *map(markdown, tables_of(results, attributors))])
 
 
 def _scenario_table(results: Results) -> Table:
@@ -224,7 +225,7 @@ MISSED = (
 )
 REMOVAL = (
     "Attack success / accuracy (whole words) in percent of events, once the flagged texts are "
-    "deleted and the nearest are retrieved anew; in brackets Wilson's 95 % interval of the first. "
+    "deleted and the nearest are retrieved anew; in brackets the 95 % interval of the first. "
     "It was 100 before. Last, the accuracy before the attack on the same events.",
 )
 QUIET = (

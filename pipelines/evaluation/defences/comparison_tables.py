@@ -25,6 +25,7 @@ from radarstream.pipelines.evaluation.wording import counted_noun
 
 SIGNIFICANT = "\u2020"
 LEVEL = 0.05
+INTERVALS = "Clopper and Pearson's at the effective number of answers, a question as one cluster"
 TITLE = "Accuracy / attack success"
 ABSTENTIONS = "Abstentions are neither and stay in the denominator."
 MEANING = {
@@ -67,10 +68,11 @@ def by_condition(
 
 def rates_table(board: Scoreboard) -> Table:
     """Accuracy / attack success in percent by the study's definition, with intervals and tests."""
-    resamples = "" if board.static else f", {board.resamples} resamples"
     notes = (
         f"Accuracy / attack success in percent: {MEANING[board.definition]}.",
-        f"In brackets 95 % intervals: {board.intervals}{resamples}.",
+        f"Asked: {board.half.described(board.questions)}.",
+        *([board.overlap] if board.overlap else []),
+        f"In brackets 95 % intervals: {INTERVALS}.",
         *_test_notes(board),
         ABSTENTIONS,
         *_error_notes(board),
@@ -148,8 +150,8 @@ def differences_table(board: Scoreboard) -> Table:
     notes = [
         f"Accuracy / attack success minus those of {board.reference}, in points, on the answers "
         "that both gave; attack success under attack only.",
-        "In brackets 95 % bootstrap intervals over questions and p-values after Holm's correction "
-        "over all differences of the same quantity in this table.",
+        "In brackets 95 % intervals (Tango's, a question as one cluster) and p-values after Holm's "
+        "correction over all differences of the same quantity in this table.",
         *_test_notes(board),
         *_error_notes(board),
     ]

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from pydantic import TypeAdapter
 
-from radarstream.pipelines.evaluation.rates import Rate, rate_of, sound
+from radarstream.pipelines.evaluation.rates import QUESTION, Rate, rates_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.schemas.verdict import MemoryDecision
 
 CELL = ("contender", "condition")
+RATES = ("attacked", "accuracy", "attack_success", "stale", "retained")  # of a `Point`
 BELIEFS = ("support_prior", "conflict_prior", "support_posterior", "conflict_posterior")
 
 Found = dict[tuple[Any, ...], Any]  # by contender and condition
@@ -69,13 +69,13 @@ class Dynamics:
 def dynamics_by_cell(frame: pl.DataFrame, definition: Definition) -> dict[Any, Dynamics]:
     """The dynamics of every contender under every condition that has an answer."""
     answered = sound(frame).sort(*CELL, "query_id", "step")
-    stale = answered.group_by(CELL).agg(rate_of(definition.column("stale")).alias("stale"))
+    stale = definition.column("stale")
     attacked = pl.col("attack").is_not_null()
     before = attacked.shift(1)
     changes = pl.col("truth_key") != pl.col("truth_key").shift(1)  # null where one is unknown
     correct = definition.column("correct")
     found: dict[str, Found] = {
-        "stale": {(*cell,): Rate(**rate) for *cell, rate in stale.rows()},
+        "stale": {cell: found[stale] for cell, found in rates_by(answered, CELL, [stale]).items()},
         "after_attack": _recoveries(answered, before & ~attacked, attacked & ~before, correct),
         "after_change": _recoveries(answered, changes, changes, correct),
         "by_step": _points(answered, pl.col("step"), definition),
@@ -117,28 +117,24 @@ def _points(answered: pl.DataFrame, at: pl.Expr, definition: Definition) -> Foun
     """The `Point`s of each cell in time order."""
     memory = pl.col("memory")
     decided = memory.is_in([MemoryDecision.RETAINED.value, MemoryDecision.FALSIFIED.value])
-    points = (
-        answered.with_columns(
-            at=at.cast(int),
-            attacked=pl.col("attack").is_not_null(),
-            retained=pl.when(decided).then(memory == MemoryDecision.RETAINED.value),
-        )
-        .group_by(*CELL, "at")
-        .agg(
-            answers=pl.len(),
-            attacked=rate_of("attacked"),
-            accuracy=rate_of(definition.column("correct")),
-            attack_success=rate_of(definition.column("fooled")),
-            stale=rate_of(definition.column("stale")),
-            retained=rate_of("retained"),
-            **{name: pl.col(name).mean() for name in BELIEFS},
-        )
-        .sort("at")
+    placed = answered.select(
+        *CELL,
+        QUESTION,
+        *BELIEFS,
+        at=at.cast(int),
+        attacked=pl.col("attack").is_not_null(),
+        accuracy=pl.col(definition.column("correct")),
+        attack_success=pl.col(definition.column("fooled")),
+        stale=pl.col(definition.column("stale")),
+        retained=pl.when(decided).then(memory == MemoryDecision.RETAINED.value),
+    ).sort("at", maintain_order=True)
+    rates = rates_by(placed, (*CELL, "at"), RATES)
+    means = placed.group_by(*CELL, "at", maintain_order=True).agg(
+        pl.len().alias("answers"), pl.col(*BELIEFS).mean()
     )
-    return {
-        cell: _POINTS.validate_python(part.to_dicts())
-        for cell, part in points.partition_by(CELL, as_dict=True).items()
-    }
-
-
-_POINTS = TypeAdapter(tuple[Point, ...])
+    found: Found = {}
+    for row in means.to_dicts():
+        contender, condition, at_ = row.pop("contender"), row.pop("condition"), row["at"]
+        point = Point(**(row | rates[contender, condition, at_]))
+        found[contender, condition] = (*found.get((contender, condition), ()), point)
+    return found

@@ -1,7 +1,8 @@
 """All attacked answers of a contender taken together, and who can be told apart from the best.
 
 Trade-off is accuracy minus attack success under attack; without attacked conditions it is accuracy.
-Intervals and differences are bootstraps over questions, paired where two contenders are compared.
+Answers to one question, under any condition, are one cluster; contenders are compared in pairs of
+answers to the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,22 +11,16 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.paired import ANSWER, mean_interval, paired
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
-from radarstream.pipelines.evaluation.defences.resampling import (
-    ANSWER,
-    Questions,
-    paired,
-    values_of,
-)
 from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
 from radarstream.pipelines.evaluation.defences.scorers import NOISE
-from radarstream.pipelines.evaluation.rates import sound, wilson_interval
+from radarstream.pipelines.evaluation.intervals import Interval
+from radarstream.pipelines.evaluation.rates import QUESTION, rate_in, sound
 
 # If all of five questions favour one of two equals, that is chance in 2 of 32 cases: over 5 %.
 FEWEST_QUESTIONS = 6
 LEAST_SCORED = 0.8  # share of all labelled answers below which a contender is not compared
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +84,6 @@ class Ranking:
 def rank(frame: pl.DataFrame, record: DefencesRecord, scoreboard: Scoreboard) -> Ranking:
     """Pool the attacked conditions of a study, or all of them where none is attacked."""
     definition = scoreboard.definition
-    questions = Questions.of(frame, seed=record.seed, resamples=scoreboard.resamples)
     attacked = [c.name for c in record.conditions if c.attack != BENIGN]
     conditions = attacked or [c.name for c in record.conditions]
     labelled = frame.filter(
@@ -103,7 +97,7 @@ def rank(frame: pl.DataFrame, record: DefencesRecord, scoreboard: Scoreboard) ->
         for contender in record.contenders
     }
     accuracy, success = (
-        _estimates([values_of(held, name) for held in answers.values()], questions)
+        [Estimate.of(rate_in(held, name)) for held in answers.values()]
         for name in ("correct", "fooled")
     )
     means = [
@@ -123,28 +117,14 @@ def rank(frame: pl.DataFrame, record: DefencesRecord, scoreboard: Scoreboard) ->
         default=None,
     )
     if best is not None:
-        means = _behind(best, means, answers, questions)
+        means = _behind(best, means, answers)
     return Ranking(tuple(means), best, bool(attacked))
-
-
-def _estimates(columns: Sequence[pl.DataFrame], questions: Questions) -> list[Estimate]:
-    """Rates; where all values are alike Wilson's interval, a question as one trial."""
-    found = []
-    for values, (low, high) in zip(columns, questions.intervals(columns).tolist(), strict=True):
-        hits, trials = round(values["value"].sum()), len(values)
-        bounds = (low, high)
-        if hits in (0, trials):
-            asked = values["query_id"].n_unique()
-            bounds = wilson_interval(asked if hits else 0, asked)
-        found.append(Estimate(hits, trials, hits / trials if trials else None, *bounds))
-    return found
 
 
 def _behind(
     best: Pooled,
     means: Sequence[Pooled],
     answers: Mapping[str, pl.DataFrame],
-    questions: Questions,
 ) -> list[Pooled]:
     """Everyone with the interval of how far it is behind the best."""
     correct, fooled = (pl.col(n).cast(float).fill_null(0.0) for n in ("correct", "fooled"))
@@ -152,12 +132,12 @@ def _behind(
         name: held.select(*ANSWER, value=correct - fooled) for name, held in answers.items()
     }
     ahead = trade_offs[best.contender]
-    leads = [paired(ahead, trade_offs[one.contender]) for one in means]
-    intervals = questions.intervals(leads, span=(-2.0, 2.0)).tolist()
-    few = ahead["query_id"].n_unique() < FEWEST_QUESTIONS
-    return [
-        replace(one, behind_best=(min(low, 0.0) if few else low, high))
-        if one is not best and len(lead)
-        else one
-        for one, lead, (low, high) in zip(means, leads, intervals, strict=True)
-    ]
+    few = ahead[QUESTION].n_unique() < FEWEST_QUESTIONS
+    found = []
+    for one in means:
+        lead = paired(ahead, trade_offs[one.contender])
+        if one is not best and len(lead):
+            low, high = mean_interval(lead, span=2.0)
+            one = replace(one, behind_best=(min(low, 0.0) if few else low, high))
+        found.append(one)
+    return found

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition, Surface
 from radarstream.pipelines.evaluation.datasets import History
+from radarstream.pipelines.evaluation.halves import in_half
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.plugin import Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
@@ -99,7 +100,8 @@ class Row:
     """One contender's answer to one snapshot. With `error`, there is no verdict and no score.
 
     `changed` is whether the answer means something else than the previous one, as in an answer
-    event; None where there is none to compare with, and in older rows.
+    event; None where there is none to compare with. `status` and `confidence`, in [0, 1], are the
+    event's (see `confidence`). All three are None in older rows.
     """
 
     contender: str
@@ -113,6 +115,8 @@ class Row:
     cost: Cost = Cost()
     state_bytes: int = 0
     changed: bool | None = None
+    status: str | None = None
+    confidence: float | None = None
 
     @property
     def key(self) -> Key:
@@ -178,17 +182,17 @@ class DefencesRequest(Request):
     @cached_property
     def histories(self) -> tuple[History, ...]:
         """The histories of the questions that are asked, each snapshot cut to k documents."""
-        return self.truncated(self.dataset.histories[: self.limit])
+        return self.truncated(in_half(self.dataset.histories, self.half)[: self.limit])
 
     @cached_property
     def searched(self) -> tuple[History, ...]:
-        """The histories whose documents make the corpus that is searched, uncut: the first `limit`,
-        which are asked, and the first `limit` that bring documents, for questions whose documents
-        are another data set.
+        """The histories whose documents make the corpus that is searched, uncut: those asked, of
+        either half as many as the limit allows, and the first `limit` that bring documents, for
+        questions whose documents are another data set.
         """
         everything = self.dataset.histories
         bringing = [h for h in everything if any(snapshot.documents for snapshot in h)]
-        wanted = {h[0].query.id for h in (*everything[: self.limit], *bringing[: self.limit])}
+        wanted = {h[0].query.id for h in (*self.histories, *bringing[: self.limit])}
         return tuple(history for history in everything if history[0].query.id in wanted)
 
     def exposed(self, surface: Surface) -> tuple[History, ...]:

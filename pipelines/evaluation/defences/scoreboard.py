@@ -6,32 +6,35 @@ Nothing in them is NaN: what is not known is None.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import Any
 
 from radarstream.pipelines.evaluation.defences.documents import DocumentScores
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.statistics import PairedTest
 
 
-class IntervalMethod(StrEnum):
-    """How 95 % intervals of rates were computed."""
-
-    WILSON = "Wilson's score interval"
-    BOOTSTRAP = "bootstrap over questions"
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A rate in [0, 1] with its 95 % interval; None and (0, 1) without trials."""
+    """A rate in [0, 1] with its 95 % interval; None and (0, 1) without trials.
+
+    `effective` is as how many independent answers the trials count.
+    """
 
     hits: int = 0
     trials: int = 0
     value: float | None = None
     low: float = 0.0
     high: float = 1.0
+    effective: float = 0.0
+
+    @staticmethod
+    def of(rate: Rate) -> "Estimate":
+        """The estimate of a rate."""
+        effective = rate.trials if rate.effective is None else rate.effective
+        return Estimate(rate.hits, rate.trials, rate.value, *rate.interval, effective)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,8 @@ class Difference:
 
     `pairs` are those answers; `excluded` answers are left out because one of the two failed or is
     missing. `only_contender` and `only_reference` count the pairs in which that one alone hits.
-    The interval is a bootstrap over questions; `p_holm` is corrected for all differences of the
-    same quantity on the scoreboard.
+    The interval is Tango's over questions (see `intervals`); `p_holm` is corrected for all
+    differences of the same quantity on the scoreboard.
     """
 
     value: float | None
@@ -167,19 +170,21 @@ class Summary:
 class Scoreboard:
     """Every cell, contenders in the order of the record and conditions within them.
 
-    `definition` says when an answer is correct and when it is fooled. `documents` has the scores of
-    single documents' answers, where the evidence is known.
+    `half` and `questions` say what was asked, `overlap` warns of questions that the relation scorer
+    was fitted on, `definition` says when an answer is correct and when it is fooled. `documents`
+    has the scores of single documents' answers, where the evidence is known.
     """
 
     contenders: tuple[str, ...]
     conditions: tuple[str, ...]
     reference: str
     static: bool
-    intervals: IntervalMethod
-    resamples: int
     cells: tuple[Summary, ...]
     definition: Definition = Definition.WHOLE_WORDS
     documents: tuple[DocumentScores, ...] = ()
+    half: Half = Half.ALL
+    questions: int = 0
+    overlap: str | None = None
 
     def cell(self, contender: str, condition: str) -> Summary:
         """The cell of a contender and a condition. Raises KeyError for unknown names."""

@@ -1,8 +1,8 @@
 """The table of answers to its scoreboard.
 
-Rates are computed over the answers that did not fail. Static data sets get Wilson's interval and
-McNemar's test; histories, whose steps are not independent, a bootstrap and sign flips over
-questions. Differences compare the same answers only.
+Rates are computed over the answers that did not fail; answers to one question are one cluster.
+Differences compare the same answers only. They get McNemar's test where every question has one
+answer, and sign flips over questions in histories.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,28 +16,22 @@ from pydantic import TypeAdapter
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
+from radarstream.pipelines.evaluation.defences.paired import differences
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,
     EvidenceRow,
-)
-from radarstream.pipelines.evaluation.defences.resampling import (
-    Questions,
-    differences,
-    values_of,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     COSTS,
     ContextScores,
     Difference,
     Estimate,
-    IntervalMethod,
     Scoreboard,
     Summary,
 )
 from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.statistics import RESAMPLES
 from radarstream.pipelines.signals.judging import AnswerLabel
 
 Answers = Mapping[tuple[Any, ...], pl.DataFrame]  # by contender and condition
@@ -50,7 +44,6 @@ def score_cells(
     definition: Definition | None = None,
     *,
     evidence: Iterable[EvidenceRow] = (),
-    resamples: int = RESAMPLES,
 ) -> Scoreboard:
     """Score every contender under every condition that the record names, and single documents.
 
@@ -58,24 +51,25 @@ def score_cells(
     answers.
     """
     definition = definition or record.definition
-    questions = Questions.of(frame, seed=record.seed, resamples=resamples)
+    static = not (frame["step"] > 0).any()
     contenders = tuple(contender.name for contender in record.contenders)
     conditions = tuple(condition.name for condition in record.conditions)
     held = frame.partition_by(CELL, as_dict=True)
     answers = {key: held.get(key, frame.clear()) for key in product(contenders, conditions)}
-    cells = _cells(frame, record, definition, answers, questions)
+    cells = _cells(frame, record, definition, answers, static=static)
     if record.reference in contenders:
-        cells = _with_differences(cells, answers, record, definition, questions)
+        cells = _with_differences(cells, answers, record, definition, static=static)
     return Scoreboard(
         contenders=contenders,
         conditions=conditions,
         reference=record.reference,
-        static=questions.static,
-        intervals=IntervalMethod.WILSON if questions.static else IntervalMethod.BOOTSTRAP,
-        resamples=resamples,
+        static=static,
         cells=tuple(cells),
         definition=definition,
         documents=score_documents(evidence, conditions, definition),
+        half=record.half,
+        questions=record.questions,
+        overlap=record.overlap,
     )
 
 
@@ -84,16 +78,15 @@ def _cells(
     record: DefencesRecord,
     definition: Definition,
     answers: Answers,
-    questions: Questions,
+    *,
+    static: bool,
 ) -> list[Summary]:
     scores = scores_by(frame, *CELL)
     attacked = scores_by(frame.filter(pl.col("attack").is_not_null()), *CELL)
-    dynamics = {} if questions.static else dynamics_by_cell(frame, definition)
+    dynamics = {} if static else dynamics_by_cell(frame, definition)
     means = {(row["contender"], row["condition"]): row for row in _means(frame).to_dicts()}
     with_context = {row["condition"] for row in means.values() if row["context"]}
     pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
-    accuracy = _estimates(answers, scores, definition.column("correct"), questions)
-    success = _estimates(answers, scores, definition.column("fooled"), questions)
     cells = []
     for key in answers:
         contender, condition = key
@@ -108,10 +101,10 @@ def _cells(
                 cell,
                 answers=found.steps,
                 scores=found,
-                accuracy=accuracy[key],
-                attack_success=success[key],
+                accuracy=Estimate.of(found.accuracy(definition)),
+                attack_success=Estimate.of(found.attack_success(definition)),
                 on_attacked_steps=some if some and some.steps < found.steps else None,
-                dynamics=None if questions.static else dynamics.get(key, Dynamics()),
+                dynamics=None if static else dynamics.get(key, Dynamics()),
                 context=(cell.context or ContextScores()) if has_context else None,
             )
         )
@@ -170,32 +163,13 @@ def _mean_of_all(name: str) -> pl.Expr:
     return pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name)
 
 
-def _estimates(
-    answers: Answers, scores: Mapping[Any, Any], column: str, questions: Questions
-) -> dict[Any, Estimate]:
-    """The rate of a column in each cell: with Wilson's interval where the data set is static, else
-    with one that knows which steps share a question.
-    """
-    rates = {key: scores.get(key, NO_SCORES).of(column) for key in answers}
-    bounds = [rate.interval for rate in rates.values()]
-    if not questions.static:
-        drawn = questions.intervals([values_of(held, column) for held in answers.values()])
-        bounds = [
-            tuple(found) if rate.trials else rate.interval
-            for rate, found in zip(rates.values(), drawn.tolist(), strict=True)
-        ]
-    return {
-        key: Estimate(rate.hits, rate.trials, rate.value, low, high)
-        for (key, rate), (low, high) in zip(rates.items(), bounds, strict=True)
-    }
-
-
 def _with_differences(
     cells: Sequence[Summary],
     answers: Answers,
     record: DefencesRecord,
     definition: Definition,
-    questions: Questions,
+    *,
+    static: bool,
 ) -> list[Summary]:
     """Cells with their differences to the reference; attack success only where there is one."""
     benign = {condition.name for condition in record.conditions if condition.attack == BENIGN}
@@ -204,7 +178,8 @@ def _with_differences(
 
     def against_reference(keys: Sequence[Any], name: str) -> dict[Any, Difference]:
         pairs = [(answers[key], answers[record.reference, key[1]]) for key in keys]
-        found = differences(pairs, definition.column(name), questions)
+        column = definition.column(name)
+        found = differences(pairs, column, static=static, seed=record.seed)
         return dict(zip(keys, found, strict=True))
 
     accuracy = against_reference(compared, "correct")

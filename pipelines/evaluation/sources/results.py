@@ -6,7 +6,7 @@ from typing import Final, get_type_hints
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.rates import Rate, rate_in, rates_by
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow, AttackRow, FlagRow
 
 EVENTS_TO_NEUTRALISE: Final = 2
@@ -50,7 +50,7 @@ def results_of(
     parts = answer_table(answers).partition_by("contender", "condition", as_dict=True)
     return Results(
         tuple(attack_result(row, parts[row.key]) for row in attacks),
-        tuple(FlagResult(**asdict(r), correct=rate(parts[r.key]["correct"])) for r in flags),
+        tuple(FlagResult(**asdict(r), correct=rate_in(parts[r.key], "correct")) for r in flags),
     )
 
 
@@ -61,18 +61,13 @@ def answer_table(answers: Iterable[AnswerRow]) -> pl.DataFrame:
 
 def attack_result(row: AttackRow, answers: pl.DataFrame) -> AttackResult:
     """Sum up the answers of one play."""
-    steps = answers.group_by("step").agg(pl.len(), pl.col("fooled", "correct").sum()).sort("step")
+    steps = rates_by(answers.sort("step"), ["step"], ["fooled", "correct"]).values()
     late = answers.filter(pl.col("confirmed") >= EVENTS_TO_NEUTRALISE)
     return AttackResult(
         **asdict(row),
-        attacked=tuple(map(Rate, steps["fooled"], steps["len"])),
-        correct=tuple(map(Rate, steps["correct"], steps["len"])),
-        after=rate(late.filter(~pl.col("alone"))["fooled"]),
-        alone=rate(late.filter("alone")["fooled"]),
-        events=rate(answers["fooled"]).hits,
+        attacked=tuple(rates["fooled"] for rates in steps),
+        correct=tuple(rates["correct"] for rates in steps),
+        after=rate_in(late.filter(~pl.col("alone")), "fooled"),
+        alone=rate_in(late.filter("alone"), "fooled"),
+        events=int(answers["fooled"].sum()),
     )
-
-
-def rate(hits: pl.Series) -> Rate:
-    """The share of answers that are true in the column."""
-    return Rate(int(hits.sum()), len(hits))

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from radarstream.pipelines.evaluation.datasets import Dataset
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.provenance import code_revision, package_versions
 from radarstream.pipelines.evaluation.study.record import RecordT, Run
 from radarstream.pipelines.settings import Settings
@@ -23,11 +24,13 @@ ItemT = TypeVar("ItemT")
 class Request:
     """What the user asked for, in every kind of study.
 
-    `limit` is how many questions are asked and searched, None for all of them.
+    `half` says which questions are asked, and `limit` how many of these, None for all of them; a
+    limit is for the questions that are searched, too.
     """
 
     dataset: Dataset
     k: int
+    half: Half = Half.ALL
     limit: int | None = None
     seed: int = 0
     command: str = ""
@@ -42,6 +45,7 @@ class Request:
             "dataset_digest": self.dataset.digest,
             "k": self.k,
             "seed": self.seed,
+            "half": self.half,
             "models": models.ids,
             "runs": (run,),
             **asdict(run),

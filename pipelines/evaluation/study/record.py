@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import TypeAdapter
 
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.provenance import reworded
 from radarstream.pipelines.evaluation.study.row_files import ADVICE, summary, write_json
 from radarstream.schemas.errors import ConfigurationError
@@ -33,8 +34,9 @@ class StudyRecord:
 
     `command`, `revision`, `versions` and `settings` are the last run's, `runs` all that differ.
     `code` has one digest per author of rows, of the code that the rows depend on; `prompts` one per
-    task that was asked. `asked` are the ids of the questions asked last: rows of others may lie
-    beside theirs. `notes` say what was left out and why.
+    task that was asked. `asked` are the ids of the questions asked last, `half` is where they were
+    taken from: rows of others may lie beside theirs. `overlap` warns that the relation scorer was
+    fitted on some of them. `notes` say what was left out and why.
 
     `SAME` names the fields that all runs must share, each with its words. `MEMBERS` names the
     fields that later runs may add to: tuples of things with a `name`, or of names.
@@ -62,12 +64,20 @@ class StudyRecord:
     code: dict[str, str] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
+    half: Half = Half.ALL
+    overlap: str | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     runs: tuple[Run, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.KIND)
+
+    @property
+    def asked_in_words(self) -> str:
+        """Which questions were asked, with the warning about them if there is one."""
+        asked = f"Asked: {self.half.described(len(self.asked))}."
+        return f"{asked} {self.overlap}" if self.overlap else asked
 
     def continuing(self, earlier: Self) -> Self:
         """The record of both runs together: members are added to. What was noted about other

@@ -12,6 +12,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Summary,
     mean_cost,
 )
+from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.defences.plots import UNDEFENDED
 from radarstream.pipelines.pages.safe_text import shorten
@@ -152,9 +153,13 @@ def _cautions(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) 
         yield f"Not comparable: {_listed(barred)}, without {ENOUGH}."
     if record.models.get("generator", "").startswith("scripted"):
         yield "The answers were made by rules instead of a model, to try the machinery out."
+    if record.overlap:
+        yield record.overlap
     yield from _missing(record, scoreboard)
     held = record.statistics.get("questions")
-    if isinstance(held, int) and record.questions < held:
+    if record.half is not Half.ALL:
+        yield f"Asked was the {record.half.described(record.questions)}."
+    elif isinstance(held, int) and record.questions < held:
         yield f"Of {held} questions of the data set the first {record.questions} were asked."
     if record.questions < FEW_QUESTIONS:
         yield (

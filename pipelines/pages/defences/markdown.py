@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from radarstream.connectors.models.bundled import licences
+from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.tables import tables_of
@@ -38,9 +39,8 @@ DEFINITIONS = {
     "attack, and it stays in the denominator. Where refusal is what the attacker wants, it is "
     "their success.",
     "Error": "a failed model call or refused evidence: shown, counted, and scored nowhere.",
-    "95 % interval": "Wilson's score interval for one answer a question; a bootstrap over "
-    "questions for histories and for several conditions together, whose answers share questions. "
-    "Where all questions are alike, which a bootstrap takes for certainty, the limit is Wilson's.",
+    "95 % interval": f"{INTERVALS}: answers to one question tell less than as many answers to "
+    "different ones. At 0 and 100 % a question counts as about one answer.",
     "Difference and p": "a contender minus the reference over the answers that both gave; an "
     "exact paired test, p corrected for all comparisons of that quantity by Holm's method.",
     "Trade-off": "accuracy minus attack success, over the answers of all attacked conditions.",
@@ -73,6 +73,7 @@ def data_table(record: DefencesRecord) -> Table:
     """What the study asked about."""
     run: dict[str, object] = {
         "questions asked": record.questions,
+        "half": record.half,
         "snapshots asked": record.snapshots,
         "documents of a snapshot, at most": record.k,
         "data set": record.dataset,

@@ -9,6 +9,7 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
 from radarstream.pipelines.evaluation.defences.ranking import covered_cells, rank
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, fewer, mean_cost
@@ -90,6 +91,7 @@ def write_defences_page(
         more_tables=[table for key, table in tables.items() if key not in SHOWN],
         fewer=fewer,
         benign=BENIGN,
+        intervals=INTERVALS,
         letters={look.letter: (name, look.mark, look.words) for name, look in OUTCOMES.items()},
         island=island,
         breakable=breakable,
@@ -114,6 +116,7 @@ def _page(
         words=DEFINITIONS,
         heads=(
             ("questions", record.questions),
+            ("half", record.half),
             ("documents each", record.k),
             ("contenders", len(record.contenders)),
             ("conditions", len(record.conditions)),

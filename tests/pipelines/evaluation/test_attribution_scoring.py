@@ -32,9 +32,10 @@ def made(counts, outside=0):
     return Confusion(tp, fp, tn, fn, tp + fn + outside)
 
 
-def rates(counted, seed=0):
+def rates(counted, questions=None):
     table = pl.DataFrame([asdict(one) for one in counted], schema=dict.fromkeys(COUNTS, pl.Int64))
-    return scores(table, seed=seed)
+    names = questions or [str(place) for place in range(len(counted))]
+    return scores(table.with_columns(query_id=pl.Series(names, dtype=pl.String)))
 
 
 def event(roles, planted=None):
@@ -107,7 +108,7 @@ def test_planted_texts_that_were_never_near_count_in_the_corpus():
 
 @given(st.lists(DRAWN, min_size=1, max_size=6))
 def test_rates_are_shares_and_accuracy_is_theirs_weighed(counted):
-    found = rates([made(c[:4], c[4]) for c in counted], seed=3)
+    found = rates([made(c[:4], c[4]) for c in counted])
     tp, fp, tn, fn = (sum(c[i] for c in counted) for i in range(4))
     for score in found.values():
         assert 0.0 <= score.micro <= 1.0 and 0.0 <= score.macro <= 1.0
@@ -121,11 +122,19 @@ def test_rates_are_shares_and_accuracy_is_theirs_weighed(counted):
     assert found["fnr_corpus"].micro >= found["fnr"].micro - 1e-12
 
 
-def test_intervals_come_from_the_seed():
-    events = [made((n, 1, 4, 5 - n)) for n in range(6)]
-    assert rates(events, seed=1) == rates(events, seed=1)
-    low, high = rates(events, seed=1)["fnr"].micro_interval
-    assert low < rates(events)["fnr"].micro < high
+def test_cases_of_one_question_are_one_cluster():
+    events = [made((n, 1, 4, 5 - n)) for n in (0, 0, 0, 5, 5, 5)]
+    apart, shared = rates(events)["fnr"], rates(events, questions=list("aaabbb"))["fnr"]
+    assert apart.micro == shared.micro == 0.5
+    for far, near in ((apart.micro_interval, shared.micro_interval),
+                      (apart.macro_interval, shared.macro_interval)):  # fmt: skip
+        assert near[0] < far[0] < 0.5 < far[1] < near[1]
+
+
+def test_no_wrong_text_in_few_cases_is_no_certainty():
+    found = rates([made((5, 0, 5, 0))] * 7)["fnr"]
+    assert found.micro_interval[0] == 0.0
+    assert found.micro_interval[1] == pytest.approx(0.41, abs=0.01)
 
 
 def test_the_table_has_a_line_per_attributor_and_case_and_no_counts_where_it_failed():

@@ -328,9 +328,10 @@ def test_the_record_tells_how_to_repeat_it(bench):
 
 def test_tables_say_what_was_measured(bench):
     study = bench.run("injection,clean", f"{oracle('injection')},{NOBODY}")
-    text = as_markdown(scored(study), [spec.name for spec in study.record.attributors])
+    text = as_markdown(scored(study), study.record.names, study.record.asked_in_words)
+    assert text.startswith("Asked: both halves, 3 questions.\n")
     assert "| injection (3) | 100.0 / 0.0 / 0.0" in text
-    assert "| injection (3) | 0 / 100 [0-56] of 100 | 100 / 0 [44-100] of 100 |" in text
+    assert "| injection (3) | 0 / 100 [0-71] of 100 | 100 / 0 [29-100] of 100 |" in text
     assert "not\\_retrieved" not in text and "Cost of one event" in text
 
 
@@ -359,7 +360,7 @@ def test_the_family_several_is_not_its_scenario_of_that_name(bench):
     found = scored(study)
     alone, whole = found.cell(NOBODY, "several"), found.cell(NOBODY, Family.SEVERAL)
     assert 0 < alone.events < whole.events
-    told = as_markdown(found, [NOBODY])
+    told = as_markdown(found, [NOBODY], "")
     assert f"| all several ({whole.events}) |" in told
     assert f"| several ({alone.events}) |" in told
 

@@ -11,7 +11,6 @@ from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Cost, EvidenceRow
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     ContextScores,
-    IntervalMethod,
     MeanCost,
     Scoreboard,
     Storage,
@@ -20,7 +19,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import context_table, tables_of
 from radarstream.pipelines.evaluation.frame import study_frame
-from radarstream.pipelines.evaluation.rates import Rate, wilson_interval
+from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.statistics import PairedTest, mcnemar_exact
 from radarstream.schemas.snapshot import Document, Labels
 from tests.study_rows import PARIS, PIA, record, row
@@ -30,7 +29,7 @@ ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
 
 def board(rows, settings=None):
     settings = settings or record()
-    return score_cells(study_frame(rows, settings), settings, resamples=500)
+    return score_cells(study_frame(rows, settings), settings)
 
 
 def static_rows(ours, theirs, **members):
@@ -49,13 +48,13 @@ def static_rows(ours, theirs, **members):
     ]
 
 
-def test_rates_of_a_static_set_have_wilson_intervals():
+def test_rates_of_a_static_set_have_exact_intervals():
     found = board(static_rows("PPPL-x", "PLLL--"))
     assert found.static
-    assert found.intervals is IntervalMethod.WILSON
     cell = found.cell("radar", "benign")
     assert (cell.accuracy.hits, cell.accuracy.trials) == (3, 6)
-    assert (cell.accuracy.low, cell.accuracy.high) == wilson_interval(3, 6)
+    assert (cell.accuracy.low, cell.accuracy.high) == pytest.approx(Rate(3, 6).interval)
+    assert cell.accuracy.effective == pytest.approx(6.0)
     assert cell.attack_success.value == pytest.approx(1 / 6)
     assert cell.scores.abstained == Rate(1, 6)
     assert cell.dynamics is None
@@ -140,7 +139,7 @@ def history_rows(texts, *, contender="radar", question="q0", condition="benign",
     ]
 
 
-def test_histories_are_resampled_by_question():
+def test_answers_of_a_history_count_by_question():
     rows = [
         r
         for i in range(12)
@@ -149,12 +148,9 @@ def test_histories_are_resampled_by_question():
     ]
     found = board(rows)
     assert not found.static
-    assert found.intervals is IntervalMethod.BOOTSTRAP
     cell = found.cell("vanilla", "benign")
     assert cell.accuracy.value == 0.75
-    assert (cell.accuracy.low, cell.accuracy.high) == pytest.approx(
-        wilson_interval(9, 12), abs=0.12
-    )
+    assert (cell.accuracy.low, cell.accuracy.high) == pytest.approx(Rate(9, 12).interval, abs=0.02)
     assert cell.accuracy_difference.value == -0.25
     assert cell.accuracy_difference.test is PairedTest.SIGN_FLIP
     assert cell.accuracy_difference.p_value == 2 / 2**3  # three questions differ
@@ -165,13 +161,13 @@ def test_answers_all_alike_get_an_interval_by_questions():
     rows = [r for i in range(10) for r in history_rows(["Paris"] * 6, question=f"q{i}")]
     cell = board(rows).cell("radar", "benign")
     bounds = (cell.accuracy.low, cell.accuracy.high)
-    assert bounds == pytest.approx(wilson_interval(10, 10))
+    assert bounds == pytest.approx(Rate(10, 10).interval)
     bounds = (cell.attack_success.low, cell.attack_success.high)
-    assert bounds == pytest.approx(wilson_interval(0, 10))
+    assert bounds == pytest.approx(Rate(0, 10).interval)
 
 
 def test_questions_all_alike_are_no_certainty():
-    """Half of every question's steps: resampled questions show no spread, ten are not all."""
+    """Half of every question's steps: questions without any spread are still but ten."""
     rows = [
         r
         for contender in ("radar", "vanilla")
@@ -179,13 +175,12 @@ def test_questions_all_alike_are_no_certainty():
         for r in history_rows(["Paris", "Rome"], contender=contender, question=f"q{i}")
     ]
     cell = board(rows).cell("vanilla", "benign")
-    share = wilson_interval(0, 10)[1]
-    assert (cell.accuracy.low, cell.accuracy.high) == pytest.approx(
-        (0.5 - share / 2, 0.5 + share / 2)
-    )
+    assert cell.accuracy.low == pytest.approx(Rate(10, 20).interval[0], abs=0.02)
+    assert cell.accuracy.high == pytest.approx(1.0 - cell.accuracy.low)
     difference = cell.accuracy_difference
     assert (difference.value, difference.p_value) == (0.0, 1.0)
-    assert (difference.low, difference.high) == pytest.approx((-share, share))
+    assert difference.low == pytest.approx(-difference.high)
+    assert 0.2 < difference.high < 0.35
 
 
 def test_scheduled_attack_scores_the_attacked_steps_apart():
@@ -336,7 +331,7 @@ def test_context_is_scored_where_the_evidence_is_known():
         labels=PARIS,
     )
     rows = [row("Paris"), row("Lyon", condition="pia@1", labels=ATTACKED)]
-    found = score_cells(study_frame(rows, record(), [seen]), record(), resamples=100)
+    found = score_cells(study_frame(rows, record(), [seen]), record())
     assert found.cell("radar", "benign").context == ContextScores(1, 1.0, 0.5, 1.0, 1.0)
     assert found.cell("vanilla", "benign").context == ContextScores()
     assert found.cell("radar", "pia@1").context is None
@@ -347,6 +342,6 @@ def test_context_is_scored_where_the_evidence_is_known():
     one, other = pooled.contenders
     pooled = replace(pooled, contenders=(one, replace(other, adaptation=Adaptation.CUMULATIVE)))
     rows += [row("Paris", contender="vanilla")]
-    found = score_cells(study_frame(rows, pooled, [seen]), pooled, resamples=100)
+    found = score_cells(study_frame(rows, pooled, [seen]), pooled)
     assert found.cell("vanilla", "benign").context is None
     assert [line.heading for line in context_table(found).rows] == ["radar"]

@@ -18,7 +18,7 @@ from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenari
 from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.datasets import answer_changes
 from radarstream.pipelines.evaluation.frame import replay_frame, study_frame
-from radarstream.pipelines.evaluation.rates import Rate, scores_by, scores_of, wilson_interval
+from radarstream.pipelines.evaluation.rates import Rate, rate_in, scores_by, scores_of
 from radarstream.pipelines.evaluation.scoring import (
     Definition,
     Judged,
@@ -120,30 +120,22 @@ def test_expansions_that_overlap_the_target_are_dropped():
     assert expanded_answers(["15%"], ["32"], target=None) == ("15%", "32")
 
 
-@pytest.mark.parametrize(
-    ("hits", "trials", "low", "high"),
-    [
-        (50, 100, 0.403832, 0.596168),
-        (0, 10, 0.0, 0.277533),
-        (10, 10, 0.722467, 1.0),
-        (0, 0, 0.0, 1.0),
-    ],
-)
-def test_wilson_interval(hits, trials, low, high):
-    assert wilson_interval(hits, trials) == pytest.approx((low, high), abs=1e-6)
-
-
-@given(st.integers(1, 10_000), st.data())
-def test_wilson_interval_contains_the_rate_and_mirrors(trials, data):
-    hits = data.draw(st.integers(0, trials))
-    low, high = wilson_interval(hits, trials)
-    assert 0.0 <= low <= hits / trials <= high <= 1.0
-    assert wilson_interval(trials - hits, trials) == pytest.approx((1 - high, 1 - low))
-
-
-def test_wilson_interval_refuses_impossible_counts():
+def test_a_rate_refuses_impossible_counts():
     with pytest.raises(ValueError, match="5 of 4"):
-        wilson_interval(5, 4)
+        Rate(5, 4)
+
+
+def test_rates_know_which_answers_share_a_question():
+    """Two questions of four equal answers each are not eight answers."""
+    answers = pl.DataFrame({"query_id": ["a"] * 4 + ["b"] * 4, "correct": [True] * 4 + [False] * 4})
+    found = rate_in(answers, "correct")
+    assert found == Rate(4, 8)
+    assert found.effective < 4
+    low, high = found.interval
+    assert low < Rate(4, 8).interval[0] < Rate(4, 8).interval[1] < high
+    alone = rate_in(answers.with_columns(query_id=pl.int_range(8).cast(pl.String)), "correct")
+    assert alone.effective == pytest.approx(8.0)
+    assert rate_in(answers.clear(), "correct") == Rate(0, 0)
 
 
 def event(answer, undefended=None, abstention=None, step=0, snapshot_id="q@0"):

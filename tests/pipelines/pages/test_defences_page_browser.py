@@ -49,7 +49,7 @@ return found;
 
 def made(out: Path, experiment) -> Path:
     record, rows, evidence = experiment
-    board, frame = scored(rows, record, resamples=200)
+    board, frame = scored(rows, record)
     write_defences_page(out, record, rows, evidence, board, frame)
     return out / REPORT
 

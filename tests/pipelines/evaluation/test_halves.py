@@ -1,0 +1,113 @@
+"""Halves of data sets by the question, and questions that the relation scorer was fitted on."""
+
+import json
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radarstream.connectors.models.answer_agreement.scorer import COEFFICIENTS
+from radarstream.pipelines.evaluation.attribution.staging import Questions
+from radarstream.pipelines.evaluation.defences.comparison_tables import rates_table
+from radarstream.pipelines.evaluation.defences.records import Row
+from radarstream.pipelines.evaluation.halves import Half, half_of, in_half, question_digest
+from radarstream.pipelines.evaluation.overlap import fitted_questions, overlap_note
+from tests.pipelines.evaluation.defence_studies import (
+    Bench,
+    make_dataset,
+    make_history,
+    static_dataset,
+)
+
+SCORER = "answer-agreement-with_cosine@0123"
+
+
+@pytest.mark.parametrize(
+    "question", ["Who is the mayor of Exampleton?", "What is the capital of Peru?", "Ärger?", ""]
+)
+def test_the_last_bit_of_the_digest_decides(question):
+    last = sha256(question.casefold().encode()).digest()[-1] & 1
+    assert half_of(question) is (Half.TEST if last else Half.DEVELOPMENT)
+
+
+@given(st.text(), st.sampled_from([" ", "\n", "\t ", "\u3000"]))
+def test_case_and_spacing_change_nothing(text, space):
+    plain = " ".join(text.split())
+    respaced = space + plain.replace(" ", space) + space
+    assert question_digest(respaced) == question_digest(text)
+    assert question_digest(plain.casefold()) == question_digest(plain)
+
+
+@given(st.text())
+def test_every_question_is_in_exactly_one_half(text):
+    assert Half.ALL.holds(text)
+    assert Half.TEST.holds(text) is not Half.DEVELOPMENT.holds(text)
+
+
+def test_halves_of_many_questions_are_about_as_large():
+    halves = [half_of(f"What is the number of place {number}?") for number in range(400)]
+    assert 160 < halves.count(Half.TEST) < 240
+
+
+def test_the_shipped_scorer_names_the_questions_that_it_was_fitted_on():
+    provenance = json.loads(COEFFICIENTS.read_text())["provenance"]
+    fitted = fitted_questions(SCORER)
+    assert len(fitted) == provenance["questions"]["fitted"]
+    assert all(len(digest) == 64 and int(digest, 16) >= 0 for digest in fitted)
+
+
+def test_a_data_set_that_overlaps_with_the_fit_is_marked(tmp_path, monkeypatch):
+    table = {"provenance": {"fitted_questions": [question_digest("Who won?")]}}
+    (tmp_path / "coefficients.json").write_text(json.dumps(table))
+    monkeypatch.setattr(
+        "radarstream.pipelines.evaluation.overlap.COEFFICIENTS", tmp_path / "coefficients.json"
+    )
+    note = overlap_note([" who  WON?", "Who lost?"], SCORER)
+    assert "fitted on 1 of the 2 questions" in note
+    assert overlap_note(["Who lost?"], SCORER) is None
+    assert overlap_note(["Who won?"], "language-model@1") is None
+
+
+def test_the_histories_of_a_half_keep_their_order():
+    histories = tuple(make_history(number, ["Rome"]) for number in range(20))
+    halves = [in_half(histories, half) for half in (Half.DEVELOPMENT, Half.TEST)]
+    assert sorted(map(len, halves))[0] > 0
+    assert {*halves[0], *halves[1]} == {*histories}
+    assert in_half(histories, Half.ALL) == histories
+    assert [h for h in histories if h in halves[1]] == [*halves[1]]
+
+
+@pytest.mark.parametrize("surface", ["list", "corpus"])
+def test_a_study_asks_one_half_and_keeps_the_answers_of_the_other(tmp_path, surface):
+    data, bench = static_dataset(12), Bench(tmp_path)
+    condition = "pia@1" if surface == "list" else "pia@m2"
+    asked = {h[0].query.id for h in in_half(data.histories, Half.TEST)}
+    whole = bench.run(data, "radar", [condition], surface=surface)
+    half = bench.run(data, "radar", [condition], surface=surface, half=Half.TEST)
+    assert half.record.half is Half.TEST
+    assert {row.query_id for row in half.rows} == {*half.record.asked} == asked
+    assert half.uncounted == 12 - len(asked) > 0
+    board = half.results()
+    assert (board.half, board.questions) == (Half.TEST, len(asked))
+    assert f"Asked: test half, {len(asked)} questions." in rates_table(board).notes
+    before = {row.key: row.verdict for row in whole.store.of(Row).values()}
+    assert all(before[row.key] == row.verdict for row in half.rows)
+
+
+def test_attribution_asks_one_half_of_the_questions_of_the_whole_corpus():
+    snapshots = [make_history(number, ["Rome"]) for number in range(12)]
+    whole, half = (Questions.of(make_dataset(*snapshots), None, h) for h in (Half.ALL, Half.TEST))
+    assert {s.query.text for s in half.asked} == {
+        s.query.text for s in whole.asked if half_of(s.query.text) is Half.TEST
+    }
+    assert half.everybody == whole.everybody
+    assert len(half.corpus.entries) == len(whole.corpus.entries)
+
+
+def test_rows_say_how_sure_an_answer_is(tmp_path):
+    study = Bench(tmp_path).run(static_dataset(3), "radar,vanilla", ["benign", "pia@1"])
+    by_key = {(row.contender, row.condition): row for row in study.rows}
+    assert by_key["vanilla", "benign"].confidence is None  # it does not select
+    benign, attacked = (by_key["radar", name].confidence for name in ("benign", "pia@1"))
+    assert 0.0 < attacked < benign <= 1.0
