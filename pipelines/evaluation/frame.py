@@ -13,6 +13,9 @@ Which answer
 What an evaluator knows
 - attack: the attack on this step; null where this step is not attacked
 - poisoned_ranks: the ranks of planted documents
+- poisoned_documents, poisoned_sites: how many documents are planted, and on how many sites; the
+  latter is null in rows of earlier releases
+- attacked_steps: how many steps of this history were attacked so far, with this one
 - truth: the right answers
 - all_required: whether an answer must name all of them
 - target: the answer that the attacker wants; null where nobody wants one at this step
@@ -50,7 +53,7 @@ What a judge model says; null where none was asked
 - judge_error: why the judgement failed
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -65,6 +68,7 @@ from radarstream.pipelines.evaluation.defences.records import (
     EvidenceRow,
     Row,
 )
+from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.pipelines.evaluation.scoring import score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
@@ -81,6 +85,7 @@ _COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
     (pl.Datetime("us", "UTC"), "observed_at"),
     (TEXT, "attack"),
     (pl.List(WHOLE), "poisoned_ranks"),
+    (WHOLE, "poisoned_documents poisoned_sites attacked_steps"),
     (pl.List(TEXT), "truth"),
     (YES, "all_required"),
     (TEXT, "target truth_key answer"),
@@ -138,8 +143,10 @@ def study_frame(
     found: list[Values] = []
     for (contender, condition, _), history in histories.items():
         earlier: dict[Labels, None] = {}
+        attacked = 0
         pools = contender in pooling
         for row in sorted(history, key=lambda row: row.step):
+            attacked += row.labels.attack is not None
             context = None if pools else seen.get((condition, row.query_id, row.step))
             found.append(
                 _identity(row.key, row.observed_at)
@@ -148,6 +155,7 @@ def study_frame(
                 | _spent(row)
                 | ({} if context is None else context_of(row, context))
                 | ({"poisoned_kept": None} if pools else {})
+                | {"poisoned_sites": row.poisoned_sites, "attacked_steps": attacked}
                 | ({} if row.error else _judgement(said.get(row.key)))
             )
             earlier[_gist(row.labels)] = None
@@ -166,23 +174,31 @@ def replay_frame(
     Answers keep their order, the defended one first.
     """
     earlier: defaultdict[str, dict[Labels, None]] = defaultdict(dict)
+    attacked: Counter[str] = Counter()
     found: list[Values] = []
     for event in answers:
         snapshot = snapshots.get(event.snapshot_id)
         labels = (snapshot.labels if snapshot else None) or Labels()
         before = tuple(earlier[event.query_id])
+        attacked[event.query_id] += labels.attack is not None
+        planted = {
+            "poisoned_sites": None if snapshot is None else sites_of_planted(snapshot),
+            "attacked_steps": attacked[event.query_id],
+        }
         said = None if event.abstention else event.answer
         key = (event.query_id, event.step)
         found.append(
             _identity((DEFENDED, REPLAY, *key), event.observed_at)
             | _scores(said, labels, before)
             | _decided(event.verdict, labels)
+            | planted
         )
         if (bare := event.undefended_answer) is not None:
             said = None if is_uninformative(bare) else bare
             found.append(
                 _identity((UNDEFENDED, REPLAY, *key), event.observed_at)
                 | _scores(said, labels, before)
+                | planted
             )
         earlier[event.query_id][_gist(labels)] = None
     return _frame(found)
@@ -218,6 +234,7 @@ def _scores(
     return {
         "attack": labels.attack,
         "poisoned_ranks": list(labels.poisoned_ranks),
+        "poisoned_documents": len(labels.poisoned_ranks),
         "truth": list(labels.answers),
         "all_required": labels.all_answers_required,
         "target": labels.target,

@@ -99,7 +99,8 @@ class Row:
     """One contender's answer to one snapshot. With `error`, there is no verdict and no score.
 
     `changed` is whether the answer means something else than the previous one, as in an answer
-    event; None where there is none to compare with, and in older rows.
+    event; None where there is none to compare with, and in older rows. `poisoned_sites` counts the
+    sites of the planted documents; None in older rows.
     """
 
     contender: str
@@ -113,6 +114,7 @@ class Row:
     cost: Cost = Cost()
     state_bytes: int = 0
     changed: bool | None = None
+    poisoned_sites: int | None = None
 
     @property
     def key(self) -> Key:

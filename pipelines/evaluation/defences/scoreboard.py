@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
@@ -163,10 +164,55 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """One contender's rates where the attacker does so much; 0 is without an attack."""
+
+    amount: int
+    accuracy: Estimate
+    attack_success: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class BreakingPoint:
+    """The smallest amount at which attack success is above `level`, a share.
+
+    `low` is the smallest amount at which its 95 % interval reaches above the level, `high` the
+    smallest at which all of the interval is above. None is more than was tried.
+    """
+
+    level: float
+    amount: int | None
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One contender as the attacker does more and more, by amount."""
+
+    contender: str
+    points: tuple[Point, ...]
+    breaking_points: tuple[BreakingPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Escalated:
+    """Everybody's curve along conditions that differ in one number (see `attacks.escalation`)."""
+
+    effort: Effort
+    attack: str
+    place: str
+    schedule: str
+    documents: int
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Scoreboard:
     """Every cell, contenders in the order of the record and conditions within them.
 
-    `definition` says when an answer is correct and when it is fooled.
+    `definition` says when an answer is correct and when it is fooled. `escalations` are there
+    where conditions differ in how much the attacker does.
     """
 
     contenders: tuple[str, ...]
@@ -177,6 +223,7 @@ class Scoreboard:
     resamples: int
     cells: tuple[Summary, ...]
     definition: Definition = Definition.WHOLE_WORDS
+    escalations: tuple[Escalated, ...] = ()
 
     def cell(self, contender: str, condition: str) -> Summary:
         """The cell of a contender and a condition. Raises KeyError for unknown names."""

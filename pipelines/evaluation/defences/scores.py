@@ -7,6 +7,7 @@ questions. Differences compare the same answers only.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,6 +15,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.breaking_points import escalated
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
 from radarstream.pipelines.evaluation.defences.records import Adaptation, DefencesRecord
 from radarstream.pipelines.evaluation.defences.resampling import (
@@ -69,6 +71,7 @@ def score_cells(
         resamples=resamples,
         cells=tuple(cells),
         definition=definition,
+        escalations=escalated(frame, record, definition, partial(_estimates, questions=questions)),
     )
 
 

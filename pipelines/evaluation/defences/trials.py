@@ -13,6 +13,7 @@ from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scorers import Perturbation
+from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.study.plugin import batched, error_words
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.guard import Concluded, Guard
@@ -189,6 +190,7 @@ class Trial:
             cost=tally.cost(),
             state_bytes=stored_bytes(memory.state),
             changed=event.changed if event else None,
+            poisoned_sites=sites_of_planted(seen.snapshot),
         )
 
 
