@@ -35,14 +35,11 @@ def breaking_conditions(
     amounts: str,
     placement: str,
     schedule: str,
-    conditions: list[str] | None,
     k: int,
 ) -> tuple[Condition, ...]:
     """The conditions of `--breaking-point`: at each of the last steps of a history half of the
     documents is planted. Raises ConfigurationError.
     """
-    if conditions:
-        raise ConfigurationError("--breaking-point makes its conditions: leave --condition out")
     try:
         wanted = [int(word) for word in words(amounts)] or amounts_up_to(k)
     except ValueError:

@@ -144,7 +144,8 @@ def evaluate(
     named = words(ATTACKS[breaking_point] if attacks is None else attacks)
     if breaking_point:
         contenders = with_and_without_memory(contenders, data)
-        conditions = breaking_conditions(data, named, amounts, placement, schedule, condition, k)
+    if breaking_point and not condition:
+        conditions = breaking_conditions(data, named, amounts, placement, schedule, k)
     else:
         conditions = conditions_of(named, words(positions), condition or [], schedule, k)
     request = DefencesRequest(

@@ -17,7 +17,7 @@ from radarstream.pipelines.pages.charts import panel
 from radarstream.pipelines.pages.defences.plots import Group, measured
 from radarstream.pipelines.pages.scales import Axis, Series, Spot, tenths
 
-ASIDE = 0.05  # between the lines of two contenders, so that their intervals stay apart
+ASIDE = 0.7  # of the way to the next amount, shared by the contenders so that intervals stay apart
 NOUNS = {
     Effort.OWN_SITES: "documents, each on its own site",
     Effort.ONE_SITE: "documents, all on one site",
@@ -52,8 +52,9 @@ def _plots(found: Escalated, group: Group) -> Iterator[Markup]:
     names = {float(amount): str(amount) for amount in amounts}
     x = Axis(amounts[0] - 0.4, amounts[-1] + 0.4, NOUNS[found.effort], names)
     for title, quantity in RATES.items():
+        step = ASIDE / len(series)
         lines = [
-            (one, list(_spots(curves[one.name], quantity, ASIDE * (number - len(series) / 2))))
+            (one, list(_spots(curves[one.name], quantity, step * (number - len(series) / 2))))
             for number, one in enumerate(series)
         ]
         if any(spots for _, spots in lines):
