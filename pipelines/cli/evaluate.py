@@ -174,7 +174,7 @@ def evaluate(
     if as_json:
         print_json({"record": study.record, "results": board, "headline": headline})
     else:
-        keys = SHOWN
+        keys: tuple[str, ...] = SHOWN
         if breaking_point:
             keys = tuple(t.key for t in tables_of(board) if t.key.startswith(BREAKING_POINTS))
         print_tables(brief(shown) for shown in tables_of(board) if shown.key in keys)

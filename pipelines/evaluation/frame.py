@@ -7,7 +7,7 @@ columns, in order:
 
 Which answer
 - contender, condition: names as in the study; a replay has the contenders `defended` and
-  `undefended`, and the condition `replay`
+  `undefended`, the baselines it was asked for, and the condition `replay`
 - query_id, step: the question and the number of its snapshot, from 0
 - observed_at: when the snapshot was taken, UTC
 What an evaluator knows
@@ -54,7 +54,7 @@ What a judge model says; null where none was asked
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -141,24 +141,16 @@ def study_frame(
     for row in last.values():
         histories[row.contender, row.condition, row.query_id].append(row)
     found: list[Values] = []
-    for (contender, condition, _), history in histories.items():
-        earlier: dict[Labels, None] = {}
-        attacked = 0
+    for (contender, condition, query_id), history in histories.items():
         pools = contender in pooling
-        for row in sorted(history, key=lambda row: row.step):
-            attacked += row.labels.attack is not None
-            context = None if pools else seen.get((condition, row.query_id, row.step))
+        for row, values in _answered(history):
+            context = None if pools else seen.get((condition, query_id, row.step))
             found.append(
-                _identity(row.key, row.observed_at)
-                | _scores(row.response, row.labels, tuple(earlier), error=row.error)
-                | _decided(row.verdict, row.labels)
-                | _spent(row)
+                values
                 | ({} if context is None else context_of(row, context))
                 | ({"poisoned_kept": None} if pools else {})
-                | {"poisoned_sites": row.poisoned_sites, "attacked_steps": attacked}
                 | ({} if row.error else _judgement(said.get(row.key)))
             )
-            earlier[_gist(row.labels)] = None
     places = (
         pl.col("contender").cast(pl.Enum(contenders)),
         pl.col("condition").cast(pl.Enum(conditions)),
@@ -166,12 +158,31 @@ def study_frame(
     return _frame(found).sort(*places, "query_id", "step")
 
 
+def _answered(history: Iterable[Row]) -> Iterator[tuple[Row, Values]]:
+    """The rows of one contender's history in time order, and what each says by itself."""
+    earlier: dict[Labels, None] = {}
+    attacked = 0
+    for row in sorted(history, key=lambda row: row.step):
+        attacked += row.labels.attack is not None
+        yield (
+            row,
+            _identity(row.key, row.observed_at)
+            | _scores(row.response, row.labels, tuple(earlier), error=row.error)
+            | _decided(row.verdict, row.labels)
+            | _spent(row)
+            | {"poisoned_sites": row.poisoned_sites, "attacked_steps": attacked},
+        )
+        earlier[_gist(row.labels)] = None
+
+
 def replay_frame(
-    answers: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
+    answers: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    baselines: Iterable[Row] = (),
 ) -> pl.DataFrame:
     """The table of a replay: the defended answers, and the undefended ones where there are some.
 
-    Answers keep their order, the defended one first.
+    Answers keep their order, the defended one first; those of `baselines` come last.
     """
     earlier: defaultdict[str, dict[Labels, None]] = defaultdict(dict)
     attacked: Counter[str] = Counter()
@@ -201,6 +212,10 @@ def replay_frame(
                 | planted
             )
         earlier[event.query_id][_gist(labels)] = None
+    histories: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in baselines:
+        histories[row.contender, row.query_id].append(row)
+    found += [values for history in histories.values() for _, values in _answered(history)]
     return _frame(found)
 
 
