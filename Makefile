@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 DEMO := build/demo
 DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
+DEMO_BASELINES := majority,majority:memory=true,vanilla_claims
 
 .DEFAULT_GOAL := help
 .PHONY: help demo sizes stream-demo test lint bench chaos docs-check clean install lock deployment-files pin-images
@@ -38,7 +39,7 @@ pin-images: ## ask the registries for the digests of infra/images.txt
 
 demo: $(DEMO_STAMP) ## replay the bundled history, partly attacked, and write a report
 	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json
-	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)'
+	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)' --baselines '$(DEMO_BASELINES)'
 
 sizes: ## measure the embedded profile: megabytes to download and on disk
 	$(PYTHON) requirements/sizes.py

@@ -10,6 +10,12 @@ from typer import Option
 
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
+from radarstream.pipelines.cli.breaking_point import (
+    BREAKING_POINTS,
+    breaking_conditions,
+    print_breaking_points,
+    with_and_without_memory,
+)
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
 from radarstream.pipelines.cli.options import (
     AsJson,
@@ -24,7 +30,7 @@ from radarstream.pipelines.cli.options import (
 from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attacks import conditions as attack_conditions
-from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.attacks.protocol import TOP, Condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History, load_dataset
 from radarstream.pipelines.evaluation.defences import contenders as contending
 from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
@@ -38,22 +44,35 @@ from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.simulation.plain import plain_pages
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
 
+ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
+ADAPTATIONS = {False: "none,cumulative,lightweight", True: "none"}
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 
 
 def evaluate(
-    dataset: Annotated[list[Path], Option(help="Questions with documents and labels.")],
+    dataset: Annotated[
+        list[Path] | None,
+        Option(
+            help="Questions with documents and labels. For --breaking-point by default pages that "
+            "say nothing but the answer."
+        ),
+    ] = None,
     defenses: Annotated[
         str, Option(help="Defences: all, or e.g. radar,radar:pair_scale=0.3,vanilla.")
     ] = "all",
     attacks: Annotated[
-        str, Option(help="Attacks by name, each at every position; '' for none.")
-    ] = "pia,poison",
+        str | None,
+        Option(
+            help="Attacks by name, each at every position; '' for none. Default: pia,poison; "
+            "poison-varied for --breaking-point."
+        ),
+    ] = None,
     positions: Annotated[
         str, Option(help="Ranks that are attacked: 1,10, or 1+2 for several at once.")
     ] = "1,10",
@@ -64,9 +83,24 @@ def evaluate(
     schedule: Annotated[
         str, Option(help="Steps that are attacked, e.g. late-3 or every-2; '' for all.")
     ] = "",
+    breaking_point: Annotated[
+        bool,
+        Option("--breaking-point", help="Attack with more and more documents, sites and steps."),
+    ] = False,
+    amounts: Annotated[
+        str,
+        Option(help="Numbers of documents for --breaking-point. Default: 1,2,3,4,5,6,8,10… to k."),
+    ] = "",
+    placement: Annotated[
+        str, Option(help="Where --breaking-point plants documents: top or random ranks.")
+    ] = TOP,
     adaptations: Annotated[
-        str, Option(help="How defences without a memory meet a history.")
-    ] = "none,cumulative,lightweight",
+        str | None,
+        Option(
+            help="How defences without a memory meet a history. Default: "
+            "none,cumulative,lightweight; none for --breaking-point, also for those with a memory."
+        ),
+    ] = None,
     k: studies.Documents = 10,
     half: studies.AskedHalf = Half.ALL,
     limit: studies.Limit = None,
@@ -116,11 +150,20 @@ def evaluate(
     settings = studies.kept_in(
         out, model_settings(config, profile, model, base_url, dry_run=dry_run)
     )
-    data = load_dataset(dataset, settings.limits)
+    if not dataset and not breaking_point:
+        raise ConfigurationError("say which --dataset to evaluate on")
+    data = load_dataset(dataset, settings.limits) if dataset else plain_pages(k)
+    ways = words(ADAPTATIONS[breaking_point] if adaptations is None else adaptations)
     contenders = contenders_of(
-        data, defenses, sweep or [], words(nli_noise), words(relation_scorers), words(adaptations)
+        data, defenses, sweep or [], words(nli_noise), words(relation_scorers), ways
     )
-    conditions = conditions_of(words(attacks), words(positions), condition or [], schedule, k)
+    named = words(ATTACKS[breaking_point] if attacks is None else attacks)
+    if breaking_point:
+        contenders = with_and_without_memory(contenders, data)
+    if breaking_point and not condition:
+        conditions = breaking_conditions(data, named, amounts, placement, schedule, k)
+    else:
+        conditions = conditions_of(named, words(positions), condition or [], schedule, k)
     request = DefencesRequest(
         dataset=data,
         conditions=conditions,
@@ -138,7 +181,7 @@ def evaluate(
     judging = _judge_model(judge, plugin.models, plugin.engine)
     with (
         studies.opened(plugin, plugin.models, out, resume=resume) as study,
-        studies.conducted(study),
+        studies.conducted(study, told=breaking_point),
     ):
         board, frame = plugin.scored(study, judging)
         if table is not None:
@@ -148,7 +191,12 @@ def evaluate(
     if as_json:
         print_json({"record": study.record, "results": board, "headline": headline})
     else:
-        print_tables(brief(shown) for shown in tables_of(board) if shown.key in SHOWN)
+        keys: tuple[str, ...] = SHOWN
+        if breaking_point:
+            keys = tuple(t.key for t in tables_of(board) if t.key.startswith(BREAKING_POINTS))
+        print_tables(brief(shown) for shown in tables_of(board) if shown.key in keys)
+        if breaking_point:
+            print_breaking_points(board)
         print_headline(headline)
         print_path("report", out / REPORT)
     if failed := study.failed(contender.name for contender in plugin.request.contenders):

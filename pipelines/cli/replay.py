@@ -1,6 +1,7 @@
 """`radarstream replay`: a search history through the pipeline, then a table and a report."""
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -32,9 +33,17 @@ from radarstream.pipelines.cli.progress import counting, shown
 from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, STATE, Results, print_results
 from radarstream.pipelines.cli.terminal import make_directory, note, print_json, print_path
 from radarstream.pipelines.evaluation.attacks.schedule import Planting, Schedule
+from radarstream.pipelines.evaluation.defences.baselines import (
+    BASELINES,
+    Answered,
+    baseline_rows,
+)
+from radarstream.pipelines.evaluation.defences.contenders import parse_contenders
+from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
+from radarstream.pipelines.evaluation.study.row_files import encode_line
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
@@ -56,6 +65,9 @@ def replay(
     dry_run: DryRun = False,
     defense: Annotated[str | None, Option(help="Defence to use.")] = None,
     attack: Attack = "",
+    baselines: Annotated[
+        str, Option(help="Also answer with these, e.g. majority,vanilla_claims; '' for none.")
+    ] = "",
     resume: Annotated[bool, Option(help="Continue a replay that was interrupted.")] = False,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -72,12 +84,15 @@ def replay(
     settings = model_settings(
         config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
     )
+    contenders = parse_contenders(baselines)
     if defense is not None:
         settings = _with_defense(settings, defense)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         try:
             results = replayed(settings, tuple(files), Schedule.parse(attack), out, resume)
+            if contenders:
+                results = with_baselines(results, contenders, settings, out)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         file = run_results.write_report(out, results)
@@ -105,7 +120,7 @@ def replayed(
     note_skipped(found.attacks)
     if not resume:  # what models answered is kept
         clear_run(shared_engine(settings))
-        for name in (*FILES.values(), RUN, REPORT):
+        for name in (*FILES.values(), RUN, REPORT, BASELINES):
             (out / name).unlink(missing_ok=True)
     run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
     run_results.write_run(out, run)  # what --resume must be like
@@ -116,6 +131,38 @@ def replayed(
         raise
     run_results.write_run(out, run)
     return run_results.read_results(out)
+
+
+def with_baselines(
+    results: Results, contenders: Sequence[Contender], settings: Settings, out: Path
+) -> Results:
+    """The results with the answers of baselines to the snapshots that were answered, which are also
+    written down. What they cost is one more stage of the run.
+    """
+    generator = shared_guard(settings).models.generator
+    histories: defaultdict[str, list[Answered]] = defaultdict(list)
+    for event in results.answers:
+        histories[event.query_id].append((results.snapshots[event.snapshot_id], event.step))
+
+    def calls() -> tuple[int, int]:
+        counts = generator if isinstance(generator, CallCounts) else None
+        return (counts.calls, counts.hits) if counts else (0, 0)
+
+    started, (made, hit) = perf_counter(), calls()
+    rows = baseline_rows(
+        contenders,
+        histories.values(),
+        shared_guard(settings).models,
+        settings.reading,
+        batch=settings.batch.snapshots,
+    )
+    seconds, (asked, found) = perf_counter() - started, calls()
+    (out / BASELINES).write_bytes(b"".join(map(encode_line, rows)))
+    asked, found = asked - made, found - hit
+    stage = StageCost("baselines", asked + found, asked, found, seconds)
+    run = replace(results.run, stages=(*results.run.stages, stage))
+    run_results.write_run(out, run)
+    return replace(results, run=run, baselines=tuple(rows))
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:

@@ -17,11 +17,13 @@ from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.build import shared_guard
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
+from radarstream.pipelines.evaluation.defences.baselines import BASELINES
+from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import SCORED, Rate, Scores, scores_by
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition, Outcome
-from radarstream.pipelines.evaluation.study.row_files import write_json
+from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.replay.page import render_report
 from radarstream.pipelines.settings import ReadingSettings, Settings
@@ -52,6 +54,7 @@ OUTCOME_STYLES = {
     Outcome.ABSTAINED: "dim",
     Outcome.UNLABELLED: "",
 }
+WIDE = 150  # columns of a terminal that has room for the answers of baselines
 UNBROKEN = {"as of", "cut", "memory"}  # short: a narrow terminal folds the others
 
 
@@ -63,15 +66,21 @@ class Results:
     answers: list[AnswerEvent]
     snapshots: dict[str, SearchSnapshot]
     dead_reasons: dict[str, int]
+    baselines: tuple[Row, ...] = ()
 
     @cached_property
     def frame(self) -> pl.DataFrame:
         """The table of answers."""
-        return replay_frame(self.answers, self.snapshots)
+        return replay_frame(self.answers, self.snapshots, self.baselines)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Whose answers there may be: defended, undefended, and the baselines in their order."""
+        return (*SIDES, *dict.fromkeys(row.contender for row in self.baselines))
 
     def scores(self) -> dict[tuple[str, str], Scores]:
         """Scores of the answers whose snapshots are labelled, by group (benign or attacked steps)
-        and contender, the benign and the defended ones first.
+        and contender, the benign and the defended ones first, baselines last.
         """
         labelled = self.frame.filter(
             (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
@@ -79,14 +88,14 @@ class Results:
         attacked = pl.col("attack").is_not_null()
         group = pl.when(attacked).then(pl.lit("attacked")).otherwise(pl.lit("benign"))
         found = scores_by(labelled, group.alias("group"), "contender")
-        order = [(group, side) for group in ("benign", "attacked") for side in SIDES]
+        order = [(group, side) for group in ("benign", "attacked") for side in self.sides]
         return {key: found[key] for key in order if key in found}
 
     def summary(self) -> dict[str, Any]:
         """The figures as plain values."""
         scores: dict[str, dict[str, Any]] = {}
         for (group, side), found in self.scores().items():
-            scores.setdefault(group, dict.fromkeys(SIDES))[side] = _plain_rates(found)
+            scores.setdefault(group, dict.fromkeys(self.sides))[side] = _plain_rates(found)
         return {"run": asdict(self.run), "dead_letters": self.dead_reasons, "scores": scores}
 
 
@@ -114,7 +123,8 @@ def read_results(directory: Path) -> Results:
     found = _decoded(directory / ANSWERS, lambda record: decode_answer(record.payload))
     answers = [answer for answer in found if answer.snapshot_id in snapshots]
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
-    return Results(run, answers, snapshots, _dead_reasons(directory))
+    baselines = tuple(read_lines(directory / BASELINES, Row))
+    return Results(run, answers, snapshots, _dead_reasons(directory), baselines)
 
 
 def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
@@ -175,7 +185,9 @@ def write_report(directory: Path, results: Results) -> Path:
     """Render the HTML report beside the results."""
     file = directory / REPORT
     read = read_again(directory, results)
-    html = render_report(results.answers, results.snapshots, results.run, read=read)
+    html = render_report(
+        results.answers, results.snapshots, results.run, read=read, baselines=results.baselines
+    )
     file.write_text(html, encoding="utf-8")
     return file
 
@@ -221,8 +233,10 @@ def print_results(results: Results) -> None:
 
 def _answers_table(results: Results) -> Table:
     table = Table(title="answers", header_style="bold")
-    for name in ("question", "as of", "attack", "truth", "undefended", "defended", "cut", "memory"):
-        table.add_column(name, overflow="fold", no_wrap=name in UNBROKEN)
+    beside = results.sides[len(SIDES) :] if stdout.width >= WIDE else ()
+    heads = ("question", "as of", "attack", "truth", "undefended", *beside, "defended", "cut")
+    for name in (*heads, "memory"):
+        table.add_column(cell(name), overflow="fold", no_wrap=name in UNBROKEN)
     scored = {
         (row["contender"], row["query_id"], row["step"]): row
         for row in results.frame.rows(named=True)
@@ -243,6 +257,7 @@ def _answers_table(results: Results) -> Table:
             cell(f"{labels.attack}@{ranks}" if labels.attack is not None else "", "red"),
             cell(", ".join(labels.answers[:3])),
             _judged(scored.get((UNDEFENDED, *key))),
+            *(_judged(scored.get((name, *key))) for name in beside),
             _judged(scored.get((DEFENDED, *key))),
             f"{rejected}/{len(answer.verdict.documents)}",
             _memory(answer),
@@ -273,7 +288,7 @@ def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
             table.add_section()
         previous = group
         rates = (found.accuracy(), found.attack_success())
-        table.add_row(group, side, str(found.steps), *map(_rate, rates))
+        table.add_row(group, cell(side), str(found.steps), *map(_rate, rates))
     return table
 
 

@@ -20,6 +20,7 @@ from radarstream.pipelines.cli.terminal import note
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.evaluation.study.plugin import Plugin
+from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import RecordT
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import Settings
@@ -80,15 +81,25 @@ def opened(
 
 
 @contextmanager
-def conducted(study: Study[Any], kept: Callable[[], str] | None = None) -> Iterator[None]:
+def conducted(
+    study: Study[Any], kept: Callable[[], str] | None = None, *, told: bool = False
+) -> Iterator[None]:
     """Run a study to its end, showing how far it is, then the enclosed code.
 
-    If either is cut short, `kept` says what there is; by default how many answers.
+    If either is cut short, `kept` says what there is; by default how many answers. Where `told`,
+    how much is left to do is said first.
     """
     progress = study.progress
     if progress.answered:
         count = f"{progress.answered} of {progress.wanted}"
         note(f"{count} answers are in {study.out} already", MESSAGE_CHARACTERS)
+    if told and (left := progress.wanted - progress.answered):
+        documents = progress.expected[EVIDENCE_WORK]
+        note(
+            f"to do: {counted_noun(documents, 'document')} to read, a model call each, and "
+            f"{counted_noun(left, 'answer')} to give, mostly one call or none each; what is "
+            "cached is not asked again"
+        )
     if study.uncounted:
         others = counted_noun(study.uncounted, "other question")
         note(

@@ -8,6 +8,9 @@ in PoisonedRAG. On a result list exposure is what the condition says, and not wo
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from radarstream.schemas.sites import site_of
+from radarstream.schemas.snapshot import SearchSnapshot
+
 EPSILON = 1e-8  # beside the number of poisoned texts in PoisonRecall
 
 
@@ -77,3 +80,10 @@ def score_exposure(exposures: Iterable[Exposure]) -> ExposureScores:
 
     names = ("poison_recall", "precision", "recall", "f1")
     return ExposureScores(len(rows), len(poisoned), mean("hit", rows), *map(mean, names))
+
+
+def sites_of_planted(snapshot: SearchSnapshot) -> int:
+    """How many sites the planted documents are on; one without an address is its own site."""
+    ranks = snapshot.labels.poisoned_ranks if snapshot.labels else ()
+    planted = [document for document in snapshot.documents if document.rank in ranks]
+    return len({site_of(document.url) or document.rank for document in planted})

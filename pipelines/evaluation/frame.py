@@ -7,12 +7,15 @@ columns, in order:
 
 Which answer
 - contender, condition: names as in the study; a replay has the contenders `defended` and
-  `undefended`, and the condition `replay`
+  `undefended`, the baselines it was asked for, and the condition `replay`
 - query_id, step: the question and the number of its snapshot, from 0
 - observed_at: when the snapshot was taken, UTC
 What an evaluator knows
 - attack: the attack on this step; null where this step is not attacked
 - poisoned_ranks: the ranks of planted documents
+- poisoned_documents, poisoned_sites: how many documents are planted, and on how many sites; the
+  latter is null in rows of earlier releases
+- attacked_steps: how many steps of this history were attacked so far, with this one
 - truth: the right answers
 - all_required: whether an answer must name all of them
 - target: the answer that the attacker wants; null where nobody wants one at this step
@@ -52,8 +55,8 @@ What a judge model says; null where none was asked
 - judge_error: why the judgement failed
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -68,6 +71,7 @@ from radarstream.pipelines.evaluation.defences.records import (
     EvidenceRow,
     Row,
 )
+from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.pipelines.evaluation.scoring import score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
@@ -84,6 +88,7 @@ _COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
     (pl.Datetime("us", "UTC"), "observed_at"),
     (TEXT, "attack"),
     (pl.List(WHOLE), "poisoned_ranks"),
+    (WHOLE, "poisoned_documents poisoned_sites attacked_steps"),
     (pl.List(TEXT), "truth"),
     (YES, "all_required"),
     (TEXT, "target truth_key answer"),
@@ -141,22 +146,16 @@ def study_frame(
     for row in last.values():
         histories[row.contender, row.condition, row.query_id].append(row)
     found: list[Values] = []
-    for (contender, condition, _), history in histories.items():
-        earlier: dict[Labels, None] = {}
+    for (contender, condition, query_id), history in histories.items():
         pools = contender in pooling
-        for row in sorted(history, key=lambda row: row.step):
-            context = None if pools else seen.get((condition, row.query_id, row.step))
+        for row, values in _answered(history):
+            context = None if pools else seen.get((condition, query_id, row.step))
             found.append(
-                _identity(row.key, row.observed_at)
-                | _scores(row.response, row.labels, tuple(earlier), error=row.error)
-                | _decided(row.verdict, row.labels)
-                | {"status": row.status, "confidence": row.confidence}
-                | _spent(row)
+                values
                 | ({} if context is None else context_of(row, context))
                 | ({"poisoned_kept": None} if pools else {})
                 | ({} if row.error else _judgement(said.get(row.key)))
             )
-            earlier[_gist(row.labels)] = None
     places = (
         pl.col("contender").cast(pl.Enum(contenders)),
         pl.col("condition").cast(pl.Enum(conditions)),
@@ -164,19 +163,45 @@ def study_frame(
     return _frame(found).sort(*places, "query_id", "step")
 
 
+def _answered(history: Iterable[Row]) -> Iterator[tuple[Row, Values]]:
+    """The rows of one contender's history in time order, and what each says by itself."""
+    earlier: dict[Labels, None] = {}
+    attacked = 0
+    for row in sorted(history, key=lambda row: row.step):
+        attacked += row.labels.attack is not None
+        yield (
+            row,
+            _identity(row.key, row.observed_at)
+            | _scores(row.response, row.labels, tuple(earlier), error=row.error)
+            | _decided(row.verdict, row.labels)
+            | {"status": row.status, "confidence": row.confidence}
+            | _spent(row)
+            | {"poisoned_sites": row.poisoned_sites, "attacked_steps": attacked},
+        )
+        earlier[_gist(row.labels)] = None
+
+
 def replay_frame(
-    answers: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
+    answers: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    baselines: Iterable[Row] = (),
 ) -> pl.DataFrame:
     """The table of a replay: the defended answers, and the undefended ones where there are some.
 
-    Answers keep their order, the defended one first.
+    Answers keep their order, the defended one first; those of `baselines` come last.
     """
     earlier: defaultdict[str, dict[Labels, None]] = defaultdict(dict)
+    attacked: Counter[str] = Counter()
     found: list[Values] = []
     for event in answers:
         snapshot = snapshots.get(event.snapshot_id)
         labels = (snapshot.labels if snapshot else None) or Labels()
         before = tuple(earlier[event.query_id])
+        attacked[event.query_id] += labels.attack is not None
+        planted = {
+            "poisoned_sites": None if snapshot is None else sites_of_planted(snapshot),
+            "attacked_steps": attacked[event.query_id],
+        }
         said = None if event.abstention else event.answer
         key = (event.query_id, event.step)
         found.append(
@@ -184,14 +209,20 @@ def replay_frame(
             | _scores(said, labels, before)
             | _decided(event.verdict, labels)
             | {"status": status_of(event), "confidence": confidence_of(event)}
+            | planted
         )
         if (bare := event.undefended_answer) is not None:
             said = None if is_uninformative(bare) else bare
             found.append(
                 _identity((UNDEFENDED, REPLAY, *key), event.observed_at)
                 | _scores(said, labels, before)
+                | planted
             )
         earlier[event.query_id][_gist(labels)] = None
+    histories: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in baselines:
+        histories[row.contender, row.query_id].append(row)
+    found += [values for history in histories.values() for _, values in _answered(history)]
     return _frame(found)
 
 
@@ -225,6 +256,7 @@ def _scores(
     return {
         "attack": labels.attack,
         "poisoned_ranks": list(labels.poisoned_ranks),
+        "poisoned_documents": len(labels.poisoned_ranks),
         "truth": list(labels.answers),
         "all_required": labels.all_answers_required,
         "target": labels.target,

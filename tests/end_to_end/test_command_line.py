@@ -133,6 +133,31 @@ def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: 
     assert re.findall(r'<td class="cell-(\w+)', page) == ["other", "other"]
 
 
+def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Path) -> None:
+    """They take the same road as the undefended answer, on the same atomic answers."""
+    out, named = tmp_path / "out", ["majority", "majority:memory=true", "vanilla"]
+    asked = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
+    told = run(*asked, "--baselines", ",".join(named), "--table", tmp_path / "answers.parquet")
+    frame = pl.read_parquet(tmp_path / "answers.parquet")
+    sides = frame["contender"].unique(maintain_order=True).to_list()
+    assert sides == ["defended", "undefended", *named]
+    said = {
+        side: frame.filter(pl.col("contender") == side).sort("query_id", "step") for side in sides
+    }
+    columns = ["query_id", "step", "answer", "outcome", "attacked_steps", "poisoned_documents"]
+    assert said["vanilla"].select(columns).equals(said["undefended"].select(columns))
+    assert len(said["majority"]) == len(said["defended"])
+    (stage,) = (s for s in json.loads((out / "run.json").read_text())["stages"]
+                if s["stage"] == "baselines")  # fmt: skip
+    assert stage["model_calls"] == 0 < stage["requests"]
+    page = (out / "report.html").read_text()
+    assert all(name in told.stdout and f">{name}</th>" in page for name in named)
+    run("report", out)
+    assert (out / "report.html").read_text() == page
+    run(*asked)
+    assert "majority" not in (out / "report.html").read_text()
+
+
 def test_json_is_all_that_standard_output_gets(history: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = run("replay", history, "--dry-run", "--json", "--attack", ATTACK, "--out", out)

@@ -19,6 +19,7 @@ from radarstream.pipelines.cli.app import app, main
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ConfigurationError
 from tests.end_to_end.interrupting import interrupted
 from tests.pipelines.evaluation.defence_studies import make_history, read_rows
 
@@ -429,3 +430,48 @@ def test_report_renders_the_same_files_again(tmp_path: Path) -> None:
     rendered = CliRunner().invoke(app, ["report", "out"])
     assert rendered.exit_code == 0, (rendered.output, rendered.exception)
     assert [file.read_bytes() for file in files] == before
+
+
+def test_breaking_points_of_radar_with_perfect_relations(tmp_path: Path) -> None:
+    """At k = 10 it takes five documents at the top ranks, six against its memory."""
+    out, table = tmp_path / "out", tmp_path / "answers.parquet"
+    asked = ("--breaking-point", "--dry-run", "--defenses", "radar,majority", "--limit", 1)
+    told = succeeded(*asked, "--amounts", "4,5,6", "--out", out, "--table", table)
+    assert "documents to read" in told.stderr
+    board = json.loads((out / "results.json").read_text())
+    own, one, steps = board["escalations"]
+    assert {curve["contender"] for curve in own["curves"]} == {"radar", "radar+none", "majority"}
+    breaks = {
+        (found["effort"], curve["contender"]): curve["breaking_points"][1]["amount"]
+        for found in (own, one)
+        for curve in found["curves"]
+    }
+    for found in (own, one):
+        assert breaks[found["effort"], "radar"] == 6
+        assert breaks[found["effort"], "radar+none"] == 5
+        assert breaks[found["effort"], "majority"] == 5
+    held = {curve["contender"]: curve["breaking_points"][1]["amount"] for curve in steps["curves"]}
+    assert held == {"radar": 4, "radar+none": 1, "majority": 1}
+    page = (out / "report.html").read_text()
+    assert 'id="breaking-point"' in page
+    assert "radar gives the attacker" in page
+    answers = pl.read_parquet(table)
+    sites = answers.filter(pl.col("condition") == "poison-varied@1..6/one-site:late-1")
+    assert sites.filter(pl.col("step") > 0)["poisoned_sites"].unique().to_list() == [1]
+    assert sites.filter(pl.col("step") > 0)["poisoned_documents"].unique().to_list() == [6]
+    assert sites["attacked_steps"].max() == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--attacks", "pia"],
+        ["--breaking-point", "--amounts", "one"],
+        ["--breaking-point", "--amounts", "11"],
+        ["--breaking-point", "--placement", "bottom"],
+        ["--breaking-point", "--attacks", "unheard"],
+    ],
+)
+def test_breaking_points_that_cannot_be_asked(words: list[str], tmp_path: Path) -> None:
+    result = run("--dry-run", *words, "--out", tmp_path / "out")
+    assert isinstance(result.exception, ConfigurationError), result.output

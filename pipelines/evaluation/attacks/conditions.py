@@ -1,12 +1,16 @@
 """Conditions of a study: read from text, and applied to histories.
 
-    condition = "benign" | attack "@" place [ ":" when ]      when: see `timing`
-    place     = rank { "+" rank }       1-based retrieval ranks, poisoned together
+    condition = "benign" | attack "@" place [ "/one-site" ] [ ":" when ]      when: see `timing`
+    place     = ranks { "+" ranks }     1-based retrieval ranks, poisoned together
               | "top" | "random"        ranks 1 to k_t, or k_t ranks drawn at each step
               | "m" count               texts added to the corpus that is searched
+    ranks     = rank | rank ".." rank   from one to another
 
-Examples: `pia@1`, `poison@9+10`, `pia@1:late-3`, `pia@top:ramp-4`, `stale@1:every-2`,
-`poisonedrag@m5`. The same grammar, clauses separated by ";", is a `Schedule` of a replay.
+Every planted page has a site of its own; with `/one-site` those of a question share one.
+
+Examples: `pia@1`, `poison@9+10`, `poison@1..5/one-site`, `pia@1:late-3`, `pia@top:ramp-4`,
+`stale@1:every-2`, `poisonedrag@m5`. The same grammar, clauses separated by ";", is a `Schedule` of
+a replay.
 """
 
 import re
@@ -39,9 +43,11 @@ from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
+_MOST_RANKS = 10_000
 _CONDITION = re.compile(
     r"(?P<attack>[a-z]+(-[a-z]+)*)"
-    r"@((?P<ranks>\d+(\+\d+)*)|(?P<place>top|random|m[1-9]\d*))"
+    r"@((?P<ranks>\d+(\.\.\d+)?(\+\d+(\.\.\d+)?)*)|(?P<place>top|random|m[1-9]\d*))"
+    r"(?P<one_site>/one-site)?"
     r"(:(?P<when>[a-z0-9,-]+))?"
 )
 
@@ -58,14 +64,18 @@ def parse_condition(text: str) -> Condition:
     if match is None:
         raise ConfigurationError(
             f"cannot read attack {text!r}; write it like pia@1, poison@1+2:2016,2020, "
-            "pia@10:every-3, pia@top:ramp-4 or poisonedrag@m5"
+            "poison@1..5/one-site, pia@10:every-3, pia@top:ramp-4 or poisonedrag@m5"
         )
-    positions = tuple(int(rank) for rank in (match["ranks"] or "").split("+") if rank)
+    positions = _ranks(match["ranks"] or "")
     if 0 in positions or len(set(positions)) < len(positions):
         raise ConfigurationError(f"ranks in {text!r} must be distinct and start at 1")
     when = match["when"] or ""
     condition = Condition(
-        match["attack"], positions, "" if when == "all" else when, match["place"] or ""
+        match["attack"],
+        positions,
+        "" if when == "all" else when,
+        match["place"] or "",
+        one_site=match["one_site"] is not None,
     )
     attack = attack_named(condition.attack)
     if attack.removes_answers and condition.surface is Surface.LIST:
@@ -74,6 +84,21 @@ def parse_condition(text: str) -> Condition:
     if positions and peak is not None and peak > len(positions):
         raise ConfigurationError(f"{text!r} poisons {peak} documents at {len(positions)} ranks")
     return condition
+
+
+def _ranks(text: str) -> tuple[int, ...]:
+    """Ranks as written; none for an empty text.
+
+    >>> _ranks("1..3+7")
+    (1, 2, 3, 7)
+    """
+    ranks: list[int] = []
+    for part in filter(None, text.split("+")):
+        first, _, last = part.partition("..")
+        if int(last or first) - int(first) >= _MOST_RANKS:
+            raise ConfigurationError(f"{part} are more ranks than anybody retrieves")
+        ranks += range(int(first), int(last or first) + 1)
+    return tuple(ranks)
 
 
 def product(
@@ -239,7 +264,9 @@ def _on_list(condition: Condition, k: int, seed: int, step: _Step) -> Outcome:
         return step.snapshot, None
     ranks = condition.ranks(step.moment, step.count, k, seed)
     attack = attack_named(condition.attack)
-    snapshot = attack.poison(step.snapshot, positions=ranks, k=k, aim=step.aim)
+    snapshot = attack.poison(
+        step.snapshot, positions=ranks, k=k, aim=step.aim, one_site=condition.one_site
+    )
     return snapshot, _record(step, snapshot)
 
 
@@ -250,7 +277,14 @@ def _on_corpus(
     if step.count == 0:
         return searched(step.snapshot, corpus, k, embedder), None
     attack = attack_named(condition.attack)
-    corpus = inject(corpus, attack, step.snapshot, count=step.count, aim=step.aim)
+    corpus = inject(
+        corpus,
+        attack,
+        step.snapshot,
+        count=step.count,
+        aim=step.aim,
+        one_site=condition.one_site,
+    )
     asked = replace(
         step.snapshot,
         query=replace(step.snapshot.query, text=attack.asked(step.snapshot.query.text)),

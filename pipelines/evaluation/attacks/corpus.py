@@ -55,7 +55,13 @@ def corpus_of(documents: Iterable[Document]) -> Corpus:
 
 
 def inject(
-    corpus: Corpus, attack: Attack, snapshot: SearchSnapshot, *, count: int, aim: Aim | None = None
+    corpus: Corpus,
+    attack: Attack,
+    snapshot: SearchSnapshot,
+    *,
+    count: int,
+    aim: Aim | None = None,
+    one_site: bool = False,
 ) -> Corpus:
     """A copy of the corpus attacked on one question: `count` texts more, and some deleted.
 
@@ -73,7 +79,10 @@ def inject(
         if any(contains(entry.document.passage, answer, strict=True) for answer in right)
     )
     added = tuple(
-        RankedText(f"{attack.name}/{query}/{number}", attack.page(number, text, 1, snapshot))
+        RankedText(
+            f"{attack.name}/{query}/{number}",
+            attack.page(number, text, 1, snapshot, one_site=one_site),
+        )
         for number, text in enumerate(attack.texts(aim, count), start=1)
     )
     injection = Injection(

@@ -21,6 +21,7 @@ from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 BENIGN = "benign"
 TOP, RANDOM, CORPUS = "top", "random", "corpus"
+_LISTED = 3  # ranks in a row that a name lists one by one
 
 
 class Surface(StrEnum):
@@ -37,23 +38,32 @@ class Condition:
     `positions` are 1-based ranks, attacked together; without any, `place` says where the texts go:
     `top` or `random` ranks, or into the corpus that is searched, `m5` five of them. An empty
     schedule attacks every step. `benign` in the place `corpus` is a search of the clean corpus.
+    Each planted page has a site of its own, or, with `one_site`, all of a question share one.
     """
 
     attack: str = BENIGN
     positions: tuple[int, ...] = ()
     schedule: str = ""
     place: str = ""
+    one_site: bool = False
 
     @property
     def name(self) -> str:
-        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:ramp-4`, `poisonedrag@m5`.
+        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:ramp-4`, `poisonedrag@m5`. More than
+        three ranks in a row are written as the first and the last.
 
         >>> Condition("poison", (9, 10)).name
         'poison@9+10'
+        >>> Condition("poison", (1, 2, 3, 4), "late-1", one_site=True).name
+        'poison@1..4/one-site:late-1'
         """
         if self.attack == BENIGN:
             return BENIGN
         place = "+".join(map(str, self.positions)) or self.place
+        first, last = self.positions[:1], self.positions[-1:]
+        if len(self.positions) > _LISTED and self.positions == (*range(first[0], last[0] + 1),):
+            place = f"{first[0]}..{last[0]}"
+        place += "/one-site" if self.one_site else ""
         return f"{self.attack}@{place}" + (f":{self.schedule}" if self.schedule else "")
 
     @property
@@ -162,6 +172,7 @@ class Attack:
         positions: Sequence[int],
         k: int | None = None,
         aim: Aim | None = None,
+        one_site: bool = False,
     ) -> SearchSnapshot:
         """A copy of the snapshot with planted documents at the 1-based ranks `positions`.
 
@@ -184,7 +195,7 @@ class Attack:
         planted: list[int] = []
         for number, (position, text) in enumerate(zip(sorted(positions), texts, strict=True), 1):
             rank = min(position, max(documents, default=0) + 1)
-            documents[rank] = self.page(number, text, rank, snapshot)
+            documents[rank] = self.page(number, text, rank, snapshot, one_site=one_site)
             planted.append(rank)
         return replace(
             snapshot,
@@ -206,17 +217,27 @@ class Attack:
             raise UnattackableError(f"the target of {snapshot.id} contains the right answer")
         return replace(labels, attack=self.name, target=target), aim
 
-    def page(self, number: int, text: str, rank: int, snapshot: SearchSnapshot) -> Document:
+    def page(
+        self,
+        number: int,
+        text: str,
+        rank: int,
+        snapshot: SearchSnapshot,
+        *,
+        one_site: bool = False,
+    ) -> Document:
         """A planted page. Each has a site of its own, as an attacker would see to, with a name
         that tells a defence nothing, and where the other pages carry dates it claims to be as new
-        as can be.
+        as can be. With `one_site` they are pages of the first one's site.
         """
-        name = blake2b(f"{self.name}/{number}/{snapshot.query.id}".encode(), digest_size=6)
+        site = 1 if one_site else number
+        name = blake2b(f"{self.name}/{site}/{snapshot.query.id}".encode(), digest_size=6)
+        page = str(number) if one_site else ""
         dated = any(document.published_at for document in snapshot.documents)
         return Document(
             rank=rank,
             text=text,
-            url=f"https://{name.hexdigest()}.example/",
+            url=f"https://{name.hexdigest()}.example/{page}",
             published_at=snapshot.observed_at if dated else None,
         )
 

@@ -4,7 +4,8 @@
     clause   = a condition, as in `conditions`, on a result list
 
 Snapshots stream by, so that the length of a history is not known: a ramp takes
-`timing.STEPS` steps, and attacks that need a second question can attack none.
+`timing.STEPS` steps, the last steps cannot be told, and attacks that need a second question can
+attack none.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from radarstream.pipelines.evaluation.attacks.protocol import (
     aim_of,
 )
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.attacks.timing import Moment, moment_after
+from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, moment_after
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -132,7 +133,9 @@ class Schedule:
             depth = k or max(len(snapshot.documents), count)
             ranks = clause.ranks(moment, count, depth, seed)
             try:
-                attacked = attack.poison(snapshot, positions=ranks, k=k, aim=aim)
+                attacked = attack.poison(
+                    snapshot, positions=ranks, k=k, aim=aim, one_site=clause.one_site
+                )
                 planting.attacked += 1
             except UnattackableError as error:
                 attacked = snapshot
@@ -153,4 +156,6 @@ def _clause(text: str) -> Condition:
     clause = parse_condition(text)
     if clause.attack == BENIGN or clause.surface is Surface.CORPUS:
         raise ConfigurationError(f"{text!r} attacks no result list: write it like pia@1")
+    if clause.timing.kind is Kind.LAST:
+        raise ConfigurationError(f"{text!r}: which steps are the last is not known: write late-3")
     return clause

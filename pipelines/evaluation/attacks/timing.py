@@ -3,7 +3,7 @@
     when = "all" | year { "," year } | "every-" n          all texts, or none
          | "constant" [ "-" peak ] | "ramp" [ "-" peak ] | "walk" [ "-" peak ]
          | "pulse-" period [ "-" peak ] | "late-" start [ "-" peak ] | "early-" end [ "-" peak ]
-         | "drift" [ "-" peak ]
+         | "last-" steps [ "-" peak ] | "drift" [ "-" peak ]
 
 Steps count from 0. `peak` is the most texts at one step; without it, as many as there are places.
 
@@ -11,6 +11,7 @@ Steps count from 0. `peak` is the most texts at one step; without it, as many as
   at its step s when s + q is divisible by n, so that questions are hit in different years.
 - `ramp`: floor(peak * t / (T - 1)) over a history of T steps, all of them at the last.
 - `pulse-p`: peak when p divides t. `late-s`: peak from step s on. `early-e`: peak before step e.
+- `last-n`: peak at the last n steps of the history.
 - `walk`: one more, one less or as many as before, by lot, between 0 and peak, from 0.
 - `drift`: peak from the first step whose right answer is another than at the start.
 """
@@ -29,7 +30,7 @@ from radarstream.schemas.snapshot import SearchSnapshot
 
 STEPS = 10  # of a ramp where the length of the history is not known beforehand
 _YEARS = re.compile(r"\d{4}(,\d{4})*")
-_NUMBERED = re.compile(r"(?P<kind>pulse|late|early)-(?P<number>\d+)(-(?P<peak>\d+))?")
+_NUMBERED = re.compile(r"(?P<kind>pulse|late|early|last)-(?P<number>\d+)(-(?P<peak>\d+))?")
 _PLAIN = re.compile(r"(?P<kind>constant|ramp|walk|drift)(-(?P<peak>\d+))?")
 _EVERY = re.compile(r"every-([1-9]\d*)")
 
@@ -46,6 +47,7 @@ class Kind(StrEnum):
     PULSE = "pulse"
     LATE = "late"
     EARLY = "early"
+    LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Timing:
         if match is None or (match["kind"] == Kind.PULSE and int(match["number"]) == 0):
             raise ConfigurationError(
                 f"cannot read {text!r}; write all, years like 2016,2020, every-3, late-3, early-2, "
-                "pulse-2, ramp, ramp-4, walk-4, constant-2 or drift"
+                "last-2, pulse-2, ramp, ramp-4, walk-4, constant-2 or drift"
             )
         number = int(match["number"]) if match.re is _NUMBERED else 0
         return Timing(Kind(match["kind"]), number, int(match["peak"]) if match["peak"] else None)
@@ -154,6 +156,8 @@ class Timing:
                 return t >= self.number
             case Kind.EARLY:
                 return t < self.number
+            case Kind.LAST:
+                return t >= moment.steps - self.number
             case Kind.DRIFT:
                 return moment.drifted
         return True

@@ -5,6 +5,7 @@ several attackers (Tables 19 and 21) and removed texts (Table 22).
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -63,6 +64,26 @@ def with_rival(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
     return taking_turns((base, lambda _, most: base(rival, most)), aim, count)
 
 
+def without_repeats(base: Texts, aim: Aim, count: int) -> tuple[str, ...]:
+    """No two texts are alike: each starts from another false passage of the data, and a text that
+    was planted before is followed by a benign passage about the question.
+    """
+    made: list[str] = []
+    written: Counter[str] = Counter()
+    for number in range(count):
+        first = number % max(1, len(aim.false_passages))
+        turned = (*aim.false_passages[first:], *aim.false_passages[:first])
+        text = base(replace(aim, false_passages=turned), count)[number]
+        if before := written[text]:
+            if not aim.relevant:
+                raise UnattackableError(f"no benign passage about {aim.question!r}")
+            made.append(f"{text} {aim.relevant[(before - 1) % len(aim.relevant)]}")
+        else:
+            made.append(text)
+        written[text] += 1
+    return tuple(made)
+
+
 def _elsewhere(aim: Aim) -> Aim:
     if aim.elsewhere is None or not aim.elsewhere.target:
         raise UnattackableError(f"no second question to attack beside {aim.question!r}")
@@ -72,6 +93,7 @@ def _elsewhere(aim: Aim) -> Aim:
 VARIATIONS: dict[str, Callable[[Attack], Attack]] = {
     "benign": lambda attack: replace(attack, texts=partial(with_benign_text, attack.texts)),
     "mixed": lambda attack: replace(attack, texts=partial(with_other_poison, attack.texts)),
+    "varied": lambda attack: replace(attack, texts=partial(without_repeats, attack.texts)),
     "rivals": lambda attack: replace(attack, texts=partial(with_rival, attack.texts)),
     "paraphrased": lambda attack: replace(attack, asked=paraphrased),
     "removal": lambda attack: replace(attack, removes_answers=True),

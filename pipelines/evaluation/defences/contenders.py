@@ -108,9 +108,13 @@ def adapted(contender: Contender) -> Defense[Any]:
 
 
 def remembers(contender: Contender) -> bool:
-    """Whether the defence carries a state of its own from step to step."""
-    state = get_type_hints(type(built(contender)).initial_state).get("return")
-    return state is not type(None)
+    """Whether the defence carries a state of its own from step to step; not where an option
+    `memory` is off.
+    """
+    defense = built(contender)
+    if getattr(defense, "memory", True) is False:
+        return False
+    return get_type_hints(type(defense).initial_state).get("return") is not type(None)
 
 
 def needs_of(contender: Contender) -> frozenset[Signal]:

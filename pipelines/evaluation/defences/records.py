@@ -101,7 +101,8 @@ class Row:
 
     `changed` is whether the answer means something else than the previous one, as in an answer
     event; None where there is none to compare with. `status` and `confidence`, in [0, 1], are the
-    event's (see `confidence`). All three are None in older rows.
+    event's (see `confidence`). `poisoned_sites` counts the sites of the planted documents. All four
+    are None in older rows.
     """
 
     contender: str
@@ -117,6 +118,7 @@ class Row:
     changed: bool | None = None
     status: str | None = None
     confidence: float | None = None
+    poisoned_sites: int | None = None
 
     @property
     def key(self) -> Key:

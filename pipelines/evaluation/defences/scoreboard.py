@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.defences.documents import DocumentScores
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
 from radarstream.pipelines.evaluation.halves import Half
@@ -167,12 +168,57 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """One contender's rates where the attacker does so much; 0 is without an attack."""
+
+    amount: int
+    accuracy: Estimate
+    attack_success: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class BreakingPoint:
+    """The smallest amount at which attack success is above `level`, a share.
+
+    `low` is the smallest amount at which its 95 % interval reaches above the level, `high` the
+    smallest at which all of the interval is above. None is more than was tried.
+    """
+
+    level: float
+    amount: int | None
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One contender as the attacker does more and more, by amount."""
+
+    contender: str
+    points: tuple[Point, ...]
+    breaking_points: tuple[BreakingPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Escalated:
+    """Everybody's curve along conditions that differ in one number (see `attacks.escalation`)."""
+
+    effort: Effort
+    attack: str
+    place: str
+    schedule: str
+    documents: int
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Scoreboard:
     """Every cell, contenders in the order of the record and conditions within them.
 
     `half` and `questions` say what was asked, `overlap` warns of questions that the relation scorer
     was fitted on, `definition` says when an answer is correct and when it is fooled. `documents`
-    has the scores of single documents' answers, where the evidence is known.
+    has the scores of single documents' answers, where the evidence is known. `escalations` are
+    there where conditions differ in how much the attacker does.
     """
 
     contenders: tuple[str, ...]
@@ -185,6 +231,7 @@ class Scoreboard:
     half: Half = Half.ALL
     questions: int = 0
     overlap: str | None = None
+    escalations: tuple[Escalated, ...] = ()
 
     def cell(self, contender: str, condition: str) -> Summary:
         """The cell of a contender and a condition. Raises KeyError for unknown names."""

@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.breaking_points import escalated
 from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
 from radarstream.pipelines.evaluation.defences.paired import differences
@@ -70,6 +71,7 @@ def score_cells(
         half=record.half,
         questions=record.questions,
         overlap=record.overlap,
+        escalations=escalated(frame, record, definition),
     )
 
 

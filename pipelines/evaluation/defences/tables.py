@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from radarstream.pipelines.evaluation.defences.breaking_tables import breaking_tables
 from radarstream.pipelines.evaluation.defences.comparison_tables import (
     attacked_steps_table,
     by_condition,
@@ -45,7 +46,7 @@ COSTS = {  # field of `MeanCost`: head of its column, decimals
 
 def tables_of(board: Scoreboard) -> tuple[Table, ...]:
     """Every table that the scoreboard has something for, the most wanted first."""
-    found = [rates_table(board)]
+    found = [rates_table(board), *breaking_tables(board)]
     if any(cell.on_attacked_steps for cell in board.cells):
         found += [attacked_steps_table(board)]
     found += [differences_table(board), cost_table(board)]

@@ -14,6 +14,7 @@ from radarstream.pipelines.evaluation.defences.confidence import confidence_of, 
 from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scorers import Perturbation
+from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.study.plugin import batched, error_words
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.guard import Concluded, Guard
@@ -211,6 +212,7 @@ class Trial:
             changed=event.changed if event else None,
             status=status_of(event) if event else None,
             confidence=confidence_of(event) if event else None,
+            poisoned_sites=sites_of_planted(seen.snapshot),
         )
 
 

@@ -9,7 +9,8 @@ from radarstream.pipelines.evaluation.defences.scorers import NOISE
 
 OTHERS = {  # options of `radarstream evaluate` that ask for more than the cell, or elsewhere
     "--defenses", "--attacks", "--positions", "--condition", "--schedule", "--sweep",
-    "--nli-noise", "--relation-scorers", "--adaptations", "--reference", "--out",
+    "--nli-noise", "--relation-scorers", "--adaptations", "--reference", "--out", "--amounts",
+    "--placement",
 }  # fmt: skip
 SWITCHES = {"--json", "--resume", "--no-resume"}
 

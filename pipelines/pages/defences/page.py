@@ -9,6 +9,7 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.defences.breaking_tables import KEY as BREAKING_POINT
 from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
 from radarstream.pipelines.evaluation.defences.ranking import covered_cells, rank
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord, EvidenceRow, Row
@@ -16,6 +17,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, few
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.pages import frame as pages
 from radarstream.pipelines.pages.defences import plots
+from radarstream.pipelines.pages.defences.breaking import breaking_views
 from radarstream.pipelines.pages.defences.cases import build_cases
 from radarstream.pipelines.pages.defences.headline import Headline, headline
 from radarstream.pipelines.pages.defences.markdown import (
@@ -54,6 +56,7 @@ def write_defences_page(
     spent = ((one, mean_cost(cell.cost for cell in scoreboard.of(one.name)))
              for one in series)  # fmt: skip
     costs = [(one, cost) for one, cost in spent if cost.answers]
+    breaking = list(breaking_views(scoreboard, groups))
     trade_offs = list(plots.trade_offs(record, scoreboard, ranking, groups))
     histories = list(over_time(scoreboard, series, groups, frame))
     stages = plots.cost_stages(costs)
@@ -63,6 +66,7 @@ def write_defences_page(
     tables = {table.key: table for table in tables_of(scoreboard)}
     links = [
         ("#table", "Table", True),
+        ("#breaking-point", "Breaking point", breaking),
         ("#trade-off", "Trade-off", trade_offs),
         ("#over-time", "Over time", histories),
         ("#cost", "Cost", stages),
@@ -78,6 +82,7 @@ def write_defences_page(
         ranking=ranking,
         series=series,
         stars=frozenset(_stars(scoreboard)),
+        breaking=breaking,
         trade_offs=trade_offs,
         histories=histories,
         stage_names=plots.STAGES,
@@ -88,7 +93,11 @@ def write_defences_page(
         data=data_table(record),
         cost=tables["cost"],
         dynamics=[tables[key] for key in ("dynamics", "storage") if key in tables],
-        more_tables=[table for key, table in tables.items() if key not in SHOWN],
+        more_tables=[
+            table
+            for key, table in tables.items()
+            if key not in SHOWN and not key.startswith(BREAKING_POINT)
+        ],
         fewer=fewer,
         benign=BENIGN,
         intervals=INTERVALS,

@@ -28,6 +28,7 @@ from radarstream.pipelines.pages.scales import (
 )
 
 MOST = 10  # contenders in one panel, before panels are split
+MOST_CONDITIONS = 12  # that have a panel of their own
 MOST_CHANGES = 8  # contenders in the opening plot
 UNDEFENDED = "vanilla"
 STAGES: Final = {  # of an answer, and where their seconds are
@@ -123,7 +124,9 @@ def opening(ranking: Ranking) -> Iterator[Markup]:
 def trade_offs(
     record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking, groups: Sequence[Group]
 ) -> Iterator[Markup]:
-    """All attacked conditions together first, then each of them, on the same axes."""
+    """All attacked conditions together first, then, if they are few, each of them, on the same
+    axes.
+    """
     attacked = [c.name for c in record.conditions if c.attack != BENIGN]
     found: list[tuple[str, list[tuple[Series, Pooled | Summary]]]] = []
     if len(attacked) > 1:
@@ -135,7 +138,7 @@ def trade_offs(
                     [(one, held) for one, held in pooled if held.covered],
                 )
             )
-    for name in attacked:
+    for name in attacked if len(attacked) <= MOST_CONDITIONS else ():
         for group in groups:
             cells = [(one, scoreboard.cell(one.name, name)) for one in group.series]
             found.append((group.heading(name), [*cells]))

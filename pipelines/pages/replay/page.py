@@ -6,6 +6,7 @@ from itertools import chain
 from markupsafe import Markup
 
 from radarstream.connectors.models.bundled import licences
+from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
@@ -58,6 +59,11 @@ GLOSSARY = {
     "labels.",
     "Undefended": "The same model's answer from all documents at once.",
 }
+BASELINES = {
+    "majority": "The atomic answer that most documents give; no relations, no cut. With "
+    "memory=true the previous answer has a vote, too.",
+    "vanilla_claims": "The same model's answer from all atomic answers, none left out.",
+}
 
 
 def render_report(
@@ -66,23 +72,25 @@ def render_report(
     run: RunRecord,
     *,
     read: Mapping[str, SearchSnapshot] | None = None,
+    baselines: Sequence[Row] = (),
     title: str = "Defended answers",
 ) -> str:
     """Render a run as one self-contained HTML page.
 
     `answers` are events of any number of queries, in any order; `snapshots` are by snapshot id, and
     where one is missing its texts and labels are left out. `read` are the same as models read
-    them; of one that is missing there the whole texts are shown. Secrets in the settings of `run`
-    are redacted once more here.
+    them; of one that is missing there the whole texts are shown. `baselines` are rows about the
+    same snapshots. Secrets in the settings of `run` are redacted once more here.
     """
-    view = build_view(answers, snapshots, run, read)
+    view = build_view(answers, snapshots, run, read=read, baselines=baselines)
+    beside = {row.contender.partition(":")[0] for row in baselines}
     dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)
     page = frame.Page(
         title=title,
         sentence=_sentence(view),
         plot=_before_after(view),
         links=LINKS,
-        words=GLOSSARY,
+        words=GLOSSARY | {name: BASELINES[name] for name in BASELINES if name in beside},
         heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
         + [("defence", name) for name in sorted({event.defense for event in answers})],
         provenance=[

@@ -39,6 +39,15 @@ class DocumentLine:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineAnswer:
+    """What a baseline said; empty where it abstained or failed."""
+
+    name: str
+    answer: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class StepView:
     """One step. `anchor` is the fragment that links to it; `fooled_now` says that the answer names
     the target of this very step.
@@ -51,6 +60,7 @@ class StepView:
     outcome: Outcome
     undefended_outcome: Outcome
     fooled_now: bool
+    baselines: tuple[BaselineAnswer, ...] = ()
 
     @property
     def date(self) -> str:
@@ -204,6 +214,11 @@ def build_step(
         _outcome(defended),
         _outcome(scores.get(UNDEFENDED, {})),
         fooled_now=bool(defended.get("fooled")),
+        baselines=tuple(
+            BaselineAnswer(name, shorten(row["answer"] or "", 600), _outcome(row))
+            for name, row in scores.items()
+            if name not in (DEFENDED, UNDEFENDED)
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import Rate, scores_of
 from radarstream.pipelines.evaluation.run_record import RunRecord
@@ -58,7 +59,8 @@ RATES = {  # what the page compares: style class, which answers, which rate of t
 @dataclass(frozen=True, slots=True)
 class ReportView:
     """The whole page. `columns` have the steps of a date (or of a step's number) by query, `scores`
-    the `RATES` of defended and of undefended answers, `findings` the steps of each kind.
+    the `RATES` of defended and of undefended answers and of baselines, `findings` the steps of each
+    kind.
     """
 
     queries: tuple[QueryView, ...]
@@ -89,13 +91,14 @@ def build_view(
     snapshots: Mapping[str, SearchSnapshot],
     run: RunRecord,
     read: Mapping[str, SearchSnapshot] | None = None,
+    baselines: Sequence[Row] = (),
 ) -> ReportView:
     """Arrange a run for a reader: queries in order of appearance, their steps in order of step."""
     by_query: dict[str, list[AnswerEvent]] = defaultdict(list)
     for event in answers:
         by_query[event.query_id].append(event)
     ordered = [sorted(events, key=lambda event: event.step) for events in by_query.values()]
-    frame = replay_frame([event for events in ordered for event in events], snapshots)
+    frame = replay_frame([event for events in ordered for event in events], snapshots, baselines)
     scored: dict[tuple[str, int], dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in frame.rows(named=True):
         scored[row["query_id"], row["step"]][row["contender"]] = row
@@ -163,12 +166,15 @@ def _scores(frame: pl.DataFrame) -> dict[str, dict[str, Rate]]:
     labelled = (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
     if frame.filter(labelled).is_empty():
         return {}
+    sides = {DEFENDED: DEFENDED.capitalize(), UNDEFENDED: UNDEFENDED.capitalize()}
+    sides |= {name: name for name in frame["contender"].unique(maintain_order=True)
+              if name not in sides}  # fmt: skip
     return {
-        contender.capitalize(): {
+        shown: {
             name: getattr(scores_of(answers.filter(which)), quantity)
             for name, (_, which, quantity) in RATES.items()
         }
-        for contender in (DEFENDED, UNDEFENDED)
+        for contender, shown in sides.items()
         if len(answers := frame.filter(pl.col("contender") == contender))
     }
 
